@@ -1,0 +1,284 @@
+"""The demo corpus: a generated discussion forum whose authors' habits are known.
+
+A measuring instrument, not a result: every post is written by sentence patterns, so a table made from it says how
+a model uses style, hour and topic, never how well it knows people. :func:`truth` gives each author's habits.
+
+Habits (columns of the truth table; every draw is the author's own, from the seed and the author's number alone):
+
+- ``casual``: normal(0, 1). Shifts the traits below that have a loading.
+- one probability per name in TRAITS and in ``demo_lexicon.PAIRS``: inverse logit of a normal (median, spread,
+  loading on ``casual``). A pair's probability is that of its second form. All are graded, few are near 0 or 1.
+- ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, Dirichlet.
+- ``sentences``: mean number of sentences, 1 + log-normal (median 1.3); a post has 1..5.
+- ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a mixture of two wrapped normals, hours UTC.
+- ``active_from``, ``active_to``: fractions of the span; most authors stay, some arrive late, some leave.
+- ``topic_start_<topic>``, ``topic_end_<topic>``: shares of topics on the first and the last day of the span; between
+  them the mixture moves linearly. The end is the start after a walk of small Dirichlet steps.
+"""
+
+from collections import Counter
+from functools import partial
+from itertools import count
+
+import numpy as np
+import pandas as pd
+
+from helpers import paths
+from helpers.artifacts import whole
+from helpers.parameters import unknown
+from helpers.sources import Part
+from helpers.sources.demo_lexicon import (
+    ABBREVIATIONS, CHOICES, CONCENTRATION, CONTRACTIONS, DIGITS, END_PRIOR, GENERAL, NUMBERS, PAIR, PAIRS, PATTERNS,
+    SPELLING, TOPICS, TRAITS,
+)
+
+START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
+PARTS = 6
+OPTIONS = ("raw", "seed", "authors", "posts", "topics", "topic_giveaway", "truth_path")
+
+STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
+GRAIN = 128  # a habit is a list of about this length, drawn from uniformly
+STRAY = 0.15  # sentences that stray to another topic
+CLOSING = {"“": "”"}
+LINKED = ("personal", "impersonal")  # voices of a second clause
+
+
+def parts(location="", *, raw=False, seed=0, authors=600, posts=60_000, topics=24, topic_giveaway=0.5,
+          truth_path=None, **other) -> list[Part]:
+    """Six parts, each some of the authors; what a part holds depends on the options alone.
+
+    location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
+    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`. truth_path: where to write the truth
+    table (Parquet) as well. Raises ValueError on an unknown option or a value out of range.
+    """
+    if message := unknown(other, OPTIONS, "option of source 'demo'"):
+        raise ValueError(message)
+    if location:
+        raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
+    _validate(seed, authors, topics, topic_giveaway)
+    if not posts >= authors:
+        raise ValueError(f"posts must be at least the number of authors ({authors}), not {posts!r}")
+    if truth_path is not None:
+        with whole(paths.resolve(truth_path)) as file:
+            truth(seed, authors, topics, topic_giveaway).to_parquet(file, index=False)
+    counts = _counts(seed, authors, posts)
+    hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
+    slices = np.array_split(np.arange(authors), min(PARTS, authors))
+    return [
+        Part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
+             partial(_read, who.tolist(), counts, hostile, seed, topics, topic_giveaway))
+        for who in slices
+    ]
+
+
+def truth(seed=0, authors=600, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
+    """One row per author, the habits as columns (see the module).
+
+    topic_giveaway: 0 gives every author the same mixture of topics, 1 nearly one topic each; in between a Dirichlet
+    about the common mixture with concentration ``15 (1 - g) / g``.
+    """
+    _validate(seed, authors, topics, topic_giveaway)
+    return pd.DataFrame([_author(i, seed, topics, topic_giveaway) for i in range(authors)])
+
+
+def _validate(seed, authors, topics, topic_giveaway):
+    bounds = {"seed": (seed, 0, 2**32), "authors": (authors, 2, 10**6), "topics": (topics, 2, len(TOPICS)),
+              "topic_giveaway": (topic_giveaway, 0, 1)}
+    for name, (value, low, high) in bounds.items():
+        if not low <= value <= high:
+            raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
+
+
+def _counts(seed, authors, posts):
+    """Posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), at least 40% of the mean."""
+    weights = np.exp(0.45 * np.random.default_rng([seed, 2]).standard_normal(authors))
+    share = np.maximum(weights / weights.mean(), 0.42)
+    edges = np.rint(np.cumsum(share) / share.sum() * posts).astype(int)
+    return np.diff(edges, prepend=0)
+
+
+def _author(i, seed, topics, topic_giveaway) -> dict:
+    """The habits of author ``i``."""
+    rng = np.random.default_rng([seed, 0, i])
+    row = {"author": f"demo-{i + 1:04d}", "casual": rng.standard_normal()}
+    for name, (median, spread, loading) in [*TRAITS.items(), *((name, PAIR) for name in PAIRS)]:
+        logit = np.log(median / (1 - median)) + STRENGTH * spread * rng.standard_normal() + loading * row["casual"]
+        row[name.lower()] = 1 / (1 + np.exp(-logit))
+    for name, options in CHOICES.items():
+        alpha = np.array(END_PRIOR if name == "end" else [1.0] * len(options))
+        shares = rng.dirichlet(alpha * CONCENTRATION[name] / STRENGTH**2)
+        row.update({f"{name}_{option}": share for option, share in zip(options, shares)})
+    row["sentences"] = 1 + 1.3 * np.exp(0.5 * rng.standard_normal())
+    row["hour_peak"] = rng.normal(19, 5) % 24
+    row["hour_spread"] = rng.uniform(2.2, 4.2)
+    row["hour_peak2"] = (row["hour_peak"] + rng.uniform(6, 18)) % 24
+    row["hour_share2"] = rng.beta(1.5, 4)
+    kind, edge = rng.random(2)
+    row["active_from"] = 0.3 + 0.4 * edge if kind < 0.15 else 0.0
+    row["active_to"] = 0.6 + 0.3 * edge if kind > 0.85 else 1.0
+    start, end = _mixtures(rng, seed, topics, topic_giveaway)
+    row.update({f"topic_start_{name}": share for name, share in zip(TOPICS, start)})
+    row.update({f"topic_end_{name}": share for name, share in zip(TOPICS, end)})
+    return row
+
+
+def _mixtures(rng, seed, topics, giveaway):
+    """Topic shares at both ends of the span."""
+    common = np.random.default_rng([seed, 1]).dirichlet(np.full(topics, 4.0))
+    if giveaway == 0:
+        return common, common
+    concentration = max(15 * (1 - giveaway) / giveaway, 0.02)
+
+    def draw():
+        return rng.dirichlet(np.maximum(concentration * common, 1e-3))
+
+    start = end = draw()
+    for _ in range(3):
+        end = 0.9 * end + 0.1 * draw()
+    return start, end
+
+
+def _spread(options, shares) -> list[str]:
+    """A list of about GRAIN entries that holds each option as often as its share says."""
+    times = np.rint(np.asarray(shares) * GRAIN).astype(int)
+    return [option for option, n in zip(options, times.tolist()) for _ in range(n)] or [options[int(np.argmax(shares))]]
+
+
+def _habits(row) -> dict[str, list[str]]:
+    """Slot -> the author's list of fillings, to be drawn from uniformly."""
+    slots = dict(GENERAL)
+    for name, forms in PAIRS.items():
+        slots[name] = _listed(forms, (1 - row[name.lower()], row[name.lower()]))
+    for name, forms in ABBREVIATIONS.items():
+        slots[name] = _listed(forms, (1 - row["abbreviation"], row["abbreviation"]))
+    short, bare = row["contraction"], row["no_apostrophe"]
+    for name, (full, form) in CONTRACTIONS.items():
+        shares = (1 - short, short * (1 - bare), short * bare)
+        slots[name] = _listed((full, form, form.replace("'", "")), shares)
+    for name, words in SPELLING.items():
+        shares = (row["british"], 1 - row["british"])
+        slots[name] = [form for word in words for form in _listed(word.split(":"), shares)]
+    shares = (1 - row["digits"], row["digits"])
+    slots["NUM"] = [form for forms in zip(NUMBERS, DIGITS) for form in _listed(forms, shares)]
+    for name, options in CHOICES.items():
+        slots[name.upper()] = _listed(options, [row[f"{name}_{option}"] for option in options])
+    shout = int(row["shout"] * GRAIN)
+    slots["INTENSIFIER"] = [word.upper() if at % GRAIN < shout else word  # 37: spread over all the words
+                            for at, word in zip(count(0, 37), slots["INTENSIFIER"])]
+    return slots
+
+
+def _listed(options, shares) -> list[str]:
+    """A list of about GRAIN entries that holds each option as often as its share says."""
+    times = np.rint(np.asarray(shares) * GRAIN).astype(int).tolist()
+    return [option for option, n in zip(options, times) for _ in range(n)]
+
+
+def _read(who, counts, hostile, seed, topics, topic_giveaway, drops: Counter):
+    """Frames of whole authors, about 10,000 rows each; nothing is dropped."""
+    first = np.cumsum(counts) - counts
+    names = list(TOPICS)[:topics]
+    frames, rows = [], 0
+    for i in who:
+        row, rng = _author(i, seed, topics, topic_giveaway), np.random.default_rng([seed, 4, i])
+        time, at = _times(row, counts[i], rng)
+        start, end = (np.array([row[f"topic_{side}_{name}"] for name in names]) for side in ("start", "end"))
+        edges = np.cumsum(start + at[:, None] * (end - start), axis=1)
+        drawn = (rng.random((len(at), 1)) * edges[:, -1:] > edges).sum(axis=1)
+        topic = [names[k] for k in drawn.tolist()]
+        text = _texts(row, topic, names, rng)
+        for post in hostile:
+            if 0 <= post - first[i] < len(text):
+                text[post - first[i]] += " <script>alert(1)</script>"
+        frames.append(pd.DataFrame({"author": row["author"], "time": time, "topic": topic, "text": text}))
+        rows += len(text)
+        if rows >= 10_000 or i == who[-1]:
+            yield pd.concat(frames, ignore_index=True)
+            frames, rows = [], 0
+
+
+def _times(row, n, rng):
+    """Sorted times in seconds, and the fraction of the span each lies at; activity grows slowly."""
+    at = row["active_from"] + (row["active_to"] - row["active_from"]) * rng.random(n) ** 0.8
+    second_peak = rng.random(n) < row["hour_share2"]
+    hour = np.where(second_peak, row["hour_peak2"], row["hour_peak"]) + row["hour_spread"] * rng.standard_normal(n)
+    day = np.minimum((at * DAYS).astype(np.int64), DAYS - 1)
+    time = np.sort(START + day * 86_400 + (hour % 24 * 3600).astype(np.int64) % 86_400)
+    return time, (time - START) / (DAYS * 86_400)
+
+
+def _texts(row, topic, names, rng) -> list[str]:
+    """One text per entry of ``topic``, in the author's style."""
+    u = _uniforms(rng).__next__
+    habits = _habits(row)
+    slots = {name: habits | TOPICS[name] for name in names}
+
+    def pick(options):
+        return options[int(u() * len(options))]
+
+    def fill(tokens, slot):
+        words = []
+        for token in tokens:
+            if token in slot:
+                words.append(pick(slot[token]))
+            elif token == "QN":
+                mark = pick(slot["QUOTE"])
+                words.append(mark + pick(slot["N"]) + CLOSING.get(mark, mark))
+            else:
+                words.append(token)
+        return words
+
+    def sentence(slot, lower):
+        voice = pick(slot["VOICE"])
+        words = fill(pick(PATTERNS[voice]), slot)
+        if voice != "question":
+            if u() < row["hedged"]:
+                words = fill(["HEDGE"], slot) + words
+            if u() < row["linked"]:
+                words += fill(pick(slot["LINK"]).split(), slot) + fill(pick(PATTERNS[pick(LINKED)]), slot)
+        if u() < row["opener"]:
+            words = [pick(slot["OPENER"]) + ("," if u() < row["opener_comma"] else "")] + words
+        if u() < row["typo"] * len(words):
+            at = int(u() * len(words))
+            if len(words[at]) > 3 and words[at].isalpha():
+                words[at] = _typo(words[at], pick(slot["TYPO"]), u())
+        text = " ".join(words).replace(" ,", ",").replace(" ;", ";")
+        text = text.lower() if lower else text[0].upper() + text[1:]
+        if voice == "question":
+            return text, "??" if u() < row["double_mark"] else "?"
+        return text, pick(slot["END"])
+
+    def post(name):
+        lower = u() < row["lower_case"]
+        sentences = [
+            sentence(slots[pick(names) if u() < STRAY else name], lower) for _ in range(lengths.pop())
+        ]
+        if u() < row["no_final"]:
+            sentences[-1] = (sentences[-1][0], "")
+        text = ("  " if u() < row["double_space"] else " ").join(body + mark for body, mark in sentences)
+        if u() < row["closer"]:
+            closer = pick(habits["CLOSER"])
+            text += " " + (closer if lower else closer.capitalize())
+        if u() < row["emoji"]:
+            text += " " + pick(habits["EMOJI"])
+        if u() < 0.02:
+            word = pick(slots[name]["N"]).replace(" ", "_")
+            text += f" https://example.org/{name}/{word}" if u() < 0.5 else f" `{word} = {int(u() * 100)}`"
+        return text
+
+    lengths = np.clip(1 + rng.poisson(row["sentences"] - 1, len(topic)), 1, 5).tolist()
+    return [post(name) for name in topic]
+
+
+def _uniforms(rng):
+    while True:
+        yield from rng.random(4096).tolist()
+
+
+def _typo(word, kind, u):
+    at = 1 + int(u * (len(word) - 2))
+    if kind == "dropped":
+        return word[:at] + word[at + 1:]
+    if kind == "swapped":
+        return word[:at] + word[at + 1] + word[at] + word[at + 2:]
+    return word[:at] + word[at] + word[at:]

@@ -1,0 +1,220 @@
+"""What the author of an e-mail wrote: the body without quotes, attributions, signatures, footers, code and forwards.
+
+Everything works line by line with bounded look-ahead, so the cost is linear in the length of the body.
+"""
+
+import re
+
+QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|\|\s|%\s?>)")  # also "RT> ", and the R prompt, whose lines are code
+SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\.")
+NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
+DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
+RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
+FOOTER = re.compile(r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I)
+FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^-\d]{4,50}\s?-{2,}\s*$")
+DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
+# header fields of a mail pasted by a mail program, in the languages mail programs speak
+HEADER = re.compile(
+    r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od|Sent|Date|Gesendet|Datum|Envoy[ée]|Enviado|Verzonden|Inviato|Sendt"
+    r"|Skickat|Data|Fecha|Dato|To|An|À|A|Para|Aan|Till|Til|Cc|Subject|Betreff|Objet|Asunto|Assunto|Onderwerp|Oggetto"
+    r"|Emne|Ämne|Reply-To|Message-ID)\W{0,2}\s?:\s*\S",
+)
+FROM = re.compile(r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od)\W{0,2}\s?:\s*\S")
+VERB = (
+    r"(?:wrote|writes|said|says|schrieb|schrieben|[ée?]crit|[ée]crivait|escribi[óo?]|escribe|ha scritto|scrisse|scritto"
+    r"|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"
+)
+# "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote follows, or where an
+# address, or a date after an opening word, leaves no doubt
+ATTRIBUTION = re.compile(rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I)
+OPENING = re.compile(r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s")
+QUOTING = re.compile(r"\s*(?:Quoting|Citando|Zitat von)\s.{1,200}:$")
+DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
+ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
+CODE = re.compile(
+    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|#|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|(?:library|require|source|install"
+    r"\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\(|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$"
+    r"|.*[{};]\s*$|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\(|\$ "
+    r"|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ = [\w.]+\(|Call:\s*$|attached base packages|locale:\s*$|other attached|loaded via)"
+)
+# console output, comments and crash logs, however many words they hold
+SURELY_CODE = re.compile(
+    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#+(?:\s|$)|#'|(?:Error|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|0x[0-9a-f]{6}"
+    r"|\d+:\s+\w+\(|R version \d|Platform:|locale:|LC_\w+=|Loading required package|The following object)"
+)
+CODE_LIKE = re.compile(r"[=(){}\[\]$~|\"]|<-|::|\w_\w")
+PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[A-Za-z]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
+CONTACT = re.compile(
+    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty|ph\.?\s?d"
+    r"|professor|school of|college|laborator\w*|p\.?o\.? box|street|avenue)\b|https?://|www\.|\S@\S+\.\w|\w at [\w-]+\.\w"
+    r"|\w\.(?:com|org|net|edu|gov|ac\.uk|de|ch|fr)\b|views expressed|\+\d[\d\s().-]{6,}|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
+    re.I,
+)
+JUNK = re.compile(
+    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent from (?:my|the \S+ mailing list) |Sent via |View this message in context|Get your (?:free|own)|Do you Yahoo"
+    r"|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet)",
+    re.I,
+)
+DISCLAIMER = re.compile(
+    r"confidential|vertraulich|recipient|privileged|in error|by mistake|unauthori|disclos|disseminat|forbidden", re.I
+)
+
+
+def own_words(body: str) -> str:
+    """The lines an author wrote, without what was quoted, pasted or appended. May be empty."""
+    lines = [line.rstrip("\r") for line in body.expandtabs(8).split("\n")]
+    if any(line.startswith("-----BEGIN PGP") for line in lines):
+        lines = _without_pgp(lines)
+    lines = _without_appended(lines)
+    lines = _without_quotes(lines)
+    lines = _without_signature(lines)
+    lines = _without_code([line for line in lines if not JUNK.match(line)])
+    paragraphs = re.split(r"\n\s*\n", "\n".join(lines))
+    return "\n\n".join(text.strip("\n") for text in paragraphs if text.strip() and not _disclaims(text))
+
+
+def _disclaims(paragraph):
+    found = {word.lower() for word in DISCLAIMER.findall(paragraph)}
+    return len(found) >= 3 and ("confidential" in found or "vertraulich" in found)
+
+
+def _without_pgp(lines):
+    kept, inside, header = [], False, False
+    for line in lines:
+        if line.startswith("-----BEGIN PGP SIGNED"):
+            header = True
+        elif header:  # "Hash: SHA1" up to the blank line
+            header = bool(line.strip())
+        elif line.startswith("-----BEGIN PGP"):
+            inside = True
+        elif line.startswith("-----END PGP"):
+            inside = False
+        elif not inside:
+            kept.append(line[2:] if line.startswith("- -") else line)
+    return kept
+
+
+def _without_appended(lines):
+    """Cut at attachments, forwarded mails and digests; take list footers and notes on scrubbed parts out."""
+    kept, i = [], 0
+    while i < len(lines):
+        line = lines[i]
+        if NEXT_PART.match(line) or DIGEST.match(line):
+            break
+        if FORWARD.match(line) and any(HEADER.match(after) for after in lines[i + 1 : i + 5]):
+            break
+        if FROM.match(line) and sum(HEADER.match(after) is not None for after in lines[i + 1 : i + 5]) >= 2:
+            break
+        if SCRUBBED.match(line) or RULE.match(line) and any(FOOTER.search(after) for after in lines[i + 1 : i + 3]):
+            while i < len(lines) and lines[i].strip():  # to the end of the paragraph
+                i += 1
+            continue
+        kept.append(line)
+        i += 1
+    return kept
+
+
+def _without_quotes(lines):
+    quoted = [QUOTE.match(line) is not None for line in lines]
+    for i in range(1, len(lines) - 1):
+        if quoted[i] and lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
+            quoted[i], lines[i] = False, lines[i][1:]  # mbox escapes an author's own line that starts with "From "
+        # the tail of a quoted line that a mail program wrapped: short, in the middle of a quote, no sentence of its own
+        tail = quoted[i - 1] and quoted[i + 1] and not quoted[i] and len(lines[i - 1]) >= 60
+        if tail and 0 < len(lines[i].strip()) <= 25 and (lines[i][:1].islower() or " " not in lines[i].strip()):
+            quoted[i] = True
+    kept, i = [], 0
+    while i < len(lines):
+        if quoted[i]:
+            i += 1
+            continue
+        length = _attribution(lines, quoted, i)
+        if length:
+            i += length
+        else:
+            kept.append(lines[i])
+            i += 1
+    return kept
+
+
+def _attribution(lines, quoted, i):
+    """How many lines from line i on say who is quoted: 0 to 4."""
+    if not lines[i].strip():
+        return 0
+    joined = ""
+    for length in range(1, 5):
+        if i + length > len(lines) or quoted[i + length - 1] or not lines[i + length - 1].strip():
+            return 0
+        joined += " " + lines[i + length - 1].strip()
+        if len(joined) > 500:
+            return 0
+        if not joined.rstrip(" .").endswith((":", ";")):
+            continue
+        if not (ATTRIBUTION.match(joined.strip()) or QUOTING.match(joined)):
+            return 0
+        after = next((j for j in range(i + length, min(i + length + 4, len(lines))) if lines[j].strip()), None)
+        before_quote = after is not None and quoted[after]
+        address = ADDRESS.search(joined)
+        dated = DATE.search(joined) and OPENING.match(joined.strip())
+        if address or dated or before_quote and length == 1:
+            return length
+        return 0
+    return 0
+
+
+def _without_signature(lines):
+    """Cut from a "-- " on, and the closing lines that hold titles, addresses and numbers."""
+    for i, line in enumerate(lines):
+        if DELIMITER.match(line):
+            rest = [after for after in lines[i + 1 :] if after.strip()]
+            if len(rest) <= 15:  # more is not a signature: somebody draws lines with dashes
+                lines = lines[:i]
+                break
+    while True:
+        while lines and (not lines[-1].strip() or RULE.match(lines[-1])):
+            lines.pop()
+        start = next((i for i in range(len(lines) - 1, -1, -1) if not lines[i].strip() or RULE.match(lines[i])), -1) + 1
+        block = lines[start:]
+        # one paragraph at the very end, of short lines; a lone paragraph is the message itself
+        if start == 0 or not 1 <= len(block) <= 16 or max(map(len, block)) > 80:
+            return lines
+        ruled = RULE.match(lines[start - 1]) and len(block) <= 6
+        if not ruled and not any(CONTACT.search(line) for line in block):
+            return lines
+        if sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block) > 1:
+            return lines
+        if len(block) == 1 and len(block[0].split()) > 5 or _prose(block):
+            return lines
+        lines = lines[:start]
+
+
+def _prose(block):
+    """True where most lines run on in lower case, as sentences do and business cards do not."""
+    return sum(line.lstrip()[:1].islower() for line in block[1:]) * 2 > max(len(block) - 1, 1)
+
+
+def _without_code(lines):
+    code = [is_code(line) for line in lines]
+    for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
+        step = order.step
+        for i in order:  # a statement's other lines: arguments, brackets, strings
+            code[i] |= code[i - step] and CODE_LIKE.search(lines[i]) is not None and _words(lines[i]) < 5
+    return [line for line, drop in zip(lines, code, strict=True) if not drop]
+
+
+def _words(line):
+    """Number of plain words: not followed by a bracket or a dot within a name, not quoted."""
+    return len(PLAIN_WORD.findall(line))
+
+
+def is_code(line: str) -> bool:
+    """True for a line that is program, console output or a table of numbers rather than a sentence."""
+    text = line.strip()
+    if not text:
+        return False
+    if SURELY_CODE.match(line):
+        return True
+    if CODE.match(line[:400]):
+        return _words(text) < 6
+    letters = sum(char.isalpha() or char == " " for char in text)
+    return len(text) >= 8 and letters < 0.6 * len(text)

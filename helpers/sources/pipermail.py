@@ -1,0 +1,200 @@
+"""Mailman's monthly text archives (pipermail): mbox-like files, plain or gzipped, from disk or from a list's page.
+
+The posts table's topic is the list, named after the folder (or the web page's folder) that holds its months.
+"""
+
+import email.errors
+import email.header
+import email.parser
+import email.utils
+import re
+import time
+import urllib.parse
+import urllib.request
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from helpers import paths
+from helpers.artifacts import whole
+from helpers.cleaning import is_bot, mask_name, sound
+from helpers.mail import SCRUBBED, own_words
+from helpers.sources import Part
+
+MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
+# A body line may begin with "From " too: a separator also has a date, stands after a blank line, before a header.
+SEPARATOR = re.compile(
+    rb"(?:\A|(?<=\n\n))From [^\n]{0,300}?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +[A-Z][a-z]{2} +\d{1,2} +"
+    rb"\d{1,2}:\d\d:\d\d +(?:[A-Z+-][A-Z\d]{1,4} +)?\d{4}[ \t]*\n(?=[A-Za-z][A-Za-z\d-]{0,60}:)"
+)
+ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
+EARLIEST = 315_532_800  # 1980-01-01: no list is older, an earlier date is a clock that was never set
+DAY = 86_400
+
+
+def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+    """One part per monthly file.
+
+    location: a folder (searched recursively for ``.txt``, ``.txt.gz``, ``.mbox``), a file, the http(s) address of a
+        list's archive page or of one monthly file, or a list of these. Downloads are kept in ``data/downloads/``;
+        a part is downloaded when it is read.
+    raw: keep the whole body.
+    Drops counted: broken_file, broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty.
+    Raises ValueError where a location is missing, a page cannot be fetched, or two files have the same list and month.
+    """
+    found = {}
+    for place in [location] if isinstance(location, str | Path) else location:
+        remote = re.match(r"https?://", str(place), re.I)
+        months = _pages(str(place)) if remote else ((path, None) for path in _files(paths.resolve(place)))
+        for path, url in months:
+            name = f"{path.parent.name}/{MONTH.sub('', path.name)}"
+            known = found.get(name, (path,))[0]
+            if known.parent != path.parent:
+                raise ValueError(f"pipermail: {known} and {path} are both {name}; rename one of the folders")
+            if known == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
+                found[name] = path, url
+    return [
+        Part(name, lambda drops, path=path, url=url: read(_fetch(path, url), drops, raw))
+        for name, (path, url) in found.items()
+    ]
+
+
+def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+    """The posts of one monthly file, as one frame."""
+    rows, messages = [], _messages(path)
+    if not messages:
+        drops["broken_file"] += 1
+    for message in messages:
+        row = _row(message, raw)
+        if isinstance(row, str):
+            drops[row] += 1
+        else:
+            rows.append(row)
+    if rows:
+        frame = pd.DataFrame(rows, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
+        frame.insert(2, "topic", path.parent.name)
+        yield frame
+
+
+def _messages(path):
+    """The messages of a file as bytes; none where it is no archive."""
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        # a cut or damaged file yields what comes before the damage; decompress() would yield nothing
+        unzip, data = zlib.decompressobj(wbits=31), memoryview(data)
+        pieces = []
+        try:
+            for start in range(0, len(data), 1 << 16):
+                pieces.append(unzip.decompress(data[start : start + (1 << 16)]))
+        except zlib.error:
+            pass
+        data = b"".join(pieces)
+    data = data.replace(b"\r\n", b"\n")
+    starts = [match.end() for match in SEPARATOR.finditer(data)]
+    ends = [match.start() for match in SEPARATOR.finditer(data)][1:] + [len(data)]
+    return [data[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _row(message, raw):
+    """(author, time, text, id), or the reason for the drop."""
+    try:
+        text = message.decode("utf-8")
+    except UnicodeDecodeError:  # per message: a month mixes the encodings of its writers
+        text = message.decode("cp1252", errors="replace")
+    head, _, body = text.partition("\n\n")
+    fields = email.parser.HeaderParser().parsestr(head + "\n\n")
+    name, address = _sender(_decoded(fields.get("From", "")))
+    if not (name or address) or "Date" not in fields:
+        return "broken_header"
+    when = _seconds(fields["Date"])
+    if when is None:
+        return "bad_date"
+    # The address is the identity: on a busy list two people called "David" or "J. Smith" are common, and a label
+    # that mixes two people cannot be learnt, while a person with two addresses only counts as two people. The price
+    # is a split history when somebody moves; the name stays hidden in the text either way.
+    author = address or name
+    if is_bot(author) or is_bot(name):
+        return "bot"
+    body = sound(body)
+    if not raw:
+        words = own_words(body)
+        if not words:
+            return "scrubbed" if SCRUBBED.search(body) else "empty"
+        body = mask_name(words, name)  # who reads the table knows the address only
+    if not body.strip():
+        return "empty"
+    return sound(author), when, body.strip(), sound(_decoded(fields.get("Message-ID", "")).strip("<> "))
+
+
+def _sender(value):
+    """(name, address in lower case) of "x at y (Name)", "Name <x at y>", "Name" or nothing."""
+    found = ADDRESS.search(value)
+    name = re.sub(r"[<>\"]|^\W*\(|\)\s*$", " ", value.replace(found[0], " ") if found else value)
+    name = " ".join(re.sub(r"^[\s(]+|[\s)]+$", "", name).split())
+    return name, f"{found[1]}@{found[2]}".lower() if found else ""
+
+
+def _decoded(value):
+    """A header as text: unfolded, RFC 2047 words decoded; a word that cannot be decoded stays as it is."""
+    value = " ".join(str(value).split())
+    try:
+        return str(email.header.make_header(email.header.decode_header(value))) if "=?" in value else value
+    except (LookupError, ValueError, email.errors.HeaderParseError):
+        return value
+
+
+def _seconds(value):
+    """A Date header in seconds UTC, or None where it is unreadable or absurd."""
+    try:
+        parsed = email.utils.parsedate_tz(" ".join(str(value).split()))
+        seconds = int(email.utils.mktime_tz(parsed))
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None
+    if abs(parsed[9] or 0) > 15 * 3600:  # no place on Earth
+        return None
+    return seconds if EARLIEST <= seconds <= time.time() + DAY else None
+
+
+def _files(path):
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise ValueError(f"pipermail: {path} is missing")
+    return sorted(file for file in path.rglob("*") if MONTH.search(file.name) and file.is_file())
+
+
+def _pages(url):
+    """(local file, URL) of each month of a list's archive page, or of the one month that is meant."""
+    if MONTH.search(urllib.parse.urlsplit(url).path):
+        urls = [url]
+    else:
+        url = url.rstrip("/") + "/"
+        links = re.findall(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", _get(url).decode("utf-8", "replace"), re.I)
+        urls = list(dict.fromkeys(urllib.parse.urljoin(url, link) for link in links if MONTH.search(link)))
+        if not urls:
+            raise ValueError(f"pipermail: no monthly text archives at {url}")
+    for each in urls:
+        *_, folder, file = urllib.parse.unquote(urllib.parse.urlsplit(each).path).split("/")
+        safe = [re.sub(r"[^\w.-]", "-", part).lstrip(".") or "list" for part in (folder, file)]
+        yield paths.ROOT / "data" / "downloads" / safe[0] / safe[1], each
+
+
+def _fetch(path, url):
+    """The file, downloaded first where it comes from the web and is not here yet."""
+    if url and not path.exists():
+        data = _get(url)
+        with whole(path) as partial:
+            partial.write_bytes(data)
+    return path
+
+
+def _get(url):
+    try:
+        request = urllib.request.Request(url, headers={"User-Agent": "authorbook"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+    except (OSError, ValueError) as error:  # URLError is an OSError
+        raise ValueError(f"pipermail: cannot fetch {url}: {error}") from None

@@ -1,0 +1,41 @@
+"""Embed many samples with a trained encoder: any windows of a store, in any order, at bounded memory."""
+
+import numpy as np
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from helpers.sampling import gather
+from helpers.store import TokenStore
+
+
+@torch.no_grad()
+def embed(
+    encoder: nn.Module,
+    store: TokenStore,
+    authors: np.ndarray,
+    first: np.ndarray,
+    count: np.ndarray,
+    length: int = 32,
+    batch_size: int = 256,
+    progress: bool = False,
+) -> np.ndarray:
+    """Embeddings (N, D), float32, of N samples: ``count`` posts each, from post ``first`` of the store.
+
+    Samples are batched by size so that short ones do not pay for long ones; the result is in the given order.
+    The encoder is put in eval mode and back. Posts are cut to their first ``length`` tokens.
+    """
+    device = next(encoder.parameters()).device
+    was_training = encoder.training
+    encoder.eval()
+    order = np.argsort(count, kind="stable")
+    pieces = []
+    for begin in tqdm(range(0, len(order), batch_size), "embedding", leave=False, disable=not progress or None):
+        rows = order[begin : begin + batch_size]
+        batch = gather(store, authors[rows], first[rows], count[rows], length)
+        pieces.append(encoder(batch.to(device)).float().cpu().numpy())
+    encoder.train(was_training)
+    embedded = np.concatenate(pieces)
+    result = np.empty_like(embedded)
+    result[order] = embedded
+    return result

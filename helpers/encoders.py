@@ -1,0 +1,104 @@
+"""Encoders: a batch of samples -> unit vectors. Any encoder runs with any loss, corpus and protocol.
+
+Letters: B samples, M posts a sample, L tokens a post, D dimensions of the embedding.
+"""
+
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor, nn
+
+from helpers.sampling import Batch
+from helpers.textconv import TextConv
+
+FEATURES = {"T": "text", "TP": "text + hour of publication", "TPS": "text + hour + topic (subreddit)"}
+HOURS = 24
+
+
+class StreamEncoder(nn.Module):
+    """Encoder of streams of posts, khan2021 section 2.1, Figure 2 and Appendix B, in the shape its authors released.
+
+    Each post: max-pooled convolutions of its tokens, concatenated with the one-hot hour (TP) and a learned topic
+    embedding (TPS), projected to ``attention`` dimensions. The posts of a sample: ``layers`` parallel dot-product
+    attentions (unscaled, value = key), each pooled over posts by maximum and by mean. Then LayerNorm, two fully
+    connected layers without bias, LayerNorm, and unit length. Padded posts take no part in attention or pooling,
+    so an embedding depends on its own posts only.
+
+    vocabulary: token ids. topics: topic ids, the last one for "other" (paper: 2049). features: T, TP or TPS.
+    filters, token_dim, attention, embedding: sizes; the defaults are the paper's.
+    dropout: share of post vectors' entries zeroed in training (paper: none).
+    Raises ValueError for unknown features.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        topics: int,
+        features: str = "TPS",
+        filters: int = 512,
+        token_dim: int = 512,
+        attention: int = 512,
+        embedding: int = 1024,
+        layers: int = 4,
+        dropout: float = 0.0,
+        text_path: str = "auto",
+    ):
+        super().__init__()
+        if features not in FEATURES:
+            raise ValueError(f"features {features!r}: one of {', '.join(FEATURES)}")
+        self.features, self.layers, self.dim = features, layers, embedding
+        self.text = TextConv(vocabulary, token_dim, filters, path=text_path)
+        self.topic = nn.Embedding(topics, token_dim) if "S" in features else None
+        width = self.text.features + HOURS * ("P" in features) + token_dim * ("S" in features)
+        self.post = nn.Linear(width, attention)
+        self.dropout = nn.Dropout(dropout)
+        self.query = nn.Linear(attention, layers * attention)
+        self.key = nn.Linear(attention, layers * attention)
+        self.project = nn.Sequential(
+            nn.LayerNorm(2 * layers * attention),
+            nn.Linear(2 * layers * attention, embedding, bias=False),
+            nn.ReLU(),
+            nn.Linear(embedding, embedding, bias=False),
+            nn.LayerNorm(embedding),
+        )
+        for module in (self.post, self.query, self.key, self.project[1], self.project[3]):
+            nn.init.xavier_uniform_(module.weight)  # the attention is unscaled, so its scale at the start matters
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        if self.topic is not None:
+            nn.init.uniform_(self.topic.weight, -0.05, 0.05)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch of (B, M, L) tokens -> (B, D), unit length."""
+        mask = batch.mask
+        parts = [self.text(batch.tokens[mask])]  # real posts only: padding costs nothing
+        if "P" in self.features:
+            parts.append(nnf.one_hot(batch.hours[mask], HOURS).to(parts[0].dtype))
+        if self.topic is not None:
+            parts.append(self.topic(batch.topics[mask]))
+        posts = self.dropout(self.post(torch.cat(parts, 1)))
+        padded = posts.new_zeros(*mask.shape, posts.shape[1])
+        padded[mask] = posts
+        return nnf.normalize(self.project(self._pool(padded, mask)).float(), dim=1)
+
+    def _pool(self, posts: Tensor, mask: Tensor) -> Tensor:
+        """(B, M, A) post vectors -> (B, 2 * layers * A): maximum and mean of every attention layer's output."""
+        samples, longest, _ = posts.shape
+        query, key = (
+            linear(posts).view(samples, longest, self.layers, -1).transpose(1, 2) for linear in (self.query, self.key)
+        )
+        hidden = ~mask[:, None, None, :]
+        scores = (query @ key.transpose(2, 3)).masked_fill(hidden, float("-inf"))
+        attended = scores.softmax(-1) @ key
+        real = mask[:, None, :, None]
+        highest = attended.masked_fill(~real, float("-inf")).amax(2)
+        mean = (attended * real).sum(2) / real.sum(2)
+        return torch.cat([highest, mean], 2).flatten(1)
+
+
+def parameter_counts(encoder: nn.Module) -> dict[str, int]:
+    """Number of trained values per part of an encoder, and their ``total`` (khan2021 Table 6)."""
+    counts = {
+        name: sum(parameter.numel() for parameter in part.parameters()) for name, part in encoder.named_children()
+    }
+    counts = {name: count for name, count in counts.items() if count}
+    return {**counts, "total": sum(counts.values())}

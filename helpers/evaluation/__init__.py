@@ -1,0 +1,1 @@
+"""Protocols: embeddings or scores in, metrics out."""

@@ -1,0 +1,109 @@
+"""Account ranking, khan2021 section 4.2: whose posts are these, among all the accounts of a gallery?
+
+Each query (posts of one account) is compared with the later posts of every account; the rank of its own account is
+what counts. Exact, in blocks: no full score matrix, no sort. Numbers depend on the gallery and on the sample sizes,
+so both go with every result.
+"""
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from helpers.store import TokenStore
+
+TIES = ("pessimistic", "average")
+TIE = 1e-6  # float32 noise of a product of unit vectors: scores closer than this are equal
+RECALL_AT = (1, 4, 8)
+
+
+def query_target_windows(store: TokenStore, posts: int = 16) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Authors with at least two samples of ``posts`` posts: their first ones are the query, their last the target.
+
+    Returns author (N,), first post of the query (N,), first post of the target (N,). Targets are later than queries
+    and share no post with them. Raises ValueError where fewer than two authors qualify.
+    """
+    author = np.flatnonzero(store.posts_per_author() >= 2 * posts)
+    if len(author) < 2:
+        raise ValueError(f"ranking needs two authors with {2 * posts} posts, found {len(author)}")
+    return author, store.author_offsets[author], store.author_offsets[author + 1] - posts
+
+
+def ranks(queries, targets, own: np.ndarray | None = None, ties: str = "pessimistic", rows: int = 512, columns: int = 4096) -> np.ndarray:  # fmt: skip
+    """Rank of each query's own target among all targets by dot product, 1 = best; float64 (Q,).
+
+    queries (Q, D), targets (T, D): arrays or SciPy sparse matrices of unit rows, so that the order is that of the
+    Euclidean distance. own (Q,): the index of each query's target, by default the query's own index.
+    ties: equal scores rank before the own target ("pessimistic") or half of them do ("average"); never by position.
+    Raises ValueError for shapes that do not fit or values that are not finite.
+    """
+    if ties not in TIES:
+        raise ValueError(f"ties {ties!r}: one of {', '.join(TIES)}")
+    own = np.arange(queries.shape[0]) if own is None else np.asarray(own)
+    if queries.shape[1] != targets.shape[1] or len(own) != queries.shape[0] or own.max() >= targets.shape[0]:
+        raise ValueError(f"queries {queries.shape}, targets {targets.shape} and {len(own)} truths do not fit together")
+    product = _sparse_product if sparse.issparse(queries) else _dense_product
+    queries, targets = _prepare(queries), _prepare(targets)
+    result = np.empty(len(own))
+    for begin in range(0, len(own), rows):
+        mine = torch.from_numpy(own[begin : begin + rows])
+        block = queries[begin : begin + rows]
+        score = _own_scores(block, targets, mine)
+        before, upto = _count(block, targets, score, product, columns, ties)
+        if ties == "pessimistic":
+            result[begin : begin + rows] = upto  # the own target is among those at least as good
+        else:
+            result[begin : begin + rows] = before + (upto - before + 1) / 2
+    return result
+
+
+def _prepare(matrix):
+    if sparse.issparse(matrix):
+        return matrix.tocsr()
+    matrix = torch.as_tensor(matrix).float()
+    if not torch.isfinite(matrix).all():
+        raise ValueError("embeddings hold values that are not finite")
+    return matrix
+
+
+def _dense_product(block, targets):
+    return block @ targets.T
+
+
+def _sparse_product(block, targets):
+    return torch.from_numpy((block @ targets.T).toarray()).float()
+
+
+def _own_scores(block, targets, mine):
+    if sparse.issparse(block):
+        return torch.from_numpy(np.asarray(block.multiply(targets[mine.numpy()]).sum(1))).float()
+    return (block * targets[mine]).sum(1, keepdim=True)
+
+
+def _count(block, targets, score, product, columns, ties):
+    """How many targets score clearly better, and how many at least as well."""
+    before = np.zeros(block.shape[0])
+    upto = np.zeros(block.shape[0])
+    for begin in range(0, targets.shape[0], columns):
+        scores = product(block, targets[begin : begin + columns])
+        # comparing into floats and adding those is several times faster than counting booleans
+        if ties == "average":
+            before += torch.gt(scores, score + TIE, out=torch.empty_like(scores)).sum(1).numpy()
+        upto += scores.ge_(score - TIE).sum(1).numpy()
+    return before, upto
+
+
+def summarise(rank: np.ndarray, targets: int, seed: int = 0, resamples: int = 1000) -> dict[str, float]:
+    """MRR, R@1, R@4, R@8 and mean rank, with the 95% bootstrap interval of MRR and R@8 over accounts.
+
+    rank (Q,): ranks from 1. targets: size of the gallery. Each query has one target, so R@k is the share of queries
+    whose target is among the k best.
+    """
+    reciprocal, hit = 1 / rank, (rank <= 8).astype(float)
+    drawn = np.random.default_rng(seed).integers(0, len(rank), (resamples, len(rank)))
+    low, high = np.percentile(reciprocal[drawn].mean(1), [2.5, 97.5])
+    low8, high8 = np.percentile(hit[drawn].mean(1), [2.5, 97.5])
+    return {
+        "MRR": reciprocal.mean(), "MRR_low": low, "MRR_high": high,
+        **{f"R@{k}": (rank <= k).mean() for k in RECALL_AT}, "R@8_low": low8, "R@8_high": high8,
+        "mean_rank": rank.mean(), "queries": len(rank), "targets": targets,
+    }  # fmt: skip

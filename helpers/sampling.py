@@ -1,0 +1,175 @@
+"""Samples of posting histories: window sizes, P authors x K windows, and the batch they become (khan2021 section 2.3).
+
+A batch is a function of (store, seed, step) alone: nothing is carried from step to step, so a resumed run draws
+exactly what an undisturbed one would have drawn. No Python loop runs over samples.
+
+Letters: B samples, M posts (longest of the batch), L tokens a post, P authors, K samples an author.
+"""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from scipy import stats
+
+from helpers.store import TokenStore
+from helpers.textconv import PAD
+
+SIZES = {
+    "uniform": stats.uniform(),
+    "beta21": stats.beta(2, 1),
+    "beta31": stats.beta(3, 1),
+    "beta41": stats.beta(4, 1),
+    "poisson16": None,
+    "fixed": None,
+}
+WINDOWS = ("prefix", "random")
+
+
+@dataclass
+class Batch:
+    """tokens (B, M, L) with PAD where there is none; hours, topics, mask (B, M), mask true for real posts; authors (B)."""
+
+    tokens: torch.Tensor
+    hours: torch.Tensor
+    topics: torch.Tensor
+    mask: torch.Tensor
+    authors: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.authors)
+
+    def to(self, device) -> "Batch":
+        return Batch(*(getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)))
+
+    def __getitem__(self, rows) -> "Batch":
+        return Batch(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+def draw_sizes(
+    distribution: str,
+    count: int,
+    rng: np.random.Generator,
+    smallest: int = 1,
+    largest: int = 16,
+    reach_smallest: bool = False,
+) -> np.ndarray:
+    """Sample sizes, khan2021 section 2.3 and Table 4: ``R + ceil(x (S - R))`` with x from the named distribution.
+
+    As printed the formula never gives R itself (x > 0); ``reach_smallest`` uses ``R + floor(x (S - R + 1))``.
+    "poisson16" is Poisson(16) restricted to R..S; "fixed" is always S. Returns int64 (count,).
+    Raises ValueError for an unknown distribution or sizes that make no sense.
+    """
+    if distribution not in SIZES:
+        raise ValueError(f"sizes {distribution!r}: one of {', '.join(SIZES)}")
+    if not 1 <= smallest <= largest:
+        raise ValueError(f"sample sizes {smallest}..{largest}: need 1 <= smallest <= largest")
+    if distribution == "fixed":
+        return np.full(count, largest)
+    if distribution == "poisson16":
+        support, weight = _poisson16(smallest, largest)
+        return rng.choice(support, count, p=weight)
+    x = SIZES[distribution].ppf(rng.random(count))
+    if reach_smallest:
+        return smallest + np.minimum(np.floor(x * (largest - smallest + 1)), largest - smallest).astype(np.int64)
+    return smallest + np.ceil(x * (largest - smallest)).astype(np.int64)
+
+
+def _poisson16(smallest, largest):
+    support = np.arange(smallest, largest + 1)
+    weight = stats.poisson(16).pmf(support)
+    return support, weight / weight.sum()
+
+
+def skewness(distribution: str) -> float:
+    """Skew of a size distribution (khan2021 Table 4): of x, or of Poisson(16) restricted to 1..16."""
+    if distribution == "poisson16":
+        return float(stats.rv_discrete(values=_poisson16(1, 16)).stats(moments="s"))
+    return 0.0 if distribution == "fixed" else float(SIZES[distribution].stats(moments="s"))
+
+
+def draw_windows(
+    available: np.ndarray, sizes: np.ndarray, rng: np.random.Generator, overlap: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """Windows of consecutive posts, K for each of P authors.
+
+    available (P,): posts each author has. sizes (P, K): wanted sizes, cut to what is there.
+    overlap: starts are uniform in 0..n - M, as in the paper; False: an author's windows share no post (sizes are
+    scaled down where they do not fit), so that a pair of samples cannot be matched by a post they have in common.
+    Returns first post within the author (P, K) and size (P, K).
+    """
+    available = available[:, None]
+    if overlap:
+        sizes = np.minimum(sizes, available)
+        return (rng.random(sizes.shape) * (available - sizes + 1)).astype(np.int64), sizes
+    total = sizes.sum(1, keepdims=True)
+    sizes = np.where(total > available, np.maximum(sizes * available // total, 1), sizes)
+    slack = np.maximum(available - sizes.sum(1, keepdims=True), 0)
+    gaps = np.sort((rng.random(sizes.shape) * (slack + 1)).astype(np.int64), 1)
+    order = rng.permuted(np.broadcast_to(np.arange(sizes.shape[1]), sizes.shape), axis=1)
+    placed = np.take_along_axis(sizes, order, 1)
+    first = np.empty_like(sizes)
+    np.put_along_axis(first, order, gaps + placed.cumsum(1) - placed, 1)
+    return first, sizes
+
+
+def draw_batch(
+    store: TokenStore,
+    seed: int,
+    step: int,
+    authors: int = 64,
+    samples: int = 8,
+    sizes: str = "beta31",
+    smallest: int = 1,
+    largest: int = 16,
+    length: int = 32,
+    window: str = "prefix",
+    overlap: bool = True,
+    reach_smallest: bool = False,
+) -> Batch:
+    """P authors, uniform without replacement, x K samples: B = P * K rows, an author's samples side by side.
+
+    length: L. window: each post's first L tokens ("prefix") or L consecutive ones from a random start ("random").
+    Raises ValueError where the store has fewer than two authors or a setting is unknown.
+    """
+    rng = np.random.default_rng([seed, step])
+    eligible = np.flatnonzero(store.posts_per_author() >= (1 if overlap else samples))
+    if len(eligible) < 2:
+        raise ValueError(f"{len(eligible)} authors have enough posts for {samples} samples: need at least 2")
+    chosen = rng.choice(eligible, min(authors, len(eligible)), replace=False)
+    wanted = draw_sizes(sizes, len(chosen) * samples, rng, smallest, largest, reach_smallest)
+    available = store.posts_per_author()[chosen]
+    first, count = draw_windows(available, wanted.reshape(len(chosen), samples), rng, overlap)
+    first += store.author_offsets[chosen][:, None]
+    return gather(store, np.repeat(chosen, samples), first.ravel(), count.ravel(), length, window, rng)
+
+
+def gather(
+    store: TokenStore,
+    authors: np.ndarray,
+    first: np.ndarray,
+    count: np.ndarray,
+    length: int = 32,
+    window: str = "prefix",
+    rng: np.random.Generator | None = None,
+) -> Batch:
+    """The batch of given windows: posts first[b] .. first[b] + count[b] - 1 of the store, for every sample b."""
+    if window not in WINDOWS:
+        raise ValueError(f"window {window!r}: one of {', '.join(WINDOWS)}")
+    step = np.arange(count.max())
+    mask = step < count[:, None]
+    posts = (first[:, None] + step)[mask]
+    begin = store.post_offsets[posts]
+    tokens = store.post_offsets[posts + 1] - begin
+    if window == "random":
+        begin = begin + (rng.random(len(posts)) * (np.maximum(tokens - length, 0) + 1)).astype(np.int64)
+    tokens = np.minimum(tokens, length)
+    place = np.arange(length)
+    real = place < tokens[:, None]
+    full = np.full((*mask.shape, length), PAD, np.int64)
+    flat = np.full(real.shape, PAD, np.int64)
+    flat[real] = store.tokens[(begin[:, None] + place)[real]]
+    full[mask] = flat
+    hours, topics = np.zeros(mask.shape, np.int64), np.zeros(mask.shape, np.int64)
+    hours[mask], topics[mask] = store.hour[posts], store.topic[posts]
+    return Batch(*map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64))))

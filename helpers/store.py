@@ -1,0 +1,174 @@
+"""The token store: every post of a split as token ids, ragged and memory-mapped.
+
+======================  ======================================================
+``tokens.u16``          all tokens of all posts, one after the other
+``post_offsets.i64``    (posts + 1): where each post's tokens begin
+``hour.u8``             (posts): hour of publication, 0..23, UTC
+``topic.u16``           (posts): row of the topic list, the last row = other
+``author_offsets.i64``  (authors + 1): where each author's posts begin
+``store.json``          counts, topics, what it was made from
+``authors.parquet``     the authors' names, in order
+======================  ======================================================
+
+Opening maps the files and reads nothing; a batch touches only its own posts, whatever the size of the store.
+Building streams the posts table row group by row group and continues after an interruption where it stopped.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from helpers.artifacts import is_current, read_json, whole, write_json
+
+FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "topic": "u2", "author_offsets": "i8"}
+SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
+
+
+def _file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.{SUFFIX[FILES[name]]}"
+
+
+@dataclass(frozen=True)
+class TokenStore:
+    """An opened store. tokens, post_offsets, hour, topic, author_offsets: memory maps; meta: ``store.json``."""
+
+    folder: Path
+    meta: dict
+    tokens: np.ndarray
+    post_offsets: np.ndarray
+    hour: np.ndarray
+    topic: np.ndarray
+    author_offsets: np.ndarray
+
+    @property
+    def posts(self) -> int:
+        return len(self.hour)
+
+    @property
+    def authors(self) -> int:
+        return len(self.author_offsets) - 1
+
+    @cached_property
+    def _posts_per_author(self) -> np.ndarray:
+        return np.diff(self.author_offsets)
+
+    def posts_per_author(self) -> np.ndarray:
+        """(authors,): read once, 8 bytes an author."""
+        return self._posts_per_author
+
+    def author_names(self) -> list[str]:
+        return pq.read_table(self.folder / "authors.parquet")["author"].to_pylist()
+
+
+def open_store(folder: str | Path) -> TokenStore:
+    """Map a store. Raises ValueError where it is missing, unfinished or damaged."""
+    folder = Path(folder)
+    meta = read_json(folder / "store.json")
+    arrays = {}
+    for name, dtype in FILES.items():
+        path = _file(folder, name)
+        wanted = meta["counts"][name] * np.dtype(dtype).itemsize
+        if not path.exists() or path.stat().st_size != wanted:
+            raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: build the store again")
+        arrays[name] = np.memmap(path, dtype, "r") if wanted else np.empty(0, dtype)
+    return TokenStore(folder, meta, **arrays)
+
+
+def list_topics(posts: str | Path, most: int = 2048) -> list[str]:
+    """The ``most`` frequent topics of a posts table, most frequent first, ties by name (khan2021: 2048)."""
+    query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
+    return [row[0] for row in duckdb.execute(query, [str(posts), most]).fetchall()]
+
+
+def build_store(
+    posts: str | Path,
+    folder: str | Path,
+    encode: Callable[[list[str]], list[np.ndarray]],
+    topics: list[str],
+    made_from: str,
+    progress: bool = True,
+) -> TokenStore:
+    """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
+
+    encode: texts -> arrays of token ids below 2^16. topics: from training posts; any other topic becomes the
+    extra last row. Raises ValueError for an empty or unsorted table.
+    """
+    folder = Path(folder)
+    if is_current(folder / "store.json", made_from):
+        return open_store(folder)
+    (folder / "store.json").unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pq.ParquetFile(posts)
+    if not table.metadata.num_rows:
+        raise ValueError(f"{posts} holds no posts")
+    state = _resume(folder, made_from)
+    topic_row = {name: row for row, name in enumerate(topics)}
+    groups = range(state["groups"], table.num_row_groups)
+    for group in tqdm(groups, "encoding", unit="group", leave=False, disable=not progress or None):
+        _append(folder, table.read_row_group(group), encode, topic_row, state)
+        state["groups"] = group + 1
+        write_json(folder / "progress.json", state)
+    _append_to(folder, "author_offsets", np.array([state["counts"]["hour"]]), state["counts"])
+    _write_names(table, folder)
+    counts = state["counts"]
+    write_json(
+        folder / "store.json",
+        {"made_from": made_from, "counts": counts, "topics": topics, "posts": counts["hour"],
+         "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
+    )  # fmt: skip
+    (folder / "progress.json").unlink()
+    return open_store(folder)
+
+
+def _resume(folder: Path, made_from: str) -> dict:
+    """The state of an interrupted build, files cut back to it, or that of a new one."""
+    if is_current(folder / "progress.json", made_from):
+        state = read_json(folder / "progress.json")
+    else:
+        state = {"made_from": made_from, "groups": 0, "last_author": "", "counts": dict.fromkeys(FILES, 0)}
+        for name in FILES:
+            _file(folder, name).write_bytes(b"")
+        _append_to(folder, "post_offsets", np.array([0]), state["counts"])
+    for name, count in state["counts"].items():
+        os.truncate(_file(folder, name), count * np.dtype(FILES[name]).itemsize)
+    return state
+
+
+def _append_to(folder, name, values, counts):
+    with open(_file(folder, name), "ab") as file:
+        file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
+    counts[name] += len(values)
+
+
+def _append(folder: Path, rows: pa.Table, encode, topic_row: dict, state: dict):
+    counts = state["counts"]
+    author = rows["author"].to_numpy()
+    if len(author) and (author[0] < state["last_author"] or (author[1:] < author[:-1]).any()):
+        raise ValueError("the posts table is not sorted by author")
+    new = np.concatenate([author[:1] != state["last_author"], author[1:] != author[:-1]])
+    _append_to(folder, "author_offsets", counts["hour"] + np.flatnonzero(new), counts)
+    ids = encode(rows["text"].to_pylist())
+    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+    _append_to(folder, "post_offsets", counts["tokens"] + lengths.cumsum(), counts)
+    _append_to(folder, "tokens", np.concatenate(ids), counts)
+    seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
+    _append_to(folder, "topic", [topic_row.get(name, len(topic_row)) for name in rows["topic"].to_pylist()], counts)
+    _append_to(folder, "hour", seconds // 3600 % 24, counts)
+    state["last_author"] = author[-1]
+
+
+def _write_names(table: pq.ParquetFile, folder: Path):
+    names = []
+    for group in range(table.num_row_groups):
+        author = table.read_row_group(group, ["author"])["author"].to_numpy()
+        names += [name for name in dict.fromkeys(author) if not names or name != names[-1]]
+    with whole(folder / "authors.parquet") as partial:
+        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), partial)

@@ -1,0 +1,108 @@
+"""Tokenizers with one interface: ``encode(texts) -> arrays of ids``, ``decode(ids) -> text``, ``vocabulary``.
+
+khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or raw UTF-8 bytes.
+Spelling, case and punctuation are style, so nothing is normalised away before the model sees it.
+"""
+
+import io
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import sentencepiece
+
+from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
+
+KINDS = ("sentencepiece", "bytes")
+PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
+THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
+
+
+class SentencePiece:
+    """Unigram subwords. model: a serialised SentencePiece model."""
+
+    kind = "sentencepiece"
+
+    def __init__(self, model: bytes):
+        self.model = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self.vocabulary = self._processor.vocab_size()
+
+    @classmethod
+    def train(cls, texts: Iterable[str], vocabulary: int, longest: int = 1000) -> "SentencePiece":
+        """Fit on texts, each cut to ``longest`` characters. Raises ValueError where they cannot fill the vocabulary."""
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=(text[:longest] for text in texts), model_writer=model, vocab_size=vocabulary,
+                model_type="unigram", normalization_rule_name="identity", character_coverage=0.9999,
+                user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
+                num_threads=THREADS, minloglevel=2,
+            )  # fmt: skip
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise ValueError(f"SentencePiece cannot train {vocabulary} pieces on these texts: {reason}") from None
+        return cls(model.getvalue())
+
+    def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
+        return self._processor.encode(texts, out_type="numpy", num_threads=threads)
+
+    def decode(self, ids) -> str:
+        return self._processor.decode([int(number) for number in ids])
+
+    def pieces(self, text: str) -> list[str]:
+        return self._processor.encode(text, out_type=str)
+
+
+class Bytes:
+    """Raw UTF-8: 256 ids, nothing to train."""
+
+    kind, vocabulary, model = "bytes", 256, b""
+
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        return [np.frombuffer(text.encode("utf-8", "replace"), np.uint8) for text in texts]
+
+    def decode(self, ids) -> str:
+        return bytes(int(number) for number in ids).decode("utf-8", "replace")
+
+    def pieces(self, text: str) -> list[str]:
+        return [repr(bytes([byte]))[2:-1] for byte in text.encode()]
+
+
+def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
+    """Up to ``count`` texts of a posts table, drawn without replacement, the same for the same seed."""
+    query = """select text from read_parquet(?)
+               order by hash(author || epoch(time)::varchar || ? || text), text limit ?"""
+    return [row[0] for row in duckdb.execute(query, [str(posts), str(seed), count]).fetchall()]
+
+
+def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, made_from: str, sentences: int = 200_000, seed: int = 0):  # fmt: skip
+    """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
+
+    sentences: posts to train on. Raises ValueError for an unknown kind or a vocabulary outside 300..65,536.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"tokenizer {kind!r}: one of {', '.join(KINDS)}")
+    if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
+        raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
+    folder = Path(folder)
+    made_from = fingerprint(made_from, kind, vocabulary, sentences, seed)
+    if not is_current(folder / "tokenizer.json", made_from):
+        tokenizer = Bytes() if kind == "bytes" else SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+        with whole(folder) as partial:
+            partial.mkdir()
+            (partial / "tokenizer.model").write_bytes(tokenizer.model)
+            write_json(
+                partial / "tokenizer.json", {"made_from": made_from, "kind": kind, "vocabulary": tokenizer.vocabulary}
+            )
+    return load(folder)
+
+
+def load(folder: str | Path) -> SentencePiece | Bytes:
+    """The tokenizer kept in ``folder``. Raises ValueError where there is none."""
+    folder = Path(folder)
+    if read_json(folder / "tokenizer.json")["kind"] == "bytes":
+        return Bytes()
+    return SentencePiece((folder / "tokenizer.model").read_bytes())
+

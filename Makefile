@@ -1,0 +1,69 @@
+# Two commands set up a fresh machine:
+#   make reproduce     the environment, every notebook on the demo corpus, a report to look at
+#   make test          the same environment, every test, the notebooks themselves under nbval
+# make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
+.DEFAULT_GOAL := help
+.PHONY: help setup reproduce test lab publish clean
+SHELL := /bin/bash
+PYTHON ?= python3
+RUN ?= demo
+BIN := .venv/bin
+NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+
+# uv does not read pip's find-links setting: it is passed on where there is one
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+export UV_PYTHON_DOWNLOADS = never
+# idle threads that spin slow other processes down; tokenizers warn when a kernel forks
+export OMP_WAIT_POLICY ?= passive
+export TOKENIZERS_PARALLELISM ?= false
+
+help:
+	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
+	@echo "make test                  unit tests, then every notebook under nbval"
+	@echo "make lab                   JupyterLab on the notebooks"
+	@echo "make setup                 the environment only, in .venv"
+	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
+	@echo "make clean RUN=name        delete outputs/name"
+
+setup: .venv/.ok
+
+# constraints.txt pins every package; uv installs in seconds, plain pip does the same in a minute or two
+.venv/.ok: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:3]; sys.exit(None if (3, 11, 5) <= v < (3, 14) else \
+	    "authorbook needs Python 3.11.5 to 3.13, this is %d.%d.%d: make PYTHON=python3.11 ..." % v)'
+	$(PYTHON) -m venv .venv
+	@if $(BIN)/python -m pip install -q "uv==0.13.8" 2> /dev/null; then \
+	    echo "installing with uv"; \
+	    $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
+	else \
+	    echo "installing with pip"; \
+	    $(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"; \
+	fi
+	@touch $@
+
+reproduce: setup
+	$(BIN)/python -m helpers.reproduce $(RUN)
+
+# The outputs folder is fresh, so that nothing made before can hide a failure.
+test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test
+test: export TQDM_DISABLE := 1
+test: setup
+	rm -rf outputs/test
+	$(BIN)/python -m pytest tests
+ifeq ($(NOTEBOOKS),)
+	@echo "no notebooks yet"
+else
+	$(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
+	    --nbval-cell-timeout 900 -x $(NOTEBOOKS)
+endif
+
+lab: setup
+	$(BIN)/jupyter lab notebooks
+
+publish: setup
+	$(BIN)/python -m helpers.reproduce --publish
+
+clean:
+	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
+	    echo "say which run: make clean RUN=demo"; exit 1; fi
+	rm -rf "outputs/$(RUN)"

@@ -1,0 +1,193 @@
+"""What holds for every committed notebook, run and module, whichever there are."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import yaml
+
+from helpers import paths
+from helpers.stages import stages
+
+NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
+RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
+MODULES = sorted((paths.ROOT / "helpers").rglob("*.py"))
+MARKERS = {"NBVAL_CHECK_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "NBVAL_IGNORE_OUTPUT"}
+# a folder of somebody's machine, not an address
+MACHINE_PATH = re.compile(r"(?<![\w.:/~-])(?:/(?:home|Users|root|tmp|work|mnt|var/folders)/[\w.-]|[A-Z]:\\\\?Users\\)")
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(paths.ROOT).as_posix())
+
+
+def code_cells(path):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+
+
+def tree(source):
+    """The syntax tree of a cell, IPython's own lines aside."""
+    return ast.parse("\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()))
+
+
+def parameter_cells(cells):
+    return [number for number, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
+
+
+@each_notebook
+def test_parameters_are_declared_found_and_read(path):
+    import papermill
+
+    cells = code_cells(path)
+    (number,) = parameter_cells(cells)  # exactly one
+    body = tree(cells[number].source).body
+    assert len(body) > 1, "IPython reads a lone line `run: str = ...` as the magic %run"
+    assert all(isinstance(node, ast.AnnAssign) and node.value is not None for node in body), "annotate every parameter"
+    declared = [node.target.id for node in body]
+    found = papermill.inspect_notebook(str(path))
+    assert declared == list(found), "papermill does not see all parameters: one line each, no second `=`"
+    assert [name for name in declared if not found[name]["help"]] == [], "a parameter without a comment"
+    assert "run" in declared
+    used = set()  # check(globals()) reads them all by name: only a mention after it says that they matter
+    for cell in cells[number + 1:]:
+        used |= {node.id for node in ast.walk(tree(cell.source)) if isinstance(node, ast.Name)}
+        used |= {node.value for node in ast.walk(tree(cell.source)) if isinstance(node, ast.Constant)
+                 and isinstance(node.value, str)}  # settings["lr"]
+    assert set(declared) <= used, "declared, but read in no later cell"
+
+
+@each_notebook
+def test_it_was_run_in_order_without_errors(path):
+    cells = [cell for cell in code_cells(path) if cell.source.strip()]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [output for cell in cells for output in cell.outputs if output.output_type == "error"]
+
+
+@each_notebook
+def test_its_metadata_is_the_same_everywhere(path):
+    book = nbformat.read(path, as_version=4)
+    nbformat.validate(book)
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    assert book.metadata.kernelspec == kernel
+    assert set(book.metadata) <= {"kernelspec", "language_info"}, "papermill, widgets or an editor left something"
+    assert {key for cell in book.cells for key in cell.metadata} <= {"tags"}
+    ids = [cell.id for cell in book.cells]
+    assert len(ids) == len(set(ids))
+
+
+@each_notebook
+def test_it_holds_no_folder_of_a_machine(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            for kind in [kind for kind in output.get("data", {}) if kind.startswith("image/")]:
+                del output["data"][kind]
+        assert not MACHINE_PATH.findall(cell.source)
+        assert not MACHINE_PATH.findall(json.dumps(cell.get("outputs", []), ensure_ascii=False))
+
+
+def test_a_folder_of_a_machine_is_seen():
+    for text in ("/home/me/x", "in '/tmp/x'", "/root/.cache", "C:\\Users\\me"):
+        assert MACHINE_PATH.search(text), text
+    for text in ("https://example.org/home/x", "outputs/tmp/x", "posts/home", "~/home/x"):
+        assert not MACHINE_PATH.search(text), text
+
+
+@each_notebook
+def test_what_prose_cites_is_checked(path):
+    for cell in code_cells(path):
+        lines = [line.strip() for line in cell.source.splitlines() if "NBVAL" in line]
+        assert {line.removeprefix("# ") for line in lines} <= MARKERS, "a marker is the whole comment"
+        if "# NBVAL_CHECK_OUTPUT" in lines:
+            assert cell.outputs and cell.execution_count, "nothing is stored, so nothing is checked"
+            assert not [o for o in cell.outputs if o.get("name") == "stderr"], "warnings differ between machines"
+
+
+@each_notebook
+def test_it_stays_readable(path):
+    assert path.stat().st_size < 1.5e6
+    for cell in code_cells(path):
+        assert len(cell.source.splitlines()) <= 25, cell.source.splitlines()[0]
+        assert not any("widget" in kind for output in cell.outputs for kind in output.get("data", {}))
+    first = nbformat.read(path, as_version=4).cells[0]
+    assert first.cell_type == "markdown" and re.match(r"# \S", first.source)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_params_are_known_to_their_notebooks(run):
+    assert stages(run.name)  # raises where a name is unknown or a notebook is missing
+
+
+def test_there_is_no_mark_of_a_gpu_or_of_a_local_build_in_the_pins():
+    pins = (paths.ROOT / "constraints.txt").read_text().split()
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "name==version only, no +cpu, no address"
+    names = [normal(pin) for pin in pins]
+    assert len(names) == len(set(names))
+
+
+def normal(requirement):
+    """The name of a requirement as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower().split("==")[0]
+
+
+def test_conda_users_get_the_same_set():
+    import tomllib
+
+    project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    pins = {normal(pin) for pin in (paths.ROOT / "constraints.txt").read_text().split()}
+    assert {normal(name) for name in wanted} <= pins, "not pinned in constraints.txt"
+    environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
+    *conda, pip = environment["dependencies"]
+    assert [normal(name) for name in conda] == ["python", "pip"], "all else comes from pip, at the pinned versions"
+    first, *listed, last = pip["pip"]
+    assert (first, last) == ("-c constraints.txt", "-e .[dev]")
+    assert sorted(map(normal, listed)) == sorted(map(normal, wanted))
+    version = re.search(r"==?([\d.]+)", conda[0])[1]
+    assert (3, 11) <= tuple(map(int, version.split("."))) < (3, 14)
+
+
+def test_every_line_of_the_conda_file_says_what_needs_it():
+    text = (paths.ROOT / "environment.yml").read_text()
+    lines = [line for line in text.splitlines() if re.match(r"\s+- [a-z]", line) and "nodefaults" not in line
+             and "conda-forge" not in line and "pip:" not in line]
+    assert lines and all("  # " in line for line in lines)
+
+
+def test_importing_helpers_brings_nothing_heavy():
+    code = "import sys, helpers; print([m for m in ('torch', 'pandas', 'numpy', 'plotly', 'umap') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@each_module
+def test_a_module_is_short_and_says_what_it_is(path):
+    text = path.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "no docstring"
+    assert not MACHINE_PATH.findall(text)
+    constants = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]  # word lists do not count
+    assert len(text.splitlines()) - sum(node.end_lineno - node.lineno for node in constants) < 260
+
+
+def needs(path):
+    """The helpers modules that a module imports when it is imported: a runner may call back from inside a function."""
+    named = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path.name}: import helpers.x by its full name"
+            named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    files = {paths.ROOT.joinpath(*name.split(".")) for name in named if name.startswith("helpers.")}
+    return {file for base in files for file in (base.with_suffix(".py"), base / "__init__.py") if file.exists()}
+
+
+def test_modules_import_each_other_without_cycles():
+    graph = {path: needs(path) - {path} for path in MODULES}
+    while graph:
+        free = [path for path, needed in graph.items() if not needed & set(graph)]
+        assert free, f"a cycle among {sorted(path.name for path in graph)}"
+        for path in free:
+            del graph[path]

@@ -5,6 +5,10 @@ adjective of the post's topic; the other slots are either general words (GENERAL
 for (see ``demo.py``). Every other token stands for itself.
 """
 
+from itertools import count
+
+import numpy as np
+
 # topic: nouns | verbs (transitive, regular) | adjectives
 _TOPICS = {
     "cooking": """onion garlic skillet recipe broth pastry oven whisk ladle marinade dough risotto stew casserole
@@ -189,7 +193,7 @@ GENERAL = {
         finish support replace discuss enjoy attempt protect copy manage mention order collect describe store
         follow question""".split(),
     "TIME": _phrases("""yesterday; last week; this morning; last summer; a month ago; on Sunday; over the weekend;
-        two years ago; last night; before lunch; on Tuesday; in March; after work; back in October; the other day;
+        a few years ago; last night; before lunch; on Tuesday; in March; after work; back in October; the other day;
         at the start of the year; late on Friday; on holiday; once again; during the winter"""),
     "PERS": _phrases("""my brother; a friend; the woman across the hall; someone at work; my partner; the guy next
         door; my old teacher; a cousin of mine; one of the regulars; my boss; an old colleague; my sister; somebody
@@ -281,8 +285,8 @@ TRAITS = {
     "closer": (0.10, 1.2, 0.0),  # per post
     "emoji": (0.12, 1.5, 0.7),  # per post
     "hedged": (0.15, 1.0, 0.0),  # a hedge in front of a statement, per sentence
-    "linked": (0.30, 0.9, -0.3),  # a second clause, per sentence
-    "typo": (0.012, 0.9, 0.4),  # per word
+    "linked": (0.30, 0.9, -0.3),  # a second clause, per statement
+    "typo": (0.012, 0.9, 0.4),  # per word of four letters or more
     "double_space": (0.06, 2.2, 0.0),  # after a sentence, per post
     "shout": (0.03, 1.5, 0.5),  # an intensifier in capitals, per place
 }
@@ -356,3 +360,35 @@ HEDGE the N is PRAISE THOUGH , how do YOU V it
 can PERS PLEASE GV the AJ N PLACE
 is QN OFTEN this AJ , or IS_NOT it the N""",
 }.items()}
+
+GRAIN = 128  # a habit is a list of about this length
+
+
+def fillings(row) -> dict[str, list[str]]:
+    """Slot -> what an author with these habits fills it with: a list to be drawn from uniformly."""
+    slots = dict(GENERAL)
+    for name, forms in PAIRS.items():
+        slots[name] = _listed(forms, (1 - row[name.lower()], row[name.lower()]))
+    for name, forms in ABBREVIATIONS.items():
+        slots[name] = _listed(forms, (1 - row["abbreviation"], row["abbreviation"]))
+    short, bare = row["contraction"], row["no_apostrophe"]
+    for name, (full, form) in CONTRACTIONS.items():
+        shares = (1 - short, short * (1 - bare), short * bare)
+        slots[name] = _listed((full, form, form.replace("'", "")), shares)
+    for name, words in SPELLING.items():
+        shares = (row["british"], 1 - row["british"])
+        slots[name] = [form for word in words for form in _listed(word.split(":"), shares)]
+    shares = (1 - row["digits"], row["digits"])
+    slots["NUM"] = [form for forms in zip(NUMBERS, DIGITS) for form in _listed(forms, shares)]
+    for name, options in CHOICES.items():
+        slots[name.upper()] = _listed(options, [row[f"{name}_{option}"] for option in options])
+    shout = int(row["shout"] * GRAIN)
+    slots["INTENSIFIER"] = [word.upper() if at % GRAIN < shout else word  # 37: spread over all the words
+                            for at, word in zip(count(0, 37), slots["INTENSIFIER"])]
+    return slots
+
+
+def _listed(options, shares) -> list[str]:
+    """A list of about GRAIN entries that holds each option as often as its share says."""
+    times = np.rint(np.asarray(shares) * GRAIN).astype(int).tolist()
+    return [option for option, n in zip(options, times) for _ in range(n)]

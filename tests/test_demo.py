@@ -1,0 +1,315 @@
+"""The demo corpus is reproducible, its text obeys its truth table, and it is as hard as an instrument should be."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from helpers.sources import COLUMNS, demo, open_source
+from helpers.sources.demo_lexicon import CHOICES, PAIRS, PATTERNS, SPELLING, TOPICS, past
+
+SMALL = dict(authors=12, posts=600)
+
+
+def corpus(**options):
+    frames = [frame for part in demo.parts(**options) for frame in part.read(Counter())]
+    return pd.concat(frames, ignore_index=True)
+
+
+def digest(posts):
+    return hashlib.sha256(posts.to_csv(index=False).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def posts():
+    return corpus()
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return demo.truth().set_index("author")
+
+
+# the same bytes
+
+
+def test_same_bytes_whatever_the_hash_seed():
+    code = (
+        "import pandas as pd, hashlib; from collections import Counter; from helpers.sources import demo;"
+        "posts = pd.concat([f for p in demo.parts(authors=12, posts=600) for f in p.read(Counter())]);"
+        "print(hashlib.sha256(posts.to_csv(index=False).encode()).hexdigest())"
+    )
+    seen = {
+        subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": hash_seed},
+                       capture_output=True, text=True, check=True).stdout.strip()
+        for hash_seed in ("1", "2")
+    }
+    assert seen == {digest(corpus(**SMALL))}
+
+
+def test_another_seed_is_another_corpus():
+    assert digest(corpus(**SMALL)) != digest(corpus(**SMALL, seed=1))
+    assert not demo.truth(seed=0, authors=3).equals(demo.truth(seed=1, authors=3))
+
+
+def test_a_part_does_not_depend_on_the_parts_read_before_it():
+    whole = {part.name: pd.concat(part.read(Counter())) for part in demo.parts(**SMALL)}
+    for part in reversed(demo.parts(**SMALL)):
+        assert pd.concat(part.read(Counter())).equals(whole[part.name])
+
+
+def test_an_authors_habits_do_not_depend_on_how_many_authors_there_are():
+    assert demo.truth(authors=3).equals(demo.truth(authors=9).head(3))
+
+
+# the shape of the corpus
+
+
+def test_counts_and_order(posts):
+    per_author = posts.author.value_counts()
+    assert list(posts.columns) == COLUMNS
+    assert len(posts) == 60_000 and len(per_author) == 600 and set(posts.topic) == set(TOPICS)
+    assert per_author.min() >= 35 and 80 <= per_author.median() <= 100 and per_author.max() >= 250
+    assert posts.equals(posts.sort_values(["author", "time"], kind="stable"))
+    assert demo.START <= posts.time.min() and posts.time.max() < demo.START + demo.DAYS * 86_400
+    assert len(demo.parts()) == 6
+
+
+def test_small_corpora_have_everyone():
+    assert corpus(authors=7, posts=35, topics=3).author.nunique() == 7
+    assert len(corpus(authors=7, posts=35, topics=3)) == 35
+
+
+def test_texts_are_clean_and_never_twice(posts):
+    assert posts.text.str.len().min() >= 10
+    assert not posts.text.duplicated().any()
+    assert posts.text.str.contains("<script>alert(1)</script>", regex=False).sum() == 2
+    assert posts.text.str.contains("<", regex=False).sum() == 2
+    assert 0.01 < posts.text.str.contains("https?://|`").mean() < 0.03
+    slots = {"N", "V", "VD", "AJ", "QN", *PAIRS, *(name.upper() for name in CHOICES)}
+    unfilled = r"\b(?:" + "|".join(sorted(slots - {"INTENSIFIER", "V"})) + r")\b"
+    assert not posts.text[~posts.text.str.contains("[A-Z]{2}")].str.contains(unfilled).any()
+    assert not posts.text.str.contains(r"\b[A-Z]+_[A-Z]+\b").any()
+
+
+def test_near_duplicates_are_rare(posts):
+    """Of the first 20,000 posts, every tenth: does it share 80% of its word 3-shingles, or of the other's, with one?"""
+    words = posts.text[:20_000].str.lower().str.findall(r"\w+")
+    shingles = [set(zip(w, w[1:], w[2:])) for w in words]
+    rare = Counter(s for one in shingles for s in one)
+    where = {}
+    for at, one in enumerate(shingles):
+        for s in one:
+            if rare[s] <= 50:
+                where.setdefault(s, []).append(at)
+    near = 0
+    for at in range(0, len(shingles), 10):
+        one = shingles[at]
+        others = Counter(other for s in one for other in where.get(s, ()) if other != at)
+        near += any(n >= 0.5 * len(one) and len(one & shingles[o]) >= 0.8 * min(len(one), len(shingles[o]))
+                    for o, n in others.most_common(3))
+    assert near / (len(shingles) / 10) < 0.02
+
+
+def test_every_slot_of_every_pattern_is_filled():
+    slots = {"QN", *demo.fillings(demo.truth(authors=2).iloc[0]), *TOPICS["chess"]}
+    named = {token for lines in PATTERNS.values() for line in lines for token in line if token.isupper()}
+    assert named - slots == {"I"}
+    assert all(len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12 for words in TOPICS.values())
+    assert [past(verb) for verb in ("bake", "tuck-in", "trim", "carry", "open-up", "teach-about")] == [
+        "baked", "tucked in", "trimmed", "carried", "opened up", "taught about"]
+
+
+# the text obeys the truth
+
+
+def rate(posts, second, first):
+    """Per author, how often the second form stands where either could."""
+    def times(pattern):
+        return posts.text.str.count(rf"(?i)(?<!\w)(?:{pattern})(?!\w)").groupby(posts.author).sum()
+    of_both = times(second) + times(first)
+    return (times(second) / of_both)[of_both >= 10]
+
+
+@pytest.mark.parametrize("name", ["british", "until", "maybe", "everyone", "digits", "abbreviation"])
+def test_word_habits_show_in_the_text(posts, truth, name):
+    if name == "british":
+        forms = [word.split(":") for words in SPELLING.values() for word in words]
+        second, first = ("|".join(form[k] for form in forms) for k in (0, 1))
+    elif name == "digits":
+        second, first = r"[2-9]|1[02]", "two|three|four|five|six|seven|eight|nine|ten|twelve"
+    elif name == "abbreviation":
+        second, first = "u", "you"
+    else:
+        first, second = PAIRS[name.upper()]
+    measured = rate(posts, second, first)
+    assert len(measured) > 150 and measured.corr(truth[name]) > 0.8
+    assert abs((measured - truth[name]).mean()) < 0.04
+
+
+@pytest.mark.parametrize("name, pattern", [
+    ("lower_case", r"^[^A-Z]*$"),
+    ("double_space", r"\S  \S"),
+    ("emoji", r"[🙂😂👍🤔🎉😅]|:-?\)|:D|;\)|xD|:P"),
+])
+def test_post_habits_show_in_the_text(posts, truth, name, pattern):
+    measured = posts.text.str.contains(pattern).groupby(posts.author).mean()
+    assert measured.corr(truth[name]) > 0.8
+
+
+def test_hours_have_the_stated_circular_mean(posts, truth):
+    angle = posts.time % 86_400 / 86_400 * 2j * np.pi
+    measured = np.exp(angle).groupby(posts.author).mean()
+    one, two = (np.exp(2j * np.pi * truth[name] / 24) for name in ("hour_peak", "hour_peak2"))
+    narrow = np.exp(-((2 * np.pi * truth.hour_spread / 24) ** 2) / 2)
+    expected = narrow * ((1 - truth.hour_share2) * one + truth.hour_share2 * two)
+    sharp = expected.abs() > 0.5
+    off = np.angle(measured[sharp] / expected[sharp]) * 24 / (2 * np.pi)
+    assert sharp.sum() > 100 and np.abs(off).mean() < 0.5 and abs(off.mean()) < 0.1
+
+
+def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):
+    at = (posts.time - demo.START) / (demo.DAYS * 86_400)
+
+    def table(among):
+        return pd.crosstab(posts.author[among], posts.topic[among], normalize="index").reindex(columns=list(TOPICS))
+
+    def slope(measured, stated):
+        """1 where measured shares follow the stated ones."""
+        both = measured.dropna().index
+        return np.polyfit(stated.loc[both].to_numpy().ravel(), measured.loc[both].to_numpy().ravel(), 1)[0]
+
+    start, end = (truth[[f"topic_{side}_{name}" for name in TOPICS]] for side in ("start", "end"))
+    start.columns = end.columns = list(TOPICS)
+    early, late = table(at < 0.2), table(at > 0.8)
+    assert 0.9 < slope(early, start) < 1.05 and 0.9 < slope(late, end) < 1.15
+    assert 0.65 < slope(late - early, end - start) < 0.95  # from a tenth to nine tenths of the way
+    assert np.allclose(start.sum(axis=1), 1) and np.allclose(end.sum(axis=1), 1)
+    assert 0.1 < np.abs(start.to_numpy() - end.to_numpy()).sum(axis=1).mean() / 2 < 0.5  # share of posts that moves
+
+
+def test_truth_is_complete_and_in_range(truth):
+    assert not truth.isna().any().any() and truth.index.is_unique and len(truth) == 600
+    for name in CHOICES:
+        assert np.allclose(truth[[f"{name}_{option}" for option in CHOICES[name]]].sum(axis=1), 1)
+    probabilities = truth[["british", "contraction", "typo", *map(str.lower, PAIRS)]]
+    assert ((probabilities > 0) & (probabilities < 1)).all().all()
+    assert truth.hour_peak.between(0, 24).all() and truth.sentences.gt(1).all()
+
+
+def test_truth_path_writes_the_truth(tmp_path):
+    demo.parts(**SMALL, topics=5, truth_path=tmp_path / "truth.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "truth.parquet"), demo.truth(authors=12, topics=5))
+
+
+# as hard as an instrument should be
+
+
+def ends(posts, people):
+    """First and last 16 late posts of each person."""
+    late = posts[posts.author.isin(people)].groupby("author")
+    return late.head(16), late.tail(16)
+
+
+def eligible(posts):
+    late = posts[posts.time >= demo.START + 0.6 * demo.DAYS * 86_400]
+    enough = late.author.value_counts().loc[lambda n: n >= 32].index
+    return late, np.random.default_rng(0).permutation(sorted(enough))
+
+
+def mrr(queries, targets):
+    """Mean reciprocal rank of the diagonal, ties at their mean rank; rows are unit vectors."""
+    scores = queries @ targets.T
+    scores = scores.toarray() if hasattr(scores, "toarray") else scores
+    own = np.diag(scores)[:, None]
+    return (1 / (0.5 + (scores > own).sum(1) + 0.5 * (scores == own).sum(1))).mean()
+
+
+def documents(posts):
+    return posts.text.str.split(" ").str[:32].str.join(" ").groupby(posts.author).agg("\n".join)
+
+
+def shares(posts, values, every):
+    table = pd.crosstab(posts.author, values).reindex(columns=every, fill_value=0).to_numpy(float)
+    return table / np.linalg.norm(table, axis=1, keepdims=True)
+
+
+def topic_mrr(posts, **_):
+    late, people = eligible(posts)
+    groups = [ends(late, people[k:k + 140]) for k in (0, 140)]
+    return np.mean([mrr(*(shares(side, side.topic, list(TOPICS)) for side in pair)) for pair in groups])
+
+
+def test_enough_authors_can_be_held_out(posts):
+    assert len(eligible(posts)[1]) >= 300
+
+
+def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(posts):
+    late, people = eligible(posts)
+    groups = [ends(late, people[k:k + 140]) for k in (0, 140)]  # 140 authors each: chance is 0.04
+    others = posts[~posts.author.isin(people[:280])]
+    reading = documents(others.groupby("author").head(16))
+    measured = {"hour": np.mean([mrr(*(shares(side, side.time // 3600 % 24, range(24)) for side in pair))
+                                 for pair in groups]),
+                "topic": topic_mrr(posts)}
+    for name, options in {"word": {}, "char": dict(analyzer="char", ngram_range=(2, 5), min_df=5)}.items():
+        tfidf = TfidfVectorizer(**options).fit(reading)
+        measured[name] = np.mean([mrr(*(tfidf.transform(documents(side)) for side in pair)) for pair in groups])
+    # discriminant analysis of the commonest words and marks, on windows of 16 posts of the other authors
+    window = others.author + " " + (others.groupby("author").cumcount() // 16).astype(str).str.zfill(3)
+    others = others.assign(author=window)[window.groupby(window).transform("size") == 16]
+    tokens = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]+|  +", lowercase=False, max_features=400, sublinear_tf=True)
+    texts = documents(others)
+    features, names = tokens.fit_transform(texts).toarray(), texts.index.str.split(" ").str[0]
+    often = names.isin(names.value_counts().loc[lambda n: n >= 2].index)
+    learned = LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.2, n_components=80)
+    learned.fit(features[often], names[often])
+
+    def embed(side):
+        vectors = learned.transform(tokens.transform(documents(side)).toarray())
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    measured["learned"] = np.mean([mrr(*map(embed, pair)) for pair in groups])
+    bands = {"word": (0.15, 0.45), "char": (0.15, 0.45), "hour": (0.08, 0.2), "topic": (0.15, 0.35),
+             "learned": (0.35, 0.9)}
+    assert {name: value for name, value in measured.items() if not bands[name][0] < value < bands[name][1]} == {}
+    assert measured["learned"] > 1.25 * max(measured["word"], measured["char"])
+
+
+def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
+    none, all_of_it = (topic_mrr(corpus(authors=450, posts=45_000, topic_giveaway=share)) for share in (0, 1))
+    assert none < 0.07 < topic_mrr(posts)
+    nearly = demo.truth(authors=100, topic_giveaway=1.0)
+    assert nearly.filter(like="topic_start_").max(axis=1).mean() > 0.95
+    same = demo.truth(authors=5, topic_giveaway=0.0).filter(like="topic_")
+    assert (same.nunique() == 1).all()
+    assert all_of_it > 1.5 * none
+
+
+# wrong use
+
+
+@pytest.mark.parametrize("options, message", [
+    (dict(author=3), "did you mean 'authors'"),
+    (dict(topics=25), "topics must be a whole number in 2..24"),
+    (dict(topic_giveaway=1.5), "topic_giveaway must be a number in 0..1"),
+    (dict(topic_giveaway=float("nan")), "topic_giveaway"),
+    (dict(seed=-1), "seed"),
+    (dict(authors=12.5), "authors must be a whole number"),
+    (dict(authors=100, posts=100), "five per author"),
+])
+def test_wrong_options_are_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        open_source("demo", "", **options)
+
+
+def test_a_location_is_an_error():
+    with pytest.raises(ValueError, match="location must be empty"):
+        open_source("demo", "data/posts")

@@ -26,7 +26,7 @@ FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
 </summary>{{ super() }}</details>{% endblock %}"""
 STYLE = """
 :root { color-scheme: light; --rule: #d9dee3; --soft: #5b6670; --link: #0b57a4 }
-* { box-sizing: border-box } html { -webkit-text-size-adjust: 100%; scroll-behavior: smooth }
+* { box-sizing: border-box } html { -webkit-text-size-adjust: 100% }
 body { font: 16px/1.6 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; color: #1c2329;
  max-width: 58rem; margin: 0 auto; padding: 1.5rem 1.25rem 6rem; overflow-wrap: break-word }
 h1, h2, h3, h4 { line-height: 1.25; margin: 2rem 0 .6rem } h1 { font-size: 1.7rem } h2 { font-size: 1.3rem }
@@ -50,8 +50,9 @@ munderover > :not(:first-child), munder > :last-child, mover > :last-child { pad
 table { border-collapse: collapse; font-size: .88rem; margin: .8rem 0; font-variant-numeric: tabular-nums; border: 0 }
 th, td { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0; border-bottom: 1px solid var(--rule) }
 .rendered_html td { white-space: normal; min-width: 4rem } .rendered_html th, .rendered_html td { text-align: left }
+.dataframe td, .dataframe thead th { text-align: right }
 .results .word { text-align: left } tr:hover td { background: #f5f7f9 }
-caption { text-align: left; font-weight: 600; padding: .3rem 0 } .figure { width: 100%; min-height: 24rem }
+caption { text-align: left; font-weight: 600; padding: .3rem 0 } .figure { width: 100%; min-height: 450px }
 blockquote { margin: .8rem 0; padding: .1rem 1rem; border-left: 4px solid var(--rule); color: var(--soft) }
 @media (max-width: 40rem) { body { padding: 1rem .9rem 4rem } header h1 { font-size: 1.6rem } h1 { font-size: 1.4rem } }
 """

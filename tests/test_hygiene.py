@@ -30,7 +30,8 @@ def code_cells(path):
 
 def tree(source):
     """The syntax tree of a cell, IPython's own lines aside."""
-    return ast.parse("\n".join("pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()))
+    lines = ("pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())
+    return ast.parse("\n".join(lines))
 
 
 def parameter_cells(cells):

@@ -1,0 +1,172 @@
+"""Near-duplicates: posts that say almost the same as an earlier one, found with MinHash and checked exactly.
+
+A repeated template, digest or repost is a label that a model can learn instead of a style, and one that appears on
+both sides of a split inflates every score. Everything here works on *normal* text (:data:`NORMAL`): lower case,
+runs of white space collapsed to one blank. Only hashes are kept, in DuckDB, so a corpus may exceed the memory.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+WHITE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"  # as str.split() sees it
+NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a column `text`
+
+SHINGLE = 3  # words
+MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
+PERMUTATIONS = 64
+CHUNK = 1 << 22  # bytes of text hashed at a time
+
+BASE = 0x9E3779B97F4A7C15 | 1  # odd, so it has an inverse modulo 2^64
+_random = np.random.default_rng(0)
+BYTES = _random.integers(0, 2**64, 256, dtype=np.uint64)
+XOR = _random.integers(0, 2**32, PERMUTATIONS, dtype=np.uint32)
+ODD = _random.integers(0, 2**32, PERMUTATIONS, dtype=np.uint32) | np.uint32(1)
+_powers = {}
+
+
+def _tables(length: int):
+    """BASE^i and BASE^-i modulo 2^64 for 0 <= i < length."""
+    if len(_powers.get("up", ())) < length:
+        size = max(length, CHUNK)
+        for name, base in (("up", BASE), ("down", pow(BASE, -1, 2**64))):
+            steps = np.full(size, base, np.uint64)
+            steps[0] = 1
+            _powers[name] = np.cumprod(steps)
+    return _powers["up"], _powers["down"]
+
+
+def mix(value: np.ndarray) -> np.ndarray:
+    """Scramble uint64 so that every bit of the result depends on every bit of the value."""
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+class Words:
+    """The words of a batch of normal texts, and a 64-bit hash of any run of them.
+
+    With ``S[i] = sum_{j<i} BYTES[text[j]] BASE^j (mod 2^64)`` the hash of bytes s..e is ``(S[e] - S[s]) BASE^-s``,
+    wherever they stand: one pass over the bytes, then two look-ups per run.
+
+    first: index of each text's first word, [texts]; count: number of its words, [texts].
+    """
+
+    def __init__(self, texts: pa.Array):
+        texts = texts.cast(pa.large_string())
+        offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+        offsets = offsets - offsets[0]
+        up, self._down = _tables(len(data) + 1)
+        self._sum = np.zeros(len(data) + 1, np.uint64)
+        np.cumsum(BYTES[data] * up[: len(data)], out=self._sum[1:])
+        edge = np.zeros((2, len(data) + 1), bool)  # where a word starts, where one ends
+        edge[0, 1:] = edge[1, :-1] = data == 32
+        filled = offsets[:-1] < offsets[1:]
+        edge[0, offsets[:-1][filled]] = edge[1, offsets[1:][filled]] = True
+        self._start, self._end = map(np.flatnonzero, edge)
+        bounds = np.searchsorted(self._start, offsets)
+        self.first, self.count = bounds[:-1], np.diff(bounds)
+
+    def hash(self, first: np.ndarray, count) -> np.ndarray:
+        """uint64 per run of ``count`` words that starts at word ``first``; the run must stay within its text."""
+        start, end = self._start[first], self._end[first + count - 1]
+        return mix((self._sum[end] - self._sum[start]) * self._down[start])
+
+    def shingles(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(hashes of all runs of SHINGLE words, offsets [texts + 1]) of the texts with these indices."""
+        size = np.maximum(self.count[which] - SHINGLE + 1, 0)
+        offsets = np.concatenate([[0], np.cumsum(size)])
+        first = np.repeat(self.first[which] - offsets[:-1], size) + np.arange(offsets[-1])
+        return self.hash(first, SHINGLE), offsets
+
+
+def chunks(texts: pa.Array):
+    """Slices of a text array of about CHUNK bytes, as (index of the first text, slice)."""
+    rows = max(1, int(len(texts) * CHUNK / max(texts.nbytes, 1)))
+    for start in range(0, len(texts), rows):
+        yield start, texts.slice(start, rows)
+
+
+def minhash(shingles: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Signatures [PERMUTATIONS, texts], uint32: P(two agree in a row) = Jaccard similarity of the shingle sets.
+
+    Every text must have at least one shingle.
+    """
+    short = (shingles >> np.uint64(32)).astype(np.uint32)
+    signature = np.empty((PERMUTATIONS, len(offsets) - 1), np.uint32)
+    for row, (xor, odd) in enumerate(zip(XOR, ODD, strict=True)):
+        np.minimum.reduceat((short ^ xor) * odd, offsets[:-1], out=signature[row])
+    return signature
+
+
+def rows_per_band(similarity: float) -> int:
+    """The most rows per band with which a pair this similar shares a band with probability >= 0.995.
+
+    With r rows in PERMUTATIONS // r bands that probability is 1 - (1 - similarity^r)^(PERMUTATIONS // r).
+    """
+    rows = range(PERMUTATIONS, 0, -1)
+    return next((r for r in rows if (1 - similarity**r) ** (PERMUTATIONS // r) <= 0.005), 1)
+
+
+def jaccard(left: pa.Array, right: pa.Array) -> np.ndarray:
+    """Exact Jaccard similarity of the shingle sets of each pair of normal texts, [pairs]; 0 where both are empty."""
+    (hash_l, offsets_l), (hash_r, offsets_r) = (Words(texts).shingles(np.arange(len(texts))) for texts in (left, right))
+    hashes = np.concatenate([hash_l, hash_r])
+    pair = np.concatenate([np.repeat(np.arange(len(left)), np.diff(each)) for each in (offsets_l, offsets_r)])
+    side = np.arange(len(hashes)) >= len(hash_l)
+    order = np.lexsort((side, hashes, pair))
+    hashes, pair, side = hashes[order], pair[order], side[order]
+    same = (hashes[1:] == hashes[:-1]) & (pair[1:] == pair[:-1])
+    common = np.bincount(pair[1:][same & (side[1:] > side[:-1])], minlength=len(left))
+    union = np.bincount(pair[np.concatenate([[True], ~same])[: len(pair)]], minlength=len(left))
+    return common / np.maximum(union, 1)
+
+
+def near(connection, table: str, similarity: float) -> None:
+    """Make the DuckDB table ``copies(n)``: posts with an earlier post of Jaccard similarity >= ``similarity``.
+
+    table: a table or view with columns n (int64, the order of time) and normal (text). The earlier post may itself
+    be a copy: of a chain of ever newer versions only the first stays. Posts below MIN_WORDS words never count.
+    Raises ValueError where the similarity is not in (0, 1].
+    """
+    if not 0 < similarity <= 1:
+        raise ValueError(f"near_duplicate must lie in (0, 1], not {similarity!r}")
+    rows = rows_per_band(similarity)
+    connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
+    reader = connection.cursor().sql(f"SELECT n, normal FROM {table}").to_arrow_reader(1 << 15)
+    for batch in reader:
+        for start, texts in chunks(batch.column("normal")):
+            words = Words(texts)
+            which = np.flatnonzero(words.count >= MIN_WORDS)
+            if not len(which):
+                continue
+            signature = minhash(*words.shingles(which)).astype(np.uint64)
+            number = batch.column("n").to_numpy()[start + which]
+            keys = [_band(signature[low : low + rows], low) for low in range(0, PERMUTATIONS - rows + 1, rows)]
+            found = pa.table({"n": np.tile(number, len(keys)), "key": np.concatenate(keys)})
+            connection.execute("INSERT INTO bands SELECT * FROM found")
+    # all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
+    connection.execute("""
+        CREATE OR REPLACE TABLE pairs AS
+        WITH full_buckets AS (SELECT key FROM bands GROUP BY key HAVING count(*) > 1),
+        near AS (SELECT n, [first_value(n) OVER w, lag(n) OVER w, lag(n, 2) OVER w, lag(n, 3) OVER w] AS before
+                 FROM bands SEMI JOIN full_buckets USING (key) WINDOW w AS (PARTITION BY key ORDER BY n)),
+        flat AS (SELECT n, unnest(before) AS earlier FROM near)
+        SELECT DISTINCT n, earlier FROM flat WHERE earlier < n""")
+    connection.execute("CREATE OR REPLACE TABLE hits (n BIGINT)")
+    reader = connection.cursor().sql(f"""
+        SELECT p.n, a.normal AS l, b.normal AS r FROM pairs p JOIN {table} a ON a.n = p.n
+        JOIN {table} b ON b.n = p.earlier""").to_arrow_reader(1 << 13)
+    for batch in reader:
+        for start, left in chunks(batch.column("l")):
+            alike = jaccard(left, batch.column("r").slice(start, len(left))) >= similarity
+            found = pa.table({"n": batch.column("n").to_numpy()[start : start + len(left)][alike]})
+            connection.execute("INSERT INTO hits SELECT * FROM found")
+    connection.execute("CREATE OR REPLACE TABLE copies AS SELECT DISTINCT n FROM hits")
+
+
+def _band(rows: np.ndarray, number: int) -> np.ndarray:
+    key = np.full(rows.shape[1], number, np.uint64)
+    for row in rows:
+        key = mix(key * np.uint64(BASE) + row)
+    return key

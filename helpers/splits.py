@@ -1,0 +1,187 @@
+"""Splits by author and time, decided once and written down, and the audit that checks them.
+
+No author is in two splits and each split lies in its own period: train < t1 <= dev < t2 <= test (K13). Whoever is
+trained on is never asked about later, and what is asked about happened after the training ended.
+"""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, write_json
+from helpers.duplicates import NORMAL
+from helpers.merge import database, text, write
+
+SPLITS = ("train", "dev", "test")
+DEV_SHARE = 0.35  # of the authors who could be in dev and in test
+
+
+class AuditError(ValueError):
+    """A split breaks one of its rules; the message names each broken rule and its number."""
+
+
+def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.3, min_posts=16, eval_posts=32,
+           seed=0, memory_limit="2GB") -> dict:
+    """Write ``train.parquet``, ``dev.parquet``, ``test.parquet`` and ``split.json`` to a folder; return the latter.
+
+    train_until, dev_until: t1 and t2, as ISO dates (UTC) or as fractions of all posts in time order.
+    heldout: share of the authors, by a hash of seed and name, kept out of training even if active before t1.
+    min_posts: a training author has so many posts before t1; the author's later posts are not used.
+    eval_posts: every other author with so many posts from t2 on is a test author, or with so many in [t1, t2) a dev
+    author; of those who could be both a DEV_SHARE goes to dev, by another part of the hash. Only the posts of
+    that period are used.
+
+    ``split.json`` holds the parameters, t1, t2, posts and authors of each split, and the posts that are unused by
+    reason; used and unused add up to all posts. Raises ValueError on a date or fraction out of order, or where a
+    split is empty; :class:`AuditError` where the result breaks a rule.
+    """
+    folder = Path(out_folder)
+    settings = {"split": "future", "train_until": train_until, "dev_until": dev_until, "heldout": heldout,
+                "min_posts": min_posts, "eval_posts": eval_posts, "seed": seed}
+    if not 0 <= heldout < 1:
+        raise ValueError(f"heldout must lie in [0, 1), not {heldout!r}")
+    made_from = fingerprint(settings, DEV_SHARE, file_fingerprint(posts_path))
+    if _current(folder, made_from, SPLITS):
+        return read_json(folder / "split.json")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "split.json").unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
+    with database(folder / "work", memory_limit) as connection:
+        connection.execute(f"CREATE VIEW posts AS SELECT *, epoch(time)::BIGINT AS second FROM {text(posts_path)}")
+        t1, t2 = (_instant(connection, name, settings[name]) for name in ("train_until", "dev_until"))
+        if not t1 < t2:
+            raise ValueError(f"train_until ({train_until}) must be earlier than dev_until ({dev_until})")
+        # 52 bits of a hash make a number in [0, 1) that is the same on every machine
+        share = "('0x' || substr({}, {}, 13))::BIGINT / pow(2, 52)"
+        connection.execute(f"""
+            CREATE TABLE authors AS
+            WITH counted AS (
+                SELECT author, sha256({text(seed)} || ':' || author) AS hash,
+                       count(*) FILTER (second < {t1}) AS before,
+                       count(*) FILTER (second >= {t1} AND second < {t2}) AS between,
+                       count(*) FILTER (second >= {t2}) AS after
+                FROM posts GROUP BY author),
+            drawn AS (SELECT *, {share.format("hash", 1)} < {float(heldout)} AS heldout,
+                             {share.format("hash", 14)} < {DEV_SHARE} AS to_dev FROM counted)
+            SELECT *, CASE WHEN NOT heldout AND before >= {int(min_posts)} THEN 'train'
+                           WHEN between >= {int(eval_posts)} AND (to_dev OR after < {int(eval_posts)}) THEN 'dev'
+                           WHEN after >= {int(eval_posts)} THEN 'test' END AS split FROM drawn""")
+        # one period each, so a post is used or has exactly one reason not to be
+        connection.execute(f"""
+            CREATE VIEW placed AS SELECT p.*, split, CASE
+                WHEN split = CASE WHEN second < {t1} THEN 'train' WHEN second < {t2} THEN 'dev' ELSE 'test' END THEN ''
+                WHEN split = 'train' THEN 'later_posts_of_training_authors'
+                WHEN split IS NOT NULL THEN 'other_periods_of_' || split || '_authors'
+                WHEN heldout THEN 'heldout_authors_with_too_few_posts'
+                ELSE 'authors_with_too_few_posts' END AS reason
+            FROM posts p JOIN authors USING (author)""")
+        report = {**settings, "t1": _iso(t1), "t2": _iso(t2)}
+        rows = connection.execute("""
+            SELECT split, count(*), count(DISTINCT author) FROM placed WHERE reason = '' GROUP BY split""").fetchall()
+        for name in SPLITS:
+            report[f"{name}_posts"], report[f"{name}_authors"] = next((row[1:] for row in rows if row[0] == name), (0, 0))
+        reasons = connection.execute(
+            "SELECT reason, count(*) FROM placed WHERE reason <> '' GROUP BY reason ORDER BY reason").fetchall()
+        report |= {f"unused_{reason}": count for reason, count in reasons}
+        if empty := [name for name in SPLITS if not report[f"{name}_posts"]]:
+            raise ValueError(f"no author for {', '.join(empty)}: {report}; lower min_posts or eval_posts, or move the dates")
+        names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {text(posts_path)}").fetchall()]
+        for name in SPLITS:
+            query = f"SELECT {', '.join(names)} FROM placed WHERE reason = '' AND split = '{name}'"
+            write(connection, query, folder / f"{name}.parquet")
+    audit(folder, report)
+    write_json(folder / "split.json", report | {"made_from": made_from})
+    return read_json(folder / "split.json")
+
+
+def none(posts_path, out_folder, memory_limit="2GB") -> dict:
+    """Write all posts as ``all.parquet``, and ``split.json``; return the latter. For corpora that only get looked at."""
+    folder = Path(out_folder)
+    made_from = fingerprint("none", file_fingerprint(posts_path))
+    if not _current(folder, made_from, ["all"]):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "split.json").unlink(missing_ok=True)
+        with database(folder / "work", memory_limit) as connection:
+            posts = write(connection, f"FROM {text(posts_path)}", folder / "all.parquet")
+            authors = _value(connection, f"SELECT count(DISTINCT author) FROM {text(posts_path)}")
+        report = {"split": "none", "all_posts": posts, "all_authors": authors, "made_from": made_from}
+        write_json(folder / "split.json", report)
+    return read_json(folder / "split.json")
+
+
+def audit(folder, report=None, memory_limit="2GB") -> list[dict]:
+    """Check the files of a :func:`future` split, whatever wrote them; return one row per check.
+
+    report: the parameters, ``split.json`` of the folder where not given. Rows: ``check``, ``value`` (the number of
+    violations) and ``detail``. Raises AuditError naming the checks whose value is not 0, ValueError where a file is
+    missing.
+    """
+    folder = Path(folder)
+    report = report or read_json(folder / "split.json")
+    files = {name: folder / f"{name}.parquet" for name in SPLITS}
+    if missing := [path.name for path in files.values() if not path.exists()]:
+        raise ValueError(f"no {', '.join(missing)} in {folder.name}: run the notebook that makes the split")
+    rows = []
+    with database(folder / "audit", memory_limit) as connection:
+        union = " UNION ALL ".join(f"SELECT '{name}' AS split, * FROM {text(path)}" for name, path in files.items())
+        connection.execute(f"CREATE VIEW posts AS {union}")
+
+        def check(name, query, detail=""):
+            rows.append({"check": name, "value": _value(connection, query), "detail": detail})
+
+        check("authors in more than one split", """
+            SELECT count(*) FROM (SELECT author FROM posts GROUP BY author HAVING count(DISTINCT split) > 1)""")
+        times = {
+            name: (low, high) for name, low, high in connection.execute(
+                "SELECT split, min(epoch(time))::BIGINT, max(epoch(time))::BIGINT FROM posts GROUP BY split").fetchall()
+        }
+        if empty := [name for name in SPLITS if name not in times]:
+            raise AuditError(f"no posts in {', '.join(empty)}")
+        for early, late in (("train", "dev"), ("train", "test"), ("dev", "test")):
+            detail = f"{early} ends {_iso(times[early][1])}, {late} begins {_iso(times[late][0])}"
+            check(f"{late} posts not later than every {early} post",
+                  f"SELECT count(*) FROM {text(files[late])} WHERE epoch(time)::BIGINT <= {times[early][1]}", detail)
+        check("texts in more than one split", f"""
+            SELECT count(*) FROM (SELECT md5_number({NORMAL}) AS hash FROM posts GROUP BY hash
+                                  HAVING count(DISTINCT split) > 1)""", "lower case, white space collapsed")
+        for name in SPLITS:
+            least = int(report["min_posts" if name == "train" else "eval_posts"])
+            check(f"{name} authors with fewer than {least} posts", f"""
+                SELECT count(*) FROM (SELECT author FROM {text(files[name])} GROUP BY author HAVING count(*) < {least})""")
+            check(f"{name} rows out of order (author, then time)", f"""
+                SELECT count(*) FROM (
+                    SELECT author < lag(author) OVER w OR (author = lag(author) OVER w AND time < lag(time) OVER w) AS wrong
+                    FROM (SELECT author, time, file_row_number AS n FROM
+                          read_parquet({text(files[name])}, file_row_number = true)) WINDOW w AS (ORDER BY n)) WHERE wrong""")
+        for name in SPLITS:
+            counts = tuple(connection.execute(
+                "SELECT count(*), count(DISTINCT author) FROM posts WHERE split = ?", [name]).fetchall()[0])
+            told = (report[f"{name}_posts"], report[f"{name}_authors"])
+            rows.append({"check": f"{name} counts differ from split.json", "value": int(counts != told),
+                         "detail": f"{counts[0]} posts, {counts[1]} authors"})
+    if broken := [row for row in rows if row["value"]]:
+        raise AuditError("; ".join(f"{row['check']}: {row['value']} {row['detail']}".strip() for row in broken))
+    return rows
+
+
+def _instant(connection, name, value):
+    """Seconds since 1970 of an ISO date, or of the post that ends a fraction of all posts."""
+    if isinstance(value, str) and not re.fullmatch(r"0?\.\d+", value):
+        try:
+            return _value(connection, f"SELECT epoch({text(value)}::TIMESTAMPTZ)::BIGINT")
+        except Exception as error:
+            raise ValueError(f"{name} must be an ISO date or a fraction of the posts, not {value!r}: {error}") from None
+    if not 0 < float(value) < 1:
+        raise ValueError(f"{name} must lie between 0 and 1, or be an ISO date, not {value!r}")
+    return _value(connection, f"SELECT quantile_disc(second, {float(value)}) FROM posts")
+
+
+def _iso(second):
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _current(folder, made_from, names):
+    return is_current(folder / "split.json", made_from) and all((folder / f"{name}.parquet").exists() for name in names)
+
+
+def _value(connection, query):
+    return connection.execute(query).fetchall()[0][0]

@@ -1,0 +1,285 @@
+"""From source to posts table against plain Python: drops, duplicates, pseudonyms, equal bytes, resuming."""
+
+import hashlib
+import hmac
+import random
+import stat
+from collections import Counter
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import artifacts, corpus, merge, paths, sources
+from helpers.sources import Part
+
+KEY = "00" * 31 + "07"
+SUBJECTS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+
+
+def frames(part, posts=120):
+    """Random posts of one part: some short, some by a bot, some repeated with other case or white space."""
+    rng = random.Random(part)
+    rows = []
+    for i in range(posts):
+        text = " ".join(rng.choice(SUBJECTS) + str(rng.randrange(50)) for _ in range(rng.randint(4, 30)))
+        author = rng.choice(["Ann Lee", "Bo Berg", "Cy Clay", "build bot"])
+        kind = rng.random()
+        if kind < 0.1:
+            text = "short"
+        elif kind < 0.2:
+            text = "said the same words again and again"
+        elif kind < 0.3:
+            text = "Said  the same\nwords AGAIN and again"
+        elif kind < 0.5 and rows:
+            text = rows[-1][3] + " x"
+        elif author == "Ann Lee":
+            text += " kind regards, A.L."
+        rows.append((author, 1_600_000_000 + rng.randrange(10) * 3_000_000, rng.choice("xy"), text))
+    return pd.DataFrame(rows, columns=sources.COLUMNS)
+
+
+def stub(parts=3, ids=False):
+    def part(number):
+        def read(drops):
+            reads.append(number)
+            drops["broken"] += 2
+            frame = frames(number)
+            if ids:
+                frame["id"] = [f"{number}-{i}" for i in range(len(frame))]
+            yield frame[:50]
+            yield frame[50:50]
+            yield frame[50:]
+
+        return Part(f"part {number}/é", read)
+
+    reads = []
+    return [part(number) for number in range(parts)], reads
+
+
+@pytest.fixture
+def source(monkeypatch, tmp_path):
+    """A source of three parts; gives the list of the parts read so far."""
+    parts, reads = stub()
+    monkeypatch.setattr(sources, "open_source", lambda kind, location, **options: parts)
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
+    return reads
+
+
+def collect(run="a", location="somewhere", **options):
+    settings = {"min_chars": 10, "workers": 1, "progress": False, "near_duplicate": 0, "strip_signoffs": False}
+    return corpus.collect(paths.Run(run), "table", location, **settings | options)
+
+
+def posts_of(run):
+    return paths.Run(run).folder / "posts.parquet"
+
+
+def load(run):
+    frame = pq.read_table(posts_of(run)).to_pandas()
+    frame["time"] = (frame["time"] - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
+    return list(frame[sources.COLUMNS].itertuples(index=False, name=None))
+
+
+def pseudonym(author):
+    return "u" + hmac.new(bytes.fromhex(KEY), author.lower().encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def accounted(card):
+    dropped = sum(number for name, number in card.items() if name.startswith("dropped_"))
+    return card["rows_read"] == card["posts"] + dropped
+
+
+def test_every_row_is_kept_once_or_counted(source):
+    card = collect(raw=True)
+    rows, drops = [], Counter(broken=6)
+    for number in range(3):
+        for author, time, topic, text in frames(number).itertuples(index=False, name=None):
+            if author == "build bot":
+                drops["bot"] += 1
+            elif len(text) < 10:
+                drops["short"] += 1
+            else:
+                rows.append((time, pseudonym(author), text, topic))
+    first = {}
+    for row in sorted(rows):
+        first.setdefault(" ".join(row[2].lower().split()), row)
+    drops["duplicate"] = len(rows) - len(first)
+    expected = sorted((author, time, text, topic) for time, author, text, topic in first.values())
+    assert load("a") == [(author, time, topic, text) for author, time, text, topic in expected]
+    assert {name[8:]: n for name, n in card.items() if name.startswith("dropped_") and n} == dict(drops)
+    assert card["rows_read"] == 3 * 122 and accounted(card) and card["posts"] == len(expected) > 100
+    assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
+
+
+@pytest.mark.parametrize("settings", [{}, {"raw": True}, {"near_duplicate": 0.7}, {"strip_signoffs": True},
+                                      {"near_duplicate": 0.8, "strip_signoffs": True, "min_chars": 40}])
+def test_the_account_balances(source, settings):
+    card = collect(**settings)
+    assert accounted(card) and card["posts"] == len(load("a"))
+    assert all(len(row[3]) >= settings.get("min_chars", 10) for row in load("a"))
+    assert bool(card["signoffs_cut"]) == bool(settings.get("strip_signoffs"))
+    assert bool(card.get("dropped_near_duplicate")) == bool(settings.get("near_duplicate"))
+    if settings.get("strip_signoffs"):
+        assert not any(row[3].endswith("A.L.") for row in load("a"))
+        normal = [" ".join(row[3].lower().split()) for row in load("a")]
+        assert len(set(normal)) == len(normal)
+
+
+def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
+    monkeypatch.setattr(merge, "ROWS", 64)
+    card = collect()
+    file = pq.ParquetFile(posts_of("a"))
+    assert file.schema_arrow.names == sources.COLUMNS
+    assert file.schema_arrow.field("time").type == pa.timestamp("ms", "UTC")
+    assert all(file.schema_arrow.field(name).type == pa.string() for name in ("author", "topic", "text"))
+    groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+    assert groups[:-1] == [64] * (len(groups) - 1) and sum(groups) == card["posts"]
+    rows = [(author, time, text) for author, time, _, text in load("a")]
+    assert rows == sorted(rows)
+
+
+def test_ids_are_kept_where_the_source_has_them(source, monkeypatch):
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub(ids=True)[0])
+    collect()
+    assert pq.read_schema(posts_of("a")).names == [*sources.COLUMNS, "id"]
+
+
+def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
+    settings = {"near_duplicate": 0.8, "strip_signoffs": True}
+    first = collect("a", **settings)
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0][::-1])
+    assert collect("b", workers=2, memory_limit="500MB", **settings)["sha256"] == first["sha256"]
+    assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
+    assert not (paths.Run("a").folder / "collect" / "merge").exists()
+
+
+@pytest.mark.parametrize("place, survives", [
+    ("helpers.cleaning.clean", 1), ("helpers.signoffs.find", 3), ("helpers.duplicates.near", 3),
+    ("helpers.merge.write", 3), ("helpers.corpus.write_json", 1), ("helpers.corpus.statistics", 3),
+])
+def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):
+    settings = {"near_duplicate": 0.8, "strip_signoffs": True}
+    expected = collect("whole", **settings)
+    real = pytest.importorskip(place.rsplit(".", 1)[0]).__dict__[place.rsplit(".", 1)[1]]
+    calls = []
+
+    def dies(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == (150 if "clean" in place else 2 if "write_json" in place else 1):
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    del source[:]
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(place, dies)
+        collect("killed", **settings)
+    assert not paths.Run("killed").data_card.exists()
+    del source[:]
+    assert collect("killed", **settings) == expected
+    assert source == list(range(survives, 3))  # parts that were whole are not read again
+    assert posts_of("killed").read_bytes() == posts_of("whole").read_bytes()
+    assert not list(paths.Run("killed").folder.rglob("*.partial"))
+
+
+def test_what_is_current_is_reused_and_what_is_stale_is_not(source):
+    first = collect()
+    assert source == [0, 1, 2] and collect() == first and source == [0, 1, 2]
+    collect(near_duplicate=0.9)
+    assert source == [0, 1, 2]  # only merged anew
+    collect(min_chars=20)
+    assert source == [0, 1, 2] * 2
+    collect(min_chars=20, location="elsewhere")
+    assert source == [0, 1, 2] * 3
+    posts_of("a").write_bytes(b"damaged")
+    assert collect(min_chars=20, location="elsewhere")["posts"] == len(load("a"))
+
+
+def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):
+    text = "word " * 2_000_000
+    frame = pd.DataFrame([("Ann", 1, "x", text), ("Bo", 2, "x", "just a few words")], columns=sources.COLUMNS)
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))])
+    card = collect(max_chars=1000)
+    assert sorted(len(row[3]) for row in load("a")) == [16, 999] and card["truncated"] == 1
+
+
+def test_names_become_keyed_pseudonyms(source, monkeypatch):
+    collect()
+    assert {row[0] for row in load("a")} == {pseudonym(name) for name in ("Ann Lee", "Bo Berg", "Cy Clay")}
+    collect("named", pseudonymise=False)
+    assert {row[0] for row in load("named")} == {"Ann Lee", "Bo Berg", "Cy Clay"}
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "11" * 32)
+    other = collect("a")
+    assert other["made_from"] != collect("named", pseudonymise=False)["made_from"]
+    assert not {row[0] for row in load("a")} & {pseudonym("Ann Lee")}
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "not hex")
+    with pytest.raises(ValueError, match="hexadecimal"):
+        collect("b")
+
+
+def test_invented_people_keep_their_names(source):
+    corpus.collect(paths.Run("demo"), "demo", "", workers=1, progress=False)
+    assert "Ann Lee" in {row[0] for row in load("demo")}
+
+
+def test_the_key_is_made_once_and_is_private(source, monkeypatch):
+    monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY")
+    key = corpus.pseudonym_key()
+    path = paths.outputs() / ".pseudonym_key"
+    assert len(key) == 32 and corpus.pseudonym_key() == key == path.read_bytes()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert key.hex() not in str(collect())
+
+
+def test_nothing_left_is_an_error_that_says_why(source):
+    with pytest.raises(ValueError, match="nothing is left of 366 posts.*dropped_short"):
+        collect(min_chars=9_000)
+    assert not posts_of("a").exists() and not paths.Run("a").data_card.exists()
+
+
+def test_no_machine_path_gets_into_the_card(source, tmp_path):
+    assert collect(location=[str(tmp_path / "data" / "x.csv"), "data/y.csv"])["location"] == "x.csv, data/y.csv"
+    assert str(tmp_path) not in str(collect(location=str(tmp_path / "z.csv")))
+
+
+def table(tmp_path, rows):
+    schema = pa.schema([merge.SCHEMA.field(i) for i in range(4)])
+    columns = [list(column) for column in zip(*sorted(rows), strict=True)]
+    pq.write_table(pa.table([pa.array(c) for c in columns], names=schema.names).cast(schema), tmp_path / "in.parquet")
+    return tmp_path / "in.parquet"
+
+
+def test_select_counts_posts_inside_the_window(tmp_path):
+    rng = random.Random(0)
+    day = 86_400
+    start = int(pd.Timestamp("2015-07-01", tz="UTC").timestamp())
+    rows = [(f"u{rng.randrange(40) ** 2 // 40}", start + rng.randrange(-100, 500) * day, "x", f"post {i}")
+            for i in range(3000)]
+    rows += [("edge", start, "x", "first"), ("edge", start + 366 * day - 1, "x", "last"),
+             ("edge", start - 1, "x", "before"), ("edge", start + 366 * day, "x", "after")]
+    path = table(tmp_path, rows)
+    for low, high in ((2, 2), (30, 60), (30, 0)):
+        inside = [row for row in sorted(rows) if start <= row[1] < start + 366 * day]
+        posts = Counter(row[0] for row in inside)
+        chosen = {author for author, n in posts.items() if low <= n <= (high or n)}
+        counts = corpus.select(path, tmp_path / "out.parquet", low, high, "2015-07-01", "2016-07-01")
+        found = pq.read_table(tmp_path / "out.parquet").to_pandas()
+        assert list(zip(found["author"], found["text"])) == [(r[0], r[3]) for r in inside if r[0] in chosen]
+        assert counts == {"posts_before": len(rows), "authors_before": len({r[0] for r in rows}),
+                          "posts": len(found), "authors": len(chosen)}
+        assert "edge" in chosen or low > 2
+    assert corpus.select(path, tmp_path / "out.parquet", 1, 0)["posts"] == len(rows)
+    with pytest.raises(ValueError, match="none of .* authors has 9999"):
+        corpus.select(path, tmp_path / "none.parquet", 9999, 0)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+
+
+def test_statistics_are_those_of_table_8(tmp_path):
+    month = 31 * 86_400
+    rows = [("a", 0, "x", "one two"), ("a", 1, "y", "one"), ("a", month, "y", "one two three"), ("b", 5, "x", "four")]
+    facts = corpus.statistics(table(tmp_path, rows), tokens_per_post=3.5)
+    assert facts == {"posts": 4, "authors": 2, "topics": 2, "first": "1970-01-01 00:00:00",
+                     "last": "1970-02-01 00:00:00", "words_per_post": 1.75, "posts_per_author": 2.0,
+                     "topics_per_author": 1.5, "active_months": 1.5, "tokens_per_post": 3.5}

@@ -76,7 +76,7 @@ def clean(text: str, author: str = "") -> str:
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_text, text)
-    if "." in text or "://" in text:
+    if "." in text or "://" in text or " dot " in text.lower():
         text = EMAIL.sub("\0@email\0", text)
         text = URL.sub(_url, text)
     if "@" in text or "u/" in text:
@@ -129,8 +129,11 @@ def is_bot(author: str) -> bool:
 
 def _url(match):
     found = match[0]
-    tail = found[len(found.rstrip(">)]}.,;:!?'*_")) :]
-    return "\0@url\0" + (tail.replace(">", "", 1) if found.startswith("<") else tail)
+    if found.startswith("<") and found.endswith(">"):
+        return "\0@url\0"
+    address = found.rstrip(">)]}.,;:!?'*_")
+    tail = found[len(address) :]
+    return "\0@url\0" + (tail[1:] if tail.startswith(")") and "(" in address else tail)
 
 
 def _link_text(match):

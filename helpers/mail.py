@@ -11,7 +11,7 @@ NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
 FOOTER = re.compile(r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I)
-FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^-\d]{4,50}\s?-{2,}\s*$")
+FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
 # header fields of a mail pasted by a mail program, in the languages mail programs speak
 HEADER = re.compile(

@@ -10,7 +10,6 @@ import email.utils
 import re
 import time
 import urllib.parse
-import urllib.request
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ from pathlib import Path
 import pandas as pd
 
 from helpers import paths
-from helpers.artifacts import whole
 from helpers.cleaning import is_bot, mask_name, sound
+from helpers.downloads import fetched, get
 from helpers.mail import SCRUBBED, own_words
 from helpers.sources import Part
 
@@ -57,7 +56,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             if known == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
                 found[name] = path, url
     return [
-        Part(name, lambda drops, path=path, url=url: read(_fetch(path, url), drops, raw))
+        Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw))
         for name, (path, url) in found.items()
     ]
 
@@ -93,9 +92,9 @@ def _messages(path):
             pass
         data = b"".join(pieces)
     data = data.replace(b"\r\n", b"\n")
-    starts = [match.end() for match in SEPARATOR.finditer(data)]
-    ends = [match.start() for match in SEPARATOR.finditer(data)][1:] + [len(data)]
-    return [data[start:end] for start, end in zip(starts, ends, strict=True)]
+    found = list(SEPARATOR.finditer(data))
+    ends = [match.start() for match in found[1:]] + [len(data)]
+    return [data[match.end() : end] for match, end in zip(found, ends, strict=False)]
 
 
 def _row(message, raw):
@@ -172,7 +171,7 @@ def _pages(url):
         urls = [url]
     else:
         url = url.rstrip("/") + "/"
-        links = re.findall(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", _get(url).decode("utf-8", "replace"), re.I)
+        links = re.findall(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", get(url).decode("utf-8", "replace"), re.I)
         urls = list(dict.fromkeys(urllib.parse.urljoin(url, link) for link in links if MONTH.search(link)))
         if not urls:
             raise ValueError(f"pipermail: no monthly text archives at {url}")
@@ -180,21 +179,3 @@ def _pages(url):
         *_, folder, file = urllib.parse.unquote(urllib.parse.urlsplit(each).path).split("/")
         safe = [re.sub(r"[^\w.-]", "-", part).lstrip(".") or "list" for part in (folder, file)]
         yield paths.ROOT / "data" / "downloads" / safe[0] / safe[1], each
-
-
-def _fetch(path, url):
-    """The file, downloaded first where it comes from the web and is not here yet."""
-    if url and not path.exists():
-        data = _get(url)
-        with whole(path) as partial:
-            partial.write_bytes(data)
-    return path
-
-
-def _get(url):
-    try:
-        request = urllib.request.Request(url, headers={"User-Agent": "authorbook"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read()
-    except (OSError, ValueError) as error:  # URLError is an OSError
-        raise ValueError(f"pipermail: cannot fetch {url}: {error}") from None

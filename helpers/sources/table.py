@@ -24,10 +24,10 @@ from helpers import paths
 from helpers.cleaning import is_bot
 from helpers.parameters import unknown
 from helpers.sources import COLUMNS, Part
+from helpers.times import seconds
 
 ROWS = 50_000  # of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-LATEST = 4_102_444_800  # 2100-01-01 in seconds: what is larger has a finer unit
 
 
 def parts(location: str | list[str], *, columns: dict | None = None, raw: bool = False) -> list[Part]:
@@ -73,7 +73,7 @@ def _frame(batch, columns, stem, drops):
         for name, wanted in columns.items()
         if name != "time"
     }
-    data["time"] = _seconds(batch.column(columns["time"]))
+    data["time"] = seconds(batch.column(columns["time"]))
     frame = pd.DataFrame(data)
     keep = np.ones(length, bool)
     for name in ("author", "text", "topic"):
@@ -102,39 +102,6 @@ def _text(batch, wanted, name):
         raise ValueError(f"table: column {wanted} for {name!r} is not text: {error}") from None
     joined = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", pa.large_string()))
     return joined.to_pandas()
-
-
-def _seconds(column):
-    """A column of any time type as int64 seconds UTC, -1 where unreadable or not between 1970 and 2100."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_date(column.type):
-        column = pc.cast(column, pa.timestamp("s"))
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(len(column), -1)
-    if pa.types.is_timestamp(kind):  # held as UTC where it has a zone; without one it counts as UTC
-        ticks = pc.fill_null(pc.cast(column, pa.int64()), -1).to_numpy()
-        seconds = ticks // {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        return np.where((seconds >= 0) & (seconds <= LATEST), seconds, -1)
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _scaled(pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    text = pc.cast(column, pa.large_string()).to_pandas().astype("object").str.strip()
-    seconds = _scaled(pd.to_numeric(text, errors="coerce").to_numpy(np.float64))
-    rest = (seconds < 0) & text.notna().to_numpy()
-    if rest.any():
-        when = pd.to_datetime(text[rest], errors="coerce", utc=True, format="ISO8601")
-        seconds[rest] = _scaled(((when - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)).to_numpy(np.float64))
-    return seconds
-
-
-def _scaled(numbers):
-    """Numbers since 1970 as whole seconds: what would lie beyond 2100 is in milli-, micro- or nanoseconds."""
-    values = np.array(numbers, np.float64)
-    for _ in range(3):
-        values = np.where(values > LATEST, values / 1000, values)
-    good = (values >= 0) & (values <= LATEST)  # False for nan
-    return np.where(good, np.floor(np.where(good, values, 0) + 1e-6), -1).astype(np.int64)  # 1e-6: undo rounding
 
 
 def _batches(path, wanted, drops):

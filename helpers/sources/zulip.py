@@ -7,10 +7,8 @@ conversation, too narrow to hold an author's topics apart.
 
 import html
 import json
-import math
 import os
 import re
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,13 +17,12 @@ from pathlib import Path
 import pandas as pd
 
 from helpers import paths
-from helpers.artifacts import fingerprint, whole
 from helpers.cleaning import EDGE, is_bot, separate, sound
+from helpers.downloads import clone, is_git_url
 from helpers.sources import Part
 
 ROWS = 20_000  # of one frame
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
-URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
 
 # Attribute values escape "<", so a tag never reaches past the next "<" and the scan is linear. Python's own HTML parser
 # is ten times slower, and markup is most of an archive.
@@ -53,7 +50,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     locations = [location] if isinstance(location, str | Path) else location
     found = {}
     for place in locations:
-        root = _clone(str(place)) if URL.match(str(place)) else paths.resolve(place)
+        root = clone(str(place)) if is_git_url(str(place)) else paths.resolve(place)
         if not root.is_dir():
             raise ValueError(f"zulip: {place} is not a folder or a git URL")
         for folder in _streams(root):
@@ -99,7 +96,7 @@ def _row(message, latest, raw):
         return "broken_message"
     if type(when) not in (int, float):
         return "broken_message"
-    if not math.isfinite(when) or not EARLIEST <= when <= latest:
+    if not EARLIEST <= when <= latest:  # nan lies nowhere
         return "bad_time"
     if is_bot(author):
         return "bot"
@@ -217,27 +214,3 @@ def _streams(root):
             folders.clear()
     folders = [folder for archive in archives or [root] for folder in sorted(archive.iterdir()) if folder.is_dir()]
     return [folder for folder in folders if any(folder.glob("*.json"))]
-
-
-def _clone(url):
-    """The shallow clone of a git repository under ``data/clones/``, reused where it is there already."""
-    words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
-    name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
-    # every second archive is called "archive": the hash keeps two of them apart
-    folder = paths.ROOT / "data" / "clones" / f"{name}-{fingerprint(url)[:6]}"
-    if folder.is_dir():
-        print(f"zulip: reusing the clone of {url} in data/clones/{folder.name} (remove it to fetch anew)")
-        return folder
-    print(f"zulip: cloning {url} into data/clones/{folder.name}")
-    try:
-        with whole(folder) as partial:
-            # no prompt: a private or misspelt address must fail, not wait for a password
-            subprocess.run(
-                ["git", "clone", "--quiet", "--depth", "1", "--", url, str(partial)],
-                check=True, capture_output=True, text=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
-            )  # fmt: skip
-    except FileNotFoundError:
-        raise ValueError("zulip: cloning needs git, which is not installed") from None
-    except subprocess.CalledProcessError as error:
-        raise ValueError(f"zulip: git could not clone {url}: {error.stderr.strip()[-500:]}") from None
-    return folder

@@ -1,0 +1,173 @@
+"""The cleaning that all sources share, and what remains of a mail."""
+
+import time
+
+import pytest
+
+from helpers.cleaning import clean, is_bot, mask_name, sound
+from helpers.mail import is_code, own_words
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see https://example.org/a?b=1, then", "see @url, then"),
+        ("(www.example.org/x)", "(@url)"),
+        ("<http://example.org/a_(b)>.", "@url."),
+        ("on github.com/owner/name today", "on @url today"),
+        ("read [the manual](https://example.org/m) now", "read the manual now"),
+        ("write to jane@example.org.", "write to @email."),
+        ("jane at example.org or jane dot doe", "@email or jane dot doe"),
+        ("jane at example dot org", "@email"),
+        ("jane (at) example.org", "@email"),
+        ("have a look at data.frame and at plot.lm", "have a look at data.frame and at plot.lm"),
+        ("ask @**Jane Doe** or @_**Jane Doe|12** or @jane", "ask @user or @user or @user"),
+        ("x@y is a slot", "x@y is a slot"),
+        ("use `f(x)` and ``g``", "use @code and @code"),
+        ("two `x`s, a`y`", "two @code s, a`y`"),
+        ("the quotes `foo' and `bar'", "the quotes `foo' and `bar'"),
+        ("before\n```r\nx <- 1\n```\nafter", "before after"),
+        ("before\n```\nnever closed", "before"),
+        ("> quoted\nmine\n  >> deeper", "mine"),
+        ("&gt; quoted\nmine &amp; yours", "mine & yours"),
+        ("angry >:( but fine", "angry >:( but fine"),
+        ("a\u200bb\ufeff \x00c\u00a0d\t\te", "ab c d e"),
+        ("e\u0301", "\u00e9"),
+        ("bad \ud800 half", "bad half"),
+        ("AT&T and a && b", "AT&T and a && b"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("see @url and @code, @self", "see @url and @code, @self"),
+        ("e.g. this, i.e. that ... and 3.5", "e.g. this, i.e. that ... and 3.5"),
+        ("", ""),
+        (" \n\t ", ""),
+    ],
+)
+def test_clean(text, expected):
+    assert clean(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["a `b` c@d.org http://x.org @you", "x `y`s", "[t](http://x.org)", "> q\nown", "caf\u00e9 &amp;amp;lt;"]
+)
+def test_a_second_cleaning_changes_no_placeholder(text):
+    once = clean(text, "Jane Doe")
+    assert clean(once, "Jane Doe").count("@") == once.count("@")
+
+
+def test_own_name_is_masked():
+    assert clean("Cheers, Jane Doe", "Jane Doe") == "Cheers, @self"
+    assert clean("jane doe here; JANE says hi, Doe too", "Jane Doe") == "@self here; @self says hi, @self too"
+    assert clean("Janet is not doe", "Jane Doe") == "Janet is not doe"
+    assert clean("Regards, Jane", "jane.doe@example.org") == "Regards, @self"
+    assert clean("I am edward_7 there", "edward_7") == "I am @self there"
+    assert mask_name("Élodie écrit", "Élodie Ng") == "@self écrit"
+
+
+def test_everyday_words_and_pseudonyms_are_not_masked():
+    assert clean("Will it rain in May? A Member asks", "Will May") == "Will it rain in May? A Member asks"
+    assert clean("Every Member may vote", "Member ef55feef") == "Every Member may vote"
+    assert clean("(a+b)* c", "(a+b)*") == clean("(a+b)* c", "(a+b)*")  # a name is no pattern
+    assert mask_name("text", "") == mask_name("text", "((") == "text"
+
+
+def test_bots_are_told_from_people():
+    for name in ("Random Issue Bot", "Notification Bot", "triageBot", "GitHub", "github-actions", "AutoModerator",
+                 "noreply@example.org", "no-reply", "MAILER-DAEMON", "[deleted]", "release_bot", "rustbot",
+                 "list-request@example.org", "RemindMeBot"):  # fmt: skip
+        assert is_bot(name), name
+    for name in ("Abbott", "John Talbot", "Rémi Bottinelli", "TALBOT", "Cabot Lodge", "Bothe", "Robotham", "Jane Doe",
+                 "lean-039c5658c9", "Zulima", "abbot@example.org", ""):  # fmt: skip
+        assert not is_bot(name), name
+
+
+def test_sound_text_survives_every_encoder():
+    assert sound("plain text") == "plain text"
+    sound("x\ud800\x00y").encode("utf-8")
+    assert "\x00" not in sound("x\x00y")
+
+
+@pytest.mark.parametrize("piece", ["a@", "(", "<", "a.", "`a", "&", "[a](", "a at ", "u/", "@**", "-", "> ", "a at b dot "])
+def test_hostile_text_costs_linear_time(piece):
+    start = time.perf_counter()
+    clean(piece * (400_000 // len(piece)), "Jane Doe")
+    own_words(piece * (400_000 // len(piece)))
+    assert time.perf_counter() - start < 5  # quadratic cost would be minutes
+
+
+MAIL = """Hi all,
+
+On Mon, Jul 2, 2007 at 11:14 AM, Some One <some.one at example.org>
+wrote:
+> quoted words
+> > deeper words
+
+my answer stands here
+and goes on over two lines.
+
+Le 13/03/2012 11:03, Quelqu'un a écrit :
+> cité
+
+x <- lm(y ~ z, data = d)
+[1] 1 2 3
+
+Best,
+J
+
+-- 
+Jane Doe, Department of Silly Walks
++44 20 7946 0000
+_______________________________________________
+R-help mailing list
+R-help at example.org
+https://example.org/mailman/listinfo/r-help
+"""
+
+
+def test_own_words_of_a_mail():
+    assert own_words(MAIL) == "Hi all,\n\nmy answer stands here\nand goes on over two lines.\n\nBest,\nJ"
+
+
+@pytest.mark.parametrize(
+    "appended",
+    [
+        "-----Original Message-----\nFrom: X [mailto:x at example.org]\nSent: Monday\nTo: Y\n\ntheir words",
+        "-------- Original-Nachricht --------\nDatum: heute\nVon: X\n\ntheir words",
+        "________________________________\nFrom: X\nSent: 30 March 2012\nTo: Y\nSubject: Z\n\ntheir words",
+        "-------------- next part --------------\nA non-text attachment was scrubbed...\nName: a.pdf",
+        "---------- Forwarded message ----------\nFrom: X <x at example.org>\nDate: today\n\ntheir words",
+        "Message: 9\nDate: Wed, 27 Feb 2008\nFrom: X\n\ntheir words",
+        "Some One wrote:\n> their words",
+        "Some One <some at ...> writes:\n\n> their words",
+        "Am 08.03.2012 15:48, schrieb X:\n> ihre Worte",
+        "Quoting X <x at example.org>:\n\n> their words",
+        "XY> their words",
+        "\t[[alternative HTML version deleted]]",
+        "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
+        "Sent from my iPhone",
+        "This e-mail is confidential. If you are not the intended\nrecipient, any disclosure is forbidden.",
+        "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
+        "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
+    ],
+)
+def test_what_others_wrote_or_programs_appended_goes(appended):
+    assert own_words(f"My own words are these.\n\n{appended}\n") == "My own words are these."
+
+
+def test_own_prose_stays():
+    prose = (
+        "From what I read, he wrote a book in 2004.\n\n"
+        "The paper (see above) says: it depends, e.g. on lm() and its data.\n"
+        "I would call summary(fit) first; then look again.\n\n"
+        "-- \nwould be a delimiter, but so much follows that this is a drawn line.\n" + "Another line of text.\n" * 20
+    ).strip()
+    assert own_words(prose).split() == [word for word in prose.split()]
+    assert own_words("Three lines:\n\nOne thing at the University I like is that\npeople talk to each other.").endswith("other.")
+    assert own_words("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"
+
+
+def test_code_lines():
+    for line in ("x <- 3", "library(lme4)", "}", "[1] 0.1 0.2 and more words than six in this line", "# a comment",
+                 "  12.5  13.1  0.001 ***", "Error in f(x) : object not found", "fit = lmer(y ~ x,"):  # fmt: skip
+        assert is_code(line), line
+    for line in ("I think that is right.", "Thanks!", "", "(see the manual for more on this)", "HTH,", "1. Yes, I did."):
+        assert not is_code(line), line

@@ -50,8 +50,14 @@ class TextConv(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens (N, L), PAD at the end of short posts -> (N, features). A post without tokens is one zero window."""
+        if torch.is_grad_enabled():
+            self._table = (None, None)  # a step may follow, and fused optimizers do not count theirs in _version
         path = self.path if self.path != "auto" else ("dense" if tokens.is_cuda else "projected")
-        pooled = self._dense(tokens) if path == "dense" else self._projected(tokens)
+        if path == "dense":
+            pooled = self._dense(tokens)
+        else:
+            with torch.autocast(tokens.device.type, enabled=False):  # a table of half precision saves nothing here
+                pooled = self._projected(tokens)
         bias = torch.cat([convolution.bias for convolution in self.convolutions])
         return (pooled + bias).relu()  # the bias is the same at every position, so it can wait until after the max
 
@@ -89,7 +95,10 @@ class TextConv(nn.Module):
         return torch.cat([convolution.weight.permute(2, 1, 0) for convolution in self.convolutions])
 
     def _whole_table(self) -> Tensor:
-        """The table of all tokens, kept until a weight changes (PyTorch counts in-place changes in ``_version``)."""
+        """The table of all tokens, kept until a weight changes or training goes on.
+
+        PyTorch counts in-place changes of a weight in ``_version``, all but those of fused optimizers.
+        """
         weights = [self.embedding.weight, *(convolution.weight for convolution in self.convolutions)]
         state = [(weight.data_ptr(), weight._version, weight.dtype) for weight in weights]
         if self._table[0] != state:

@@ -1,0 +1,60 @@
+"""What several tests share: a posts table from plain rows, and token stores held in memory."""
+
+import os
+
+# one thread: small products gain nothing from more, and processes that tests start do not wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TQDM_DISABLE", "1")
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def write_posts(tmp_path):
+    """rows of (author, seconds since 1970, topic, text) -> Parquet file, in the given order."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def write(rows, name="posts.parquet", row_group_size=7):
+        author, time, topic, text = map(list, zip(*rows)) if rows else ([], [], [], [])
+        table = pa.table({
+            "author": pa.array(author, pa.string()), "time": pa.array(time, pa.timestamp("s", "UTC")),
+            "topic": pa.array(topic, pa.string()), "text": pa.array(text, pa.string()),
+        })  # fmt: skip
+        pq.write_table(table, tmp_path / name, row_group_size=row_group_size)
+        return tmp_path / name
+
+    return write
+
+
+@pytest.fixture
+def make_store():
+    """Number of posts of each author -> store in memory; ``lengths`` are the posts' tokens, drawn where not given.
+
+    Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts: token = post.
+    With ``habits`` an author's tokens, hours and topics come from a few of his own, so that he can be learned.
+    """
+    from helpers.store import TokenStore
+
+    def make(counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False):
+        rng = np.random.default_rng(seed)
+        counts = np.asarray(counts)
+        posts = counts.sum()
+        lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
+        author = np.repeat(np.arange(len(counts)), counts)
+        post = np.repeat(np.arange(posts), lengths)
+        tokens, hour, topic = post % vocabulary, rng.integers(0, 24, posts), rng.integers(0, topics, posts)
+        if habits:
+            own = rng.integers(0, vocabulary, (len(counts), 6))
+            tokens = own[author[post], rng.integers(0, 6, len(post))]
+            hour = (author * 7 + rng.integers(0, 3, posts)) % 24
+        offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
+        meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
+        return TokenStore(
+            Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), topic.astype("u2"), offsets[1]
+        )
+
+    return make

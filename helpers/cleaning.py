@@ -52,10 +52,10 @@ EVERYDAY = set(
 )
 BOT = re.compile(
     # ignoring case would make "[a-z]Bot" fit Talbot, so only the other branches do
-    r"(?:^|[\W_\d])(?i:bots?)(?:[\W_\d]|$)|[a-z0-9]Bots?(?:[\W_\d]|$)|(?i:^auto[-_ ]?mod(?:erator)?\b|^github\b|^gitlab\b"
-    r"|^zulip$|(?:^|[\W_])(?:no|do[-_. ]?not)[-_. ]?reply|mailer[-_]daemon|^postmaster\b|^bugzilla|^jira\b|^jenkins\b"
-    r"|^\[?(?:deleted|removed)\]?$|-(?:request|bounces|owner)(?:@|\sat\s|$)|^(?:rustbot|bors|homu|rust-?highfive"
-    r"|triagebot|rfcbot|dependabot|craterbot|autotldr)(?:@|\W|$))"
+    r"(?:^|[\W_\d])(?i:bots?)(?:[\W_\d]|$)|[a-z0-9]Bots?(?:[\W_\d]|$)|(?i:^auto[-_ ]?mod(?:erator)?\b|^github\b"
+    r"|^gitlab\b|^zulip$|(?:^|[\W_])(?:no|do[-_. ]?not)[-_. ]?reply|mailer[-_]daemon|^postmaster\b|^bugzilla"
+    r"|^jira\b|^jenkins\b|^\[?(?:deleted|removed)\]?$|-(?:request|bounces|owner)(?:@|\sat\s|$)"
+    r"|^(?:rustbot|bors|homu|rust-?highfive|triagebot|rfcbot|dependabot|craterbot|autotldr)(?:@|\W|$))"
 )
 
 

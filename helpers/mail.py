@@ -32,27 +32,32 @@ QUOTING = re.compile(r"\s*(?:Quoting|Citando|Zitat von)\s.{1,200}:$")
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 CODE = re.compile(
-    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|#|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|(?:library|require|source|install"
-    r"\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\(|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$"
-    r"|.*[{};]\s*$|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\(|\$ "
-    r"|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ = [\w.]+\(|Call:\s*$|attached base packages|locale:\s*$|other attached|loaded via)"
+    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ |.*[{}]\s*$"
+    r"|[^;]*[=()\[\]{}][^;]*;\s*$"
+    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\("
+    r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ = [\w.]+\("
+    r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\("
+    r"|Call:\s*$|attached base packages|other attached|loaded via)"
 )
 # console output, comments and crash logs, however many words they hold
 SURELY_CODE = re.compile(
-    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#+(?:\s|$)|#'|(?:Error|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|0x[0-9a-f]{6}"
-    r"|\d+:\s+\w+\(|R version \d|Platform:|locale:|LC_\w+=|Loading required package|The following object)"
+    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#+(?:\s|$)|#'|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}|\d+:\s+\w+\("
+    r"|(?:Error|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|R version \d|Platform:|locale:|LC_\w+="
+    r"|Loading required package|The following object)"
 )
 CODE_LIKE = re.compile(r"[=(){}\[\]$~|\"]|<-|::|\w_\w")
-PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[A-Za-z]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
+PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 CONTACT = re.compile(
-    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty|ph\.?\s?d"
-    r"|professor|school of|college|laborator\w*|p\.?o\.? box|street|avenue)\b|https?://|www\.|\S@\S+\.\w|\w at [\w-]+\.\w"
+    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty"
+    r"|ph\.?\s?d|professor|school of|college|laborator\w*|p\.?o\.? box|street|avenue)\b|https?://|www\.|\S@\S+\.\w"
+    r"|\w at [\w-]+\.\w"
     r"|\w\.(?:com|org|net|edu|gov|ac\.uk|de|ch|fr)\b|views expressed|\+\d[\d\s().-]{6,}|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
     re.I,
 )
 JUNK = re.compile(
-    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent from (?:my|the \S+ mailing list) |Sent via |View this message in context|Get your (?:free|own)|Do you Yahoo"
-    r"|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet)",
+    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent from (?:my|the \S+ mailing list) |Sent via "
+    r"|View this message in context|Get your (?:free|own)|Do you Yahoo|(?:Please )?consider the environment"
+    r"|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet)",
     re.I,
 )
 DISCLAIMER = re.compile(
@@ -164,13 +169,16 @@ def _attribution(lines, quoted, i):
 
 def _without_signature(lines):
     """Cut from a "-- " on, and the closing lines that hold titles, addresses and numbers."""
-    for i, line in enumerate(lines):
-        if DELIMITER.match(line):
-            rest = [after for after in lines[i + 1 :] if after.strip()]
-            if len(rest) <= 15:  # more is not a signature: somebody draws lines with dashes
-                lines = lines[:i]
+    cut, below = None, 0
+    for i in range(len(lines) - 1, -1, -1):
+        if DELIMITER.match(lines[i]):
+            cut = i
+        elif lines[i].strip():
+            below += 1
+            if below > 15:  # more is not a signature: somebody draws lines with dashes
                 break
-    while True:
+    lines = lines[:cut]
+    for _ in range(4):  # paragraphs
         while lines and (not lines[-1].strip() or RULE.match(lines[-1])):
             lines.pop()
         start = next((i for i in range(len(lines) - 1, -1, -1) if not lines[i].strip() or RULE.match(lines[i])), -1) + 1
@@ -186,6 +194,7 @@ def _without_signature(lines):
         if len(block) == 1 and len(block[0].split()) > 5 or _prose(block):
             return lines
         lines = lines[:start]
+    return lines
 
 
 def _prose(block):

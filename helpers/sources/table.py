@@ -144,8 +144,8 @@ def _decoded(column):
     try:
         return pc.cast(column, pa.large_string())
     except pa.ArrowInvalid:
-        texts = (value if value is None else value.as_py() for value in column)
-        return pa.array([None if text is None else text.decode("utf-8", "replace") for text in texts], pa.large_string())
+        texts = (value.decode("utf-8", "replace") if value is not None else None for value in column.to_pylist())
+        return pa.array(texts, pa.large_string())
 
 
 def _jsonl(path, wanted, drops):

@@ -40,7 +40,7 @@ MENTION = re.compile(
 )
 # placeholders are put in between two of these, so that the `x`s of a text do not become one word with their neighbours
 EDGE = "\0"
-FUSED = re.compile(r"(?<=\w)\0(?=@)|\0(?=\w)")
+FUSED = re.compile(r"(?<=\w)\0+(?=@)|\0+(?=\w)")
 
 # names that are everyday words: masked inside the full name only, or "Will it work?" would become a signature
 EVERYDAY = set(

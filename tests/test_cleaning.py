@@ -25,6 +25,7 @@ from helpers.mail import is_code, own_words
         ("x@y is a slot", "x@y is a slot"),
         ("use `f(x)` and ``g``", "use @code and @code"),
         ("two `x`s, a`y`", "two @code s, a`y`"),
+        ("<http://a.org><http://b.org>", "@url @url"),
         ("the quotes `foo' and `bar'", "the quotes `foo' and `bar'"),
         ("before\n```r\nx <- 1\n```\nafter", "before after"),
         ("before\n```\nnever closed", "before"),

@@ -95,7 +95,8 @@ def draw_windows(
 
     available (P,): posts each author has. sizes (P, K): wanted sizes, cut to what is there.
     overlap: starts are uniform in 0..n - M, as in the paper; False: an author's windows share no post (sizes are
-    scaled down where they do not fit), so that a pair of samples cannot be matched by a post they have in common.
+    scaled down where they do not fit), so that a pair of samples cannot be matched by a post they have in common;
+    every author needs K posts.
     Returns first post within the author (P, K) and size (P, K).
     """
     available = available[:, None]
@@ -103,10 +104,12 @@ def draw_windows(
         sizes = np.minimum(sizes, available)
         return (rng.random(sizes.shape) * (available - sizes + 1)).astype(np.int64), sizes
     total = sizes.sum(1, keepdims=True)
-    sizes = np.where(total > available, np.maximum(sizes * available // total, 1), sizes)
-    slack = np.maximum(available - sizes.sum(1, keepdims=True), 0)
+    samples = sizes.shape[1]  # one post each, and the rest of the posts in proportion to the rest of the sizes
+    fewer = 1 + (sizes - 1) * (available - samples) // np.maximum(total - samples, 1)
+    sizes = np.where(total > available, fewer, sizes)
+    slack = available - sizes.sum(1, keepdims=True)
     gaps = np.sort((rng.random(sizes.shape) * (slack + 1)).astype(np.int64), 1)
-    order = rng.permuted(np.broadcast_to(np.arange(sizes.shape[1]), sizes.shape), axis=1)
+    order = rng.permuted(np.broadcast_to(np.arange(samples), sizes.shape), axis=1)
     placed = np.take_along_axis(sizes, order, 1)
     first = np.empty_like(sizes)
     np.put_along_axis(first, order, gaps + placed.cumsum(1) - placed, 1)

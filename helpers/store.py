@@ -133,6 +133,7 @@ def _resume(folder: Path, made_from: str) -> dict:
     if is_current(folder / "progress.json", made_from):
         state = read_json(folder / "progress.json")
     else:
+        (folder / "progress.json").unlink(missing_ok=True)  # of another build, whose files end here
         state = {"made_from": made_from, "groups": 0, "last_author": "", "counts": dict.fromkeys(FILES, 0)}
         for name in FILES:
             _file(folder, name).write_bytes(b"")
@@ -150,8 +151,10 @@ def _append_to(folder, name, values, counts):
 
 def _append(folder: Path, rows: pa.Table, encode, topic_row: dict, state: dict):
     counts = state["counts"]
+    if not len(rows):
+        return
     author = rows["author"].to_numpy()
-    if len(author) and (author[0] < state["last_author"] or (author[1:] < author[:-1]).any()):
+    if author[0] < state["last_author"] or (author[1:] < author[:-1]).any():
         raise ValueError("the posts table is not sorted by author")
     new = np.concatenate([author[:1] != state["last_author"], author[1:] != author[:-1]])
     _append_to(folder, "author_offsets", counts["hour"] + np.flatnonzero(new), counts)

@@ -1,0 +1,259 @@
+"""The token store against a plain loop over the posts, and after every kind of interruption and damage."""
+
+import json
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers.sampling import draw_batch, gather
+from helpers.store import FILES, SUFFIX, build_store, list_topics, open_store
+
+NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
+NEAR_2038 = 2**31 - 5
+
+
+def rows(seed=0, authors=9):
+    rng = random.Random(seed)
+    result = []
+    for number in range(authors):
+        for _ in range(rng.choice([1, 2, 9, 20])):
+            when = rng.choice([-7201, 0, 3599, 3600, 86_399, NEAR_2038, rng.randrange(10**9)])
+            text = "".join(rng.choices("abcé ☺", k=rng.choice([0, 1, 5, 40])))
+            result.append((f"ü{number}", when, rng.choice(["x", "y", "z", "never seen"]), text))
+    return sorted(result)
+
+
+def encode(texts):
+    """Characters as ids; their number varies, and so does their type."""
+    return [np.array([ord(letter) % 2**16 for letter in text], np.int32) for text in texts]
+
+
+def loops(posts, topics):
+    wanted = {"tokens": [], "post_offsets": [0], "hour": [], "topic": [], "author_offsets": []}
+    previous = None
+    for number, (author, when, topic, text) in enumerate(posts):
+        if author != previous:
+            wanted["author_offsets"].append(number)
+        previous = author
+        wanted["tokens"] += [ord(letter) % 2**16 for letter in text]
+        wanted["post_offsets"].append(len(wanted["tokens"]))
+        wanted["hour"].append(when % 86_400 // 3600)
+        wanted["topic"].append(topics.index(topic) if topic in topics else len(topics))
+    wanted["author_offsets"].append(len(posts))
+    return wanted
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def built(write_posts, tmp_path):
+    return build_store(write_posts(rows()), tmp_path / "store", encode, ["y", "x", "z"], "v1")
+
+
+@pytest.mark.parametrize("row_group_size", [1, 3, 7, 1000], ids="row groups of {}".format)
+def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
+    posts = rows()
+    store = build_store(write_posts(posts, row_group_size=row_group_size), tmp_path / "store", encode, ["y", "x", "z"], "v1")
+    for name, values in loops(posts, ["y", "x", "z"]).items():
+        array = getattr(store, name)
+        assert array.dtype == np.dtype(FILES[name]) and array.tolist() == values, name
+    names = list(dict.fromkeys(author for author, *_ in posts))
+    assert store.author_names() == names
+    assert (store.posts, store.authors) == (len(posts), len(names))
+    assert store.posts_per_author().tolist() == [sum(row[0] == name for row in posts) for name in names]
+    assert store.meta["topics"] == ["y", "x", "z"] and store.meta["made_from"] == "v1"
+    assert store.meta["tokens"] == len(store.tokens) and store.meta["posts"] == len(posts)
+    assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
+
+
+def test_row_groups_do_not_change_a_byte(write_posts, tmp_path):
+    folders = []
+    for size in (1, 4, 1000):
+        folders.append(tmp_path / str(size))
+        build_store(write_posts(rows(), row_group_size=size), folders[-1], encode, ["x"], "v1")
+    assert all(contents(folder) | {"authors.parquet": 0} == contents(folders[0]) | {"authors.parquet": 0} for folder in folders)
+
+
+def test_an_empty_row_group_is_passed_over(tmp_path):
+    table = pa.table({"author": ["a", "b"], "time": pa.array([0, 0], pa.timestamp("s", "UTC")), "topic": ["x", "x"], "text": ["p", "q"]})
+    with pq.ParquetWriter(tmp_path / "posts.parquet", table.schema) as writer:
+        for part in (table[:0], table[:1], table[:0], table[1:], table[:0]):
+            writer.write_table(part)
+    store = build_store(tmp_path / "posts.parquet", tmp_path / "store", encode, ["x"], "v1")
+    assert store.author_offsets.tolist() == [0, 1, 2]
+
+
+def test_times_finer_than_seconds_are_the_same_hours(write_posts, tmp_path):
+    table = pq.read_table(write_posts(rows()))
+    fine = table.set_column(1, "time", table["time"].cast(pa.timestamp("us", "UTC")))
+    pq.write_table(fine, tmp_path / "fine.parquet")
+    store = build_store(tmp_path / "fine.parquet", tmp_path / "store", encode, [], "v1")
+    assert store.hour.tolist() == loops(rows(), [])["hour"]
+
+
+class TestInterruption:
+    def build(self, path, folder, stop_at=None, made_from="v1", code=encode):
+        calls = []
+
+        def encode_or_die(texts):
+            if len(calls) == stop_at:
+                raise KeyboardInterrupt
+            calls.append(len(texts))
+            return code(texts)
+
+        try:
+            build_store(path, folder, encode_or_die, ["y"], made_from)
+        except KeyboardInterrupt:
+            with pytest.raises(ValueError, match="store.json is missing"):
+                open_store(folder)
+        return len(calls)
+
+    def test_it_continues_and_ends_with_the_same_bytes(self, write_posts, tmp_path):
+        path = write_posts(rows(), row_group_size=5)
+        total = self.build(path, tmp_path / "whole")
+        wanted = contents(tmp_path / "whole")
+        for stop in range(total):
+            folder = tmp_path / str(stop)
+            assert self.build(path, folder, stop) == stop
+            for name in NAMES:  # what a kill in the middle of writing leaves
+                with open(folder / name, "ab") as file:
+                    file.write(b"half")
+            assert self.build(path, folder) == total - stop, "what is done is not done again"
+            assert contents(folder) == wanted
+
+    def test_killed_again_and_again(self, write_posts, tmp_path):
+        path = write_posts(rows(), row_group_size=5)
+        self.build(path, tmp_path / "whole")
+        for _ in range(100):
+            if self.build(path, tmp_path / "often", stop_at=1) == 0:
+                break
+        assert contents(tmp_path / "often") == contents(tmp_path / "whole")
+
+    def test_it_does_not_continue_another_build(self, write_posts, tmp_path):
+        """Neither after that of v1, nor that of v1 after a v2 that was killed at once."""
+        path, folder = write_posts(rows(), row_group_size=5), tmp_path / "store"
+
+        def other(texts):
+            return [values + 1 for values in encode(texts)]
+
+        total = self.build(path, tmp_path / "whole")
+        self.build(path, folder, 3)
+        assert self.build(path, folder, 0, "v2", other) == 0
+        assert self.build(path, folder) == total
+        assert contents(folder) == contents(tmp_path / "whole")
+        self.build(path, tmp_path / "whole v2", made_from="v2", code=other)
+        assert self.build(path, folder, made_from="v2", code=other) == total
+        assert contents(folder) == contents(tmp_path / "whole v2")
+
+    def test_a_current_store_is_opened_only(self, built, write_posts):
+        again = build_store("no such table", built.folder, None, [], "v1")
+        assert (again.tokens == built.tokens).all()
+
+
+class TestErrors:
+    def test_empty_table(self, write_posts, tmp_path):
+        with pytest.raises(ValueError, match="holds no posts"):
+            build_store(write_posts([]), tmp_path / "store", encode, [], "v1")
+
+    @pytest.mark.parametrize("row_group_size", [2, 100], ids=["across row groups", "within one"])
+    @pytest.mark.parametrize("order", ["abacc", "abcca"])
+    def test_unsorted_table(self, write_posts, tmp_path, order, row_group_size):
+        path = write_posts([(author, 0, "x", "p") for author in order], row_group_size=row_group_size)
+        with pytest.raises(ValueError, match="not sorted by author"):
+            build_store(path, tmp_path / "store", encode, [], "v1")
+
+    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("damage", ["missing", "shorter", "longer"])
+    def test_damage(self, built, name, damage):
+        path = built.folder / name
+        data = path.read_bytes()
+        path.unlink()
+        if damage != "missing":
+            path.write_bytes(data[:-1] if damage == "shorter" else data + b"\0")
+        with pytest.raises(ValueError, match=f"{name} is not the file that .*store.json describes"):
+            open_store(built.folder)
+
+    def test_damaged_description(self, built, tmp_path):
+        (built.folder / "store.json").write_text("{")
+        with pytest.raises(ValueError, match="not valid JSON"):
+            open_store(built.folder)
+        with pytest.raises(ValueError, match="missing"):
+            open_store(tmp_path / "nothing")
+
+
+def test_topics_by_frequency_then_name(write_posts):
+    posts = [("a", 0, topic, "") for topic in "qqqzzbbbx"]
+    assert list_topics(write_posts(posts), 3) == ["b", "q", "z"]
+    assert list_topics(write_posts(posts)) == ["b", "q", "z", "x"]
+
+
+def sparse_store(folder, posts, tokens_per_post, per_author=100):
+    """A store of zeros, whose files take no room on the disk."""
+    authors = posts // per_author
+    counts = {"tokens": posts * tokens_per_post, "post_offsets": posts + 1, "hour": posts, "topic": posts, "author_offsets": authors + 1}
+    folder.mkdir()
+    for name, kind in NAMES.items():
+        with open(folder / name, "wb") as file:
+            file.truncate(counts[name.split(".")[0]] * np.dtype(kind).itemsize)
+    (folder / "store.json").write_text(json.dumps({"counts": counts, "topics": [], "made_from": "v1"}))
+    return counts
+
+
+def test_opening_reads_nothing(tmp_path):
+    """Ten million posts, 1.4 GB: open in no time and no memory (in a process of its own, after its imports)."""
+    sparse_store(tmp_path / "store", 10**7, 60)
+    code = """
+import resource, sys, time
+from helpers.store import open_store
+before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+store = open_store(sys.argv[1])
+print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, store.posts, store.authors)
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True)
+    seconds, kilobytes, posts, authors = map(float, done.stdout.split())
+    assert (posts, authors) == (10**7, 10**5)
+    assert seconds < 0.2 and kilobytes < 10_000
+
+
+def test_a_batch_reads_its_own_posts_only(tmp_path):
+    sparse_store(tmp_path / "store", 10**7, 60)
+    np.memmap(tmp_path / "store" / "author_offsets.i64", "i8", "r+")[:] = np.arange(10**5 + 1) * 100
+    store = open_store(tmp_path / "store")
+    began = time.perf_counter()
+    for step in range(5):
+        draw_batch(store, 0, step)
+    assert time.perf_counter() - began < 2
+
+
+def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
+    posts = 10_000
+    each = 2**32 // posts + 1
+    counts = sparse_store(tmp_path / "store", posts, each)
+    assert counts["tokens"] > 2**32
+    folder = tmp_path / "store"
+    np.memmap(folder / "post_offsets.i64", "i8", "r+")[:] = np.arange(posts + 1) * each
+    np.memmap(folder / "author_offsets.i64", "i8", "r+")[:] = np.arange(101) * 100
+    np.memmap(folder / "tokens.u16", "u2", "r+")[-each : 8 - each] = np.arange(1, 9)
+    store = open_store(folder)
+    batch = gather(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
+    assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
+
+
+def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(tmp_path):
+    from helpers.store import _append
+
+    counts = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
+    for name in NAMES:
+        (tmp_path / name).touch()
+    table = pa.table({"author": ["a", "b"], "time": pa.array([0, 0], pa.timestamp("s", "UTC")), "topic": ["x", "x"], "text": ["pq", "r"]})
+    _append(tmp_path, table, encode, {}, {"counts": counts, "last_author": ""})
+    assert np.fromfile(tmp_path / "post_offsets.i64", "i8").tolist() == [2**33 + 2, 2**33 + 3]
+    assert np.fromfile(tmp_path / "author_offsets.i64", "i8").tolist() == [2**32, 2**32 + 1]

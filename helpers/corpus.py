@@ -5,11 +5,9 @@ A posts table is a Parquet file with the columns ``author`` (text), ``time`` (ti
 """
 
 import hashlib
-import hmac
 import multiprocessing
 import os
 import re
-import secrets
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
@@ -19,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from helpers import cleaning, paths, sources
+from helpers import cleaning, paths, pseudonyms, sources
 from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 from helpers.merge import database, merge, text, write
 
@@ -45,7 +43,7 @@ def collect(run: paths.Run, source: str, location, *, columns=None, raw=False, p
         options["columns"] = columns
     parts = sources.open_source(source, location, raw=raw, **options)
     pseudonymise = pseudonymise and source not in sources.INVENTED
-    key = pseudonym_key() if pseudonymise else None
+    key = pseudonyms.key() if pseudonymise else None
     reading = {"source": source, "location": location, "raw": raw, "pseudonyms": pseudonymise,
                "min_chars": min_chars, "max_chars": max_chars, **options}
     origin = fingerprint(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
@@ -83,26 +81,6 @@ def collect(run: paths.Run, source: str, location, *, columns=None, raw=False, p
     return card
 
 
-def pseudonym_key() -> bytes:
-    """The secret that turns names into pseudonyms: ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file made once.
-
-    Raises ValueError where the variable is not hexadecimal.
-    """
-    if given := os.environ.get("AUTHORBOOK_PSEUDONYM_KEY"):
-        try:
-            return bytes.fromhex(given)
-        except ValueError:
-            raise ValueError("AUTHORBOOK_PSEUDONYM_KEY must be hexadecimal") from None
-    path = paths.outputs() / ".pseudonym_key"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-    except FileExistsError:
-        pass
-    return path.read_bytes()
-
-
 def select(posts_path, out_path, min_posts=100, max_posts=1000, start="", end="", memory_limit="2GB") -> dict:
     """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there (K12).
 
@@ -116,9 +94,9 @@ def select(posts_path, out_path, min_posts=100, max_posts=1000, start="", end=""
         before = connection.execute(f"SELECT count(*), count(DISTINCT author) FROM {text(posts_path)}").fetchall()[0]
         connection.execute(f"""
             CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM {text(posts_path)} WHERE {inside}
-            GROUP BY author HAVING count(*) >= {int(min_posts)} AND ({int(max_posts)} = 0 OR count(*) <= {int(max_posts)})
-            """)
-        posts, authors = connection.execute("SELECT coalesce(sum(posts), 0)::BIGINT, count(*) FROM chosen").fetchall()[0]
+            GROUP BY author HAVING posts >= {int(min_posts)} AND (posts <= {int(max_posts)} OR {int(max_posts)} = 0)""")
+        after = connection.execute("SELECT coalesce(sum(posts), 0)::BIGINT, count(*) FROM chosen").fetchall()[0]
+        posts, authors = after
         if not authors:
             limit = max_posts or "any number of"
             raise ValueError(f"none of {before[1]} authors has {min_posts}..{limit} posts in [{start}, {end})")
@@ -171,13 +149,13 @@ def _parquet(file):
 
 
 def _read_part(part, file, *, origin, key, clean, min_chars, max_chars):
-    """Write a part's posts beside a JSON file of its counts; return the counts. Reads nothing where both are current."""
+    """Write a part's posts beside a JSON file of its counts; return these. Both current: nothing to do."""
     made_from = fingerprint(origin, part.name)
     record = file.with_name(file.name + ".json")
     if is_current(record, made_from) and _parquet(file).exists():
         return read_json(record)["counts"]
     lost, counts = Counter(), Counter()
-    name, is_bot = _namer(key), lru_cache(maxsize=None)(cleaning.is_bot)
+    name, is_bot = pseudonyms.namer(key), lru_cache(maxsize=None)(cleaning.is_bot)
 
     def keep(author, time, topic, post, number):
         if is_bot(author):
@@ -202,15 +180,6 @@ def _read_part(part, file, *, origin, key, clean, min_chars, max_chars):
     counts.update(lost)
     write_json(record, {"made_from": made_from, "counts": dict(counts)})
     return dict(counts)
-
-
-def _namer(key):
-    """author -> pseudonym ("u" and 16 hexadecimal digits), or the name itself where there is no key."""
-    if key is None:
-        return cleaning.sound
-    return lru_cache(maxsize=None)(
-        lambda author: "u" + hmac.new(key, author.strip().lower().encode("utf-8", "replace"), "sha256").hexdigest()[:16]
-    )
 
 
 def _public(location):

@@ -8,7 +8,8 @@ runs of white space collapsed to one blank. Only hashes are kept, in DuckDB, so 
 import numpy as np
 import pyarrow as pa
 
-WHITE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"  # as str.split() sees it
+# what str.split() takes for white space
+WHITE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
 NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a column `text`
 
 SHINGLE = 3  # words

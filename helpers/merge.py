@@ -4,7 +4,7 @@ DuckDB holds what grows with the corpus and spills to a folder of the run, which
 """
 
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -30,7 +30,9 @@ def database(scratch: Path, memory_limit: str = "2GB", threads: int = 2):
     settings = {"memory_limit": memory_limit, "threads": threads, "temp_directory": str(scratch / "spill")}
     try:
         with duckdb.connect(str(scratch / "work.duckdb"), config=settings) as connection:
-            connection.execute("SET enable_progress_bar = false; SET TimeZone = 'UTC'")
+            connection.execute("SET TimeZone = 'UTC'")
+            with suppress(duckdb.Error):  # in a notebook without ipywidgets there is no bar, and no switch for it
+                connection.execute("SET enable_progress_bar = false")
             yield connection
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -130,7 +132,7 @@ def _strip(connection, cuts):
         batch = batch.filter(pa.array(words > 0))
         number, words = batch.column("n").to_numpy(), words[words > 0]
         texts, normals = (
-            [signoffs.cut(post, count) for post, count in zip(batch.column(name).to_pylist(), words.tolist(), strict=True)]
+            [signoffs.cut(post, count) for post, count in zip(batch.column(name).to_pylist(), words.tolist())]
             for name in ("text", "normal")
         )
         if len(words):

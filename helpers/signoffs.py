@@ -31,18 +31,21 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     :data:`duplicates.NORMAL` makes it). A run of SHORTEST..LONGEST words is cut from a post where it
 
     * ends >= POSTS posts and >= SHARE of all posts of the post's author,
-    * follows >= POSTS different words there (the start of a post is one): it is a unit, not the tail of a form letter,
-    * and >= EXCLUSIVE of all posts that end with it are from the authors for whom this holds, of whom there is one, or up to
-      one per CROWD authors of the corpus and ACCOUNTS at most.
+    * follows >= POSTS different words there (the start of a post is one): a unit, not the tail of a form letter,
+    * and >= EXCLUSIVE of all posts that end with it are from the authors for whom this holds, of whom there is one,
+      or up to one per CROWD authors of the corpus and ACCOUNTS at most.
 
-    The longest such run is cut, then the next round looks at what remains, at most ROUNDS times.
+    The longest such run is cut. The next round, of ROUNDS at most, looks for what that brought to light: runs that
+    also end a post of the author that was just cut.
     """
-    cuts = np.zeros(posts, np.int32)
+    cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
     for _ in range(ROUNDS):
-        found = _round(connection, table, cuts)
+        found = _round(connection, table, cuts, fresh)
         if not len(found["n"]):
             break
         cuts[found["n"]] += found["words"]
+        fresh[:] = False
+        fresh[found["n"]] = True
     return cuts
 
 
@@ -53,13 +56,13 @@ def cut(text: str, words: int) -> str:
     return text[: starts[-words]] if words and words < len(starts) else "" if words else text
 
 
-def _round(connection, table, cuts):
-    connection.execute("CREATE OR REPLACE TABLE ends (n BIGINT, author UBIGINT, hash UBIGINT)")
+def _round(connection, table, cuts, fresh):
+    connection.execute("CREATE OR REPLACE TABLE ends (n BIGINT, author UBIGINT, hash UBIGINT, fresh BOOLEAN)")
     for number, author, words, end, count in _batches(connection, table, cuts):
         hashes = np.zeros(len(number), np.uint64)  # a post shorter than a run counts for its author all the same
         which = np.flatnonzero(count >= SHORTEST)
         hashes[which] = words.hash(end[which] - SHORTEST, SHORTEST)
-        found = pa.table({"n": number, "author": author, "hash": hashes})
+        found = pa.table({"n": number, "author": author, "hash": hashes, "fresh": fresh[number]})
         connection.execute("INSERT INTO ends SELECT * FROM found")
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
@@ -67,10 +70,12 @@ def _round(connection, table, cuts):
     # a run is never more frequent than its last words: only posts that share those are looked at closely
     related = np.zeros(len(cuts), bool)
     related[connection.execute("""
-        WITH frequent AS (SELECT DISTINCT hash FROM (SELECT author, hash, count(*) AS posts FROM ends GROUP BY ALL)
-                          JOIN floors USING (author) WHERE posts >= floor)
+        WITH used AS (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends GROUP BY author, hash),
+        frequent AS (SELECT hash FROM used JOIN floors USING (author) WHERE posts >= floor AND fresh)
         SELECT n FROM ends SEMI JOIN frequent USING (hash)""").fetchnumpy()["n"]] = True
-    connection.execute("CREATE OR REPLACE TABLE runs (n BIGINT, author UBIGINT, words INT, hash UBIGINT, prior UBIGINT)")
+    connection.execute("""
+        CREATE OR REPLACE TABLE runs
+        (n BIGINT, author UBIGINT, words INT, hash UBIGINT, prior UBIGINT, fresh BOOLEAN)""")
     for number, author, words, end, count in _batches(connection, table, cuts):
         keep = np.flatnonzero(related[number])
         for length in range(SHORTEST, LONGEST + 1):
@@ -78,23 +83,26 @@ def _round(connection, table, cuts):
             longer = keep[count[keep] > length]
             prior = np.zeros(len(number), np.uint64)
             prior[longer] = words.hash(end[longer] - length - 1, 1)
-            found = pa.table({"n": number[keep], "author": author[keep], "words": np.full(len(keep), length, np.int32),
-                              "hash": words.hash(end[keep] - length, length), "prior": prior[keep]})
+            hashes, size = words.hash(end[keep] - length, length), np.full(len(keep), length, np.int32)
+            found = pa.table({"n": number[keep], "author": author[keep], "words": size, "hash": hashes,
+                              "prior": prior[keep], "fresh": fresh[number[keep]]})
             connection.execute("INSERT INTO runs SELECT * FROM found")
     return connection.execute(f"""
-        WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors FROM runs GROUP BY ALL),
+        WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors, bool_or(fresh) AS fresh
+                      FROM runs GROUP BY hash, author),
         marked AS (SELECT *, posts >= floor AND priors >= {POSTS} AS label FROM used JOIN floors USING (author)),
         exclusive AS (SELECT hash FROM marked GROUP BY hash
                       HAVING count(*) FILTER (label) 
                            BETWEEN 1 AND greatest(1, least({ACCOUNTS}, (SELECT count(*) // {CROWD} FROM floors)))
                       AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)),
-        labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label)
+        labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
         SELECT n, max(words) AS words FROM runs SEMI JOIN labels USING (hash, author) GROUP BY n""").fetchnumpy()
 
 
 def _batches(connection, table, cuts):
     """(n, author's hash, Words, the index after the last word that is left, number of words left), chunk by chunk."""
-    reader = connection.cursor().sql(f"SELECT n, hash(author) AS author, ltrim(right(normal, {REACH})) AS normal FROM {table}")
+    reader = connection.cursor().sql(
+        f"SELECT n, hash(author) AS author, ltrim(right(normal, {REACH})) AS normal FROM {table}")
     for batch in reader.to_arrow_reader(1 << 15):
         for start, texts in chunks(batch.column("normal")):
             number, author = (batch.column(i).to_numpy()[start : start + len(texts)] for i in (0, 1))

@@ -78,12 +78,14 @@ def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.
         rows = connection.execute("""
             SELECT split, count(*), count(DISTINCT author) FROM placed WHERE reason = '' GROUP BY split""").fetchall()
         for name in SPLITS:
-            report[f"{name}_posts"], report[f"{name}_authors"] = next((row[1:] for row in rows if row[0] == name), (0, 0))
+            sizes = next((row[1:] for row in rows if row[0] == name), (0, 0))
+            report[f"{name}_posts"], report[f"{name}_authors"] = sizes
         reasons = connection.execute(
             "SELECT reason, count(*) FROM placed WHERE reason <> '' GROUP BY reason ORDER BY reason").fetchall()
         report |= {f"unused_{reason}": count for reason, count in reasons}
         if empty := [name for name in SPLITS if not report[f"{name}_posts"]]:
-            raise ValueError(f"no author for {', '.join(empty)}: {report}; lower min_posts or eval_posts, or move the dates")
+            raise ValueError(
+                f"no author for {', '.join(empty)}: {report}; lower min_posts or eval_posts, or move the dates")
         names = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {text(posts_path)}").fetchall()]
         for name in SPLITS:
             query = f"SELECT {', '.join(names)} FROM placed WHERE reason = '' AND split = '{name}'"
@@ -94,7 +96,7 @@ def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.
 
 
 def none(posts_path, out_folder, memory_limit="2GB") -> dict:
-    """Write all posts as ``all.parquet``, and ``split.json``; return the latter. For corpora that only get looked at."""
+    """Write all posts as ``all.parquet``, and ``split.json``; return the latter. For corpora only looked at."""
     folder = Path(out_folder)
     made_from = fingerprint("none", file_fingerprint(posts_path))
     if not _current(folder, made_from, ["all"]):
@@ -146,12 +148,15 @@ def audit(folder, report=None, memory_limit="2GB") -> list[dict]:
         for name in SPLITS:
             least = int(report["min_posts" if name == "train" else "eval_posts"])
             check(f"{name} authors with fewer than {least} posts", f"""
-                SELECT count(*) FROM (SELECT author FROM {text(files[name])} GROUP BY author HAVING count(*) < {least})""")
+                SELECT count(*) FROM (
+                    SELECT author FROM {text(files[name])} GROUP BY author HAVING count(*) < {least})""")
             check(f"{name} rows out of order (author, then time)", f"""
                 SELECT count(*) FROM (
-                    SELECT author < lag(author) OVER w OR (author = lag(author) OVER w AND time < lag(time) OVER w) AS wrong
-                    FROM (SELECT author, time, file_row_number AS n FROM
-                          read_parquet({text(files[name])}, file_row_number = true)) WINDOW w AS (ORDER BY n)) WHERE wrong""")
+                    SELECT author < lag(author) OVER w
+                           OR (author = lag(author) OVER w AND time < lag(time) OVER w) AS wrong
+                    FROM (SELECT author, time, file_row_number AS n
+                          FROM read_parquet({text(files[name])}, file_row_number = true))
+                    WINDOW w AS (ORDER BY n)) WHERE wrong""")
         for name in SPLITS:
             counts = tuple(connection.execute(
                 "SELECT count(*), count(DISTINCT author) FROM posts WHERE split = ?", [name]).fetchall()[0])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import artifacts, corpus, merge, paths, sources
+from helpers import artifacts, corpus, merge, paths, pseudonyms, sources
 from helpers.sources import Part
 
 KEY = "00" * 31 + "07"
@@ -214,9 +214,10 @@ def test_names_become_keyed_pseudonyms(source, monkeypatch):
     other = collect("a")
     assert other["made_from"] != collect("named", pseudonymise=False)["made_from"]
     assert not {row[0] for row in load("a")} & {pseudonym("Ann Lee")}
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "not hex")
-    with pytest.raises(ValueError, match="hexadecimal"):
-        collect("b")
+    for wrong in ("not hex", "00ff", "zz" * 32):
+        monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", wrong)
+        with pytest.raises(ValueError, match="hexadecimal"):
+            collect("b")
 
 
 def test_invented_people_keep_their_names(source):
@@ -226,11 +227,14 @@ def test_invented_people_keep_their_names(source):
 
 def test_the_key_is_made_once_and_is_private(source, monkeypatch):
     monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY")
-    key = corpus.pseudonym_key()
+    key = pseudonyms.key()
     path = paths.outputs() / ".pseudonym_key"
-    assert len(key) == 32 and corpus.pseudonym_key() == key == path.read_bytes()
+    assert len(key) == 32 and pseudonyms.key() == key == path.read_bytes()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert key.hex() not in str(collect())
+    path.write_bytes(b"")  # a kill right after its creation must not make pseudonyms that anybody can compute
+    with pytest.raises(ValueError, match="damaged"):
+        pseudonyms.key()
 
 
 def test_nothing_left_is_an_error_that_says_why(source):

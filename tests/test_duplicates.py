@@ -118,7 +118,8 @@ def test_near_finds_the_posts_that_copy_an_earlier_one(similarity):
 
 
 def test_near_handles_a_form_letter_sent_a_thousand_times():
-    texts = [f"dear member {i} this is the monthly reminder of the list that you are on as of today" for i in range(1000)]
+    letter = "this is the monthly reminder of the list that you are on as of today"
+    texts = [f"dear member {i} {letter}" for i in range(1000)]
     connection = connect(texts)
     near(connection, "posts", 0.6)
     assert connection.execute("SELECT count(*), min(n) FROM copies").fetchall() == [(999, 1)]
@@ -133,32 +134,32 @@ def test_near_refuses_an_impossible_similarity(similarity):
 def find_slowly(texts, authors):
     """The rule of signoffs.find word for word, one round after the other."""
     left = [text.split() for text in texts]
-    cuts = [0] * len(texts)
+    cuts, fresh = [0] * len(texts), set(range(len(texts)))
     for _ in range(signoffs.ROUNDS):
         ends = {}
         for i, words in enumerate(left):
             for length in range(signoffs.SHORTEST, min(signoffs.LONGEST, len(words)) + 1):
                 prior = words[-length - 1] if len(words) > length else None
-                ends.setdefault(tuple(words[-length:]), []).append((authors[i], prior))
+                ends.setdefault(tuple(words[-length:]), []).append((authors[i], prior, i in fresh))
         labels = set()
         for run, uses in ends.items():
             owners = []
-            for author in {author for author, _ in uses}:
-                priors = [prior for who, prior in uses if who == author]
+            for author in {author for author, _, _ in uses}:
+                priors = [prior for who, prior, _ in uses if who == author]
                 share = len(priors) / authors.count(author)
                 if len(priors) >= signoffs.POSTS and share >= signoffs.SHARE and len(set(priors)) >= signoffs.POSTS:
                     owners.append((author, len(priors)))
             if 1 <= len(owners) <= max(1, min(signoffs.ACCOUNTS, len(set(authors)) // signoffs.CROWD)):
                 if sum(count for _, count in owners) >= signoffs.EXCLUSIVE * len(uses):
-                    labels |= {(author, run) for author, _ in owners}
-        changed = False
+                    new = {who for who, _, is_fresh in uses if is_fresh}
+                    labels |= {(author, run) for author, _ in owners if author in new}
+        fresh = set()
         for i, words in enumerate(left):
             lengths = range(min(signoffs.LONGEST, len(words)), 0, -1)
             best = next((n for n in lengths if (authors[i], tuple(words[-n:])) in labels), 0)
             if best:
-                left[i], cuts[i], changed = words[:-best], cuts[i] + best, True
-        if not changed:
-            break
+                left[i], cuts[i] = words[:-best], cuts[i] + best
+                fresh.add(i)
     return cuts
 
 

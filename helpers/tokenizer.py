@@ -36,8 +36,8 @@ class SentencePiece:
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=(text[:longest] for text in texts), model_writer=model, vocab_size=vocabulary,
-                model_type="unigram", normalization_rule_name="identity", character_coverage=0.9999,
-                user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
+                model_type="unigram", normalization_rule_name="identity", remove_extra_whitespaces=False,
+                character_coverage=0.9999, user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
                 num_threads=THREADS, minloglevel=2,
             )  # fmt: skip
         except RuntimeError as error:

@@ -1,0 +1,158 @@
+"""Tokenizers: nothing of a text is lost, ids fit 16 bits, training repeats itself and is done once."""
+
+import random
+
+import numpy as np
+import pytest
+
+from helpers import tokenizer
+from helpers.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare, sample_texts
+
+WORDS = "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse don't naïve π".split()  # fmt: skip
+TRICKY = [
+    "the naïve one", "the  two   spaces.  And", "  in front", "behind  ", "a\n\nparagraph\n", "tab\tbed", "", " ", "THE The the",
+    "don't!!! (they) -- ...", "@user and @url, @self.", "word@userword @email\n@code",
+]  # fmt: skip
+
+
+def texts(count=800, seed=0):
+    rng = random.Random(seed)
+    between = [" ", " ", " ", "  ", "\n", ". ", "!\n\n", "\t", " @user ", " (", ") ", " -- "]
+    return [
+        "".join(rng.choice(WORDS) + rng.choice(between) for _ in range(rng.randint(1, 30)))
+        + "".join(rng.choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'", k=12))
+        for _ in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return SentencePiece.train(texts(), 400)
+
+
+class TestSentencePiece:
+    def test_ids_fit_16_bits(self, trained):
+        assert trained.vocabulary == 400
+        ids = np.concatenate(trained.encode(texts(50, seed=1)))
+        assert ids.min() >= 0 and ids.max() < 400 and np.issubdtype(ids.dtype, np.integer)
+
+    @pytest.mark.parametrize("text", TRICKY, ids=repr)
+    def test_nothing_is_lost(self, trained, text):
+        (ids,) = trained.encode([text])
+        assert 0 not in ids, "an unknown character: the test text is wrong"
+        assert trained.decode(ids) == text
+
+    def test_nothing_is_lost_of_texts_never_seen(self, trained):
+        for text, ids in zip(texts(100, seed=2), trained.encode(texts(100, seed=2))):
+            assert trained.decode(ids) == text
+
+    def test_every_text_gets_its_own_ids_whatever_the_threads(self, trained):
+        many = texts(60, seed=3)
+        together = trained.encode(many, threads=2)
+        for text, ids in zip(many, together):
+            (alone,) = trained.encode([text], threads=1)
+            assert ids.tolist() == alone.tolist()
+        assert trained.encode([]) == []
+
+    @pytest.mark.parametrize("name", PLACEHOLDERS)
+    def test_placeholders_are_single_pieces(self, trained, name):
+        for text in (name, f"the {name}.", f"x{name}y"):
+            assert trained.pieces(text).count(name) == 1
+
+    def test_training_repeats_itself(self, trained):
+        assert SentencePiece.train(texts(), 400).model == trained.model
+        assert SentencePiece(trained.model).encode(["the naïve one"])[0].tolist() == trained.encode(["the naïve one"])[0].tolist()
+
+    def test_only_the_beginning_of_a_text_is_used(self):
+        long = [text[:60] + "ж" * 500 for text in texts()]
+        assert SentencePiece.train(long, 300, longest=60).model == SentencePiece.train([t[:60] for t in long], 300).model
+
+    def test_too_many_pieces_for_the_texts(self):
+        with pytest.raises(ValueError, match="cannot train 5000 pieces on these texts: .*[Vv]ocab"):
+            SentencePiece.train(texts(50), 5000)
+
+
+class TestBytes:
+    @pytest.mark.parametrize("text", [*TRICKY, "smile 😀👩‍👩‍👧", "\x00\x7f", "漢字", "e\u0301"], ids=repr)
+    def test_round_trip(self, text):
+        (ids,) = Bytes().encode([text])
+        assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
+        assert len(Bytes().pieces(text)) == len(ids)
+
+    def test_half_a_character_can_be_read(self):
+        (ids,) = Bytes().encode(["a😀"])
+        assert Bytes().decode(ids[:3]) == "a\N{REPLACEMENT CHARACTER}"
+
+    def test_a_lone_surrogate_does_not_stop_it(self):
+        (ids,) = Bytes().encode(["a\udc80b"])
+        assert Bytes().decode(ids) == "a?b"
+
+
+class TestSample:
+    @pytest.fixture
+    def posts(self, write_posts):
+        return write_posts([(f"a{n % 7}", n, "x", f"text {n}") for n in range(500)], row_group_size=64)
+
+    def test_without_replacement_and_the_same_again(self, posts):
+        drawn = sample_texts(posts, 100, 1)
+        assert len(set(drawn)) == 100 and set(drawn) <= {f"text {n}" for n in range(500)}
+        assert sample_texts(posts, 100, 1) == drawn
+        assert set(sample_texts(posts, 100, 2)) != set(drawn)
+        assert sample_texts(posts, 10, 1) == drawn[:10]
+
+    def test_all_where_there_are_fewer(self, posts):
+        assert sorted(sample_texts(posts, 10_000, 1)) == sorted(f"text {n}" for n in range(500))
+
+    def test_every_author_and_time_alike(self, posts):
+        numbers = [int(text.split()[1]) for seed in range(20) for text in sample_texts(posts, 50, seed)]
+        assert abs(np.mean(numbers) - 249.5) < 25 and len(set(numbers)) > 350
+
+    def test_the_order_of_the_table_does_not_matter(self, write_posts):
+        rows = [(f"a{n % 7}", n, "x", f"text {n}") for n in range(300)]
+        drawn = sample_texts(write_posts(rows), 50, 1)
+        assert sample_texts(write_posts(rows[::-1], "other.parquet"), 50, 1) == drawn
+
+
+class TestPrepare:
+    @pytest.fixture
+    def posts(self, write_posts):
+        return write_posts([(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts())])
+
+    @pytest.fixture
+    def trainings(self, monkeypatch):
+        """Counts the trainings."""
+        done, train = [], SentencePiece.train
+        monkeypatch.setattr(tokenizer.SentencePiece, "train", lambda *args: done.append(args[1]) or train(*args))
+        return done
+
+    def test_it_is_kept_and_trained_again_only_for_other_settings(self, posts, tmp_path, trainings):
+        folder = tmp_path / "tokenizer"
+        first = prepare(folder, "sentencepiece", 350, posts, "v1")
+        again = prepare(folder, "sentencepiece", 350, posts, "v1")
+        assert len(trainings) == 1 and again.model == first.model == load(folder).model
+        for changed in ({"vocabulary": 320}, {"made_from": "v2"}, {"sentences": 700}, {"seed": 1}):
+            settings = {"vocabulary": 350, "made_from": "v1", **changed}
+            made = prepare(folder, "sentencepiece", posts=posts, **settings)
+            assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
+        assert len(trainings) == 5
+        assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == ["tokenizer"]
+
+    def test_bytes_train_nothing(self, tmp_path, trainings):
+        made = prepare(tmp_path / "tokenizer", "bytes", 0, "no such table", "v1")
+        assert isinstance(made, Bytes) and isinstance(load(tmp_path / "tokenizer"), Bytes) and not trainings
+
+    def test_a_failed_training_leaves_the_old_one(self, posts, tmp_path):
+        folder = tmp_path / "tokenizer"
+        model = prepare(folder, "sentencepiece", 350, posts, "v1").model
+        with pytest.raises(ValueError, match="cannot train 60000 pieces"):
+            prepare(folder, "sentencepiece", 60_000, posts, "v1")
+        assert load(folder).model == model
+
+    def test_errors(self, posts, tmp_path):
+        with pytest.raises(ValueError, match="tokenizer 'bpe': one of sentencepiece, bytes"):
+            prepare(tmp_path / "tokenizer", "bpe", 350, posts, "v1")
+        for vocabulary in (299, 2**16 + 1):
+            with pytest.raises(ValueError, match="300..65,536"):
+                prepare(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts, "v1")
+        with pytest.raises(ValueError, match="tokenizer.json is missing"):
+            load(tmp_path / "tokenizer")

@@ -18,8 +18,8 @@ def _masks(labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def cosines(embeddings: Tensor) -> Tensor:
-    """(B, D) -> (B, B) cosine similarities."""
-    unit = nnf.normalize(embeddings.float(), dim=1)
+    """(B, D) -> (B, B) cosine similarities, in float32 at least."""
+    unit = nnf.normalize(embeddings.to(torch.promote_types(embeddings.dtype, torch.float32)), dim=1)
     return unit @ unit.T
 
 
@@ -77,7 +77,7 @@ def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25) 
 def _extreme(scores: Tensor, candidates: Tensor, count: Tensor, largest: bool) -> Tensor:
     """(B, B) mask of each row's ``count`` highest or lowest candidates."""
     worst = float("-inf") if largest else float("inf")
-    order = scores.masked_fill(~candidates, worst).argsort(1, descending=largest, stable=True)
+    order = scores.masked_fill(~candidates, worst).argsort(dim=1, descending=largest, stable=True)
     rank = torch.empty_like(order).scatter_(1, order, torch.arange(len(scores), device=order.device).expand_as(order))
     return candidates & (rank < count)
 

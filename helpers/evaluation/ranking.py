@@ -39,7 +39,8 @@ def ranks(queries, targets, own: np.ndarray | None = None, ties: str = "pessimis
     if ties not in TIES:
         raise ValueError(f"ties {ties!r}: one of {', '.join(TIES)}")
     own = np.arange(queries.shape[0]) if own is None else np.asarray(own)
-    if queries.shape[1] != targets.shape[1] or len(own) != queries.shape[0] or own.max() >= targets.shape[0]:
+    inside = ((0 <= own) & (own < targets.shape[0])).all()
+    if queries.shape[1] != targets.shape[1] or len(own) != queries.shape[0] or not inside:
         raise ValueError(f"queries {queries.shape}, targets {targets.shape} and {len(own)} truths do not fit together")
     product = _sparse_product if sparse.issparse(queries) else _dense_product
     queries, targets = _prepare(queries), _prepare(targets)
@@ -57,10 +58,9 @@ def ranks(queries, targets, own: np.ndarray | None = None, ties: str = "pessimis
 
 
 def _prepare(matrix):
-    if sparse.issparse(matrix):
-        return matrix.tocsr()
-    matrix = torch.as_tensor(matrix).float()
-    if not torch.isfinite(matrix).all():
+    matrix = matrix.tocsr() if sparse.issparse(matrix) else torch.as_tensor(matrix).float()
+    values = torch.from_numpy(matrix.data) if sparse.issparse(matrix) else matrix
+    if not torch.isfinite(values).all():
         raise ValueError("embeddings hold values that are not finite")
     return matrix
 
@@ -75,7 +75,7 @@ def _sparse_product(block, targets):
 
 def _own_scores(block, targets, mine):
     if sparse.issparse(block):
-        return torch.from_numpy(np.asarray(block.multiply(targets[mine.numpy()]).sum(1))).float()
+        return torch.from_numpy(np.asarray(block.multiply(targets[mine.numpy()]).sum(1))).float().view(-1, 1)
     return (block * targets[mine]).sum(1, keepdim=True)
 
 
@@ -99,9 +99,10 @@ def summarise(rank: np.ndarray, targets: int, seed: int = 0, resamples: int = 10
     whose target is among the k best.
     """
     reciprocal, hit = 1 / rank, (rank <= 8).astype(float)
-    drawn = np.random.default_rng(seed).integers(0, len(rank), (resamples, len(rank)))
-    low, high = np.percentile(reciprocal[drawn].mean(1), [2.5, 97.5])
-    low8, high8 = np.percentile(hit[drawn].mean(1), [2.5, 97.5])
+    rng = np.random.default_rng(seed)
+    drawn = (rng.integers(0, len(rank), len(rank)) for _ in range(resamples))  # one at a time: bounded memory
+    means = [(reciprocal[rows].mean(), hit[rows].mean()) for rows in drawn]
+    (low, low8), (high, high8) = np.percentile(means, [2.5, 97.5], axis=0)
     return {
         "MRR": reciprocal.mean(), "MRR_low": low, "MRR_high": high,
         **{f"R@{k}": (rank <= k).mean() for k in RECALL_AT}, "R@8_low": low8, "R@8_high": high8,

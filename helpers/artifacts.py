@@ -64,7 +64,7 @@ def read_json(path: str | Path):
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path} is missing: run the notebook that makes it") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # also bytes that are no text
         raise ValueError(f"{path} is not valid JSON: {error}") from None
 
 
@@ -72,5 +72,5 @@ def is_current(path: str | Path, made_from: str) -> bool:
     """True where the JSON file at ``path`` exists and its ``made_from`` is this fingerprint."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8")).get("made_from") == made_from
-    except (FileNotFoundError, json.JSONDecodeError, AttributeError):
+    except (FileNotFoundError, ValueError, AttributeError):
         return False

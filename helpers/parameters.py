@@ -27,8 +27,8 @@ def check(namespace: dict, **allowed) -> dict[str, Any]:
     """Return the declared parameters of a notebook as a dict, after checking each one.
 
     namespace: the notebook's ``globals()``, right after its annotated ``parameters`` cell.
-    allowed: per name the valid values (a list, a set, or a dict whose keys they are) or a ``(low, high)`` pair
-        of numbers, both ends included. A list-valued parameter is checked element by element.
+    allowed: per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers,
+        both ends included. A list-valued parameter is checked element by element.
     Raises ValueError on an unknown name or a value out of bounds, TypeError on a wrong type.
     """
     declared = namespace.get("__annotations__", {})
@@ -58,7 +58,7 @@ def check(namespace: dict, **allowed) -> dict[str, Any]:
 def _check_value(name, value, allowed):
     if value is None:
         return
-    if isinstance(allowed, tuple):
+    if isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed):
         low, high = allowed
         if not low <= value <= high:  # also catches nan
             raise ValueError(f"parameter {name!r} must lie in {low}..{high}, not {value!r}")

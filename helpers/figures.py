@@ -1,0 +1,122 @@
+"""Every figure of the notebooks: data in, plotly figure out. Nothing here computes a result.
+
+Text of posts may be hostile: whatever comes from a corpus is escaped before it reaches a label.
+"""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import plotly.io as pio
+from plotly.subplots import make_subplots
+
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#8C564B", "#333333"]
+pio.templates["authorbook"] = go.layout.Template(
+    layout={
+        "colorway": COLOURS, "font": {"size": 13}, "paper_bgcolor": "white", "plot_bgcolor": "white",
+        "xaxis": {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True},
+        "yaxis": {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True},
+        "margin": {"l": 60, "r": 20, "t": 60, "b": 50}, "width": 800, "height": 420,
+    }
+)  # fmt: skip
+pio.templates.default = "authorbook"
+
+
+def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame) -> go.Figure:
+    """per_author: column ``posts``; hours: columns ``hour`` (0..23, UTC), ``posts``."""
+    figure = make_subplots(1, 2, subplot_titles=["posts per author", "posts by hour of day, UTC"])
+    edges = np.unique(np.geomspace(1, max(per_author.posts.max(), 2), 30).astype(int))
+    counts, edges = np.histogram(per_author.posts, edges)
+    figure.add_bar(x=[f"{low}-{high - 1}" if high - low > 1 else str(low) for low, high in zip(edges, edges[1:])],
+                   y=counts, marker_color=COLOURS[0], row=1, col=1)  # fmt: skip
+    figure.add_bar(x=hours.hour, y=hours.posts, marker_color=COLOURS[1], row=1, col=2)
+    figure.update_yaxes(title="authors", row=1, col=1)
+    figure.update_yaxes(title="posts", row=1, col=2)
+    return figure.update_layout(showlegend=False, bargap=0.05)
+
+
+def split_timeline(months: pd.DataFrame, title: str = "who is used when") -> go.Figure:
+    """months: columns ``month`` (date), ``split``, ``posts``."""
+    figure = go.Figure(layout={"title": title, "barmode": "stack"})
+    for name in ("train", "dev", "test"):
+        part = months[months.split == name]
+        figure.add_bar(x=part.month, y=part.posts, name=name)
+    return figure.update_yaxes(title="posts per month")
+
+
+def token_lengths(lengths: dict[str, np.ndarray], cut: int) -> go.Figure:
+    """lengths: per tokenizer the tokens of each post; ``cut``: the tokens an encoder reads."""
+    figure = go.Figure(layout={"title": f"tokens per post: the encoder reads the first {cut}"})
+    for name, values in lengths.items():
+        at = np.arange(0, min(values.max(), 200) + 1)
+        figure.add_scatter(x=at, y=np.searchsorted(np.sort(values), at, side="right") / len(values), name=name)
+    figure.add_vline(cut, line_dash="dash", line_color="#999999")
+    return figure.update_xaxes(title="tokens").update_yaxes(title="share of posts at most this long")
+
+
+def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame) -> go.Figure:
+    """khan2021 Figure 3. densities: x and one column per distribution; drawn: columns ``size``, ``sizes``, ``share``."""
+    figure = make_subplots(1, 2, subplot_titles=["density of x", "posts in a training sample"])
+    for colour, name in zip(COLOURS, densities.columns[1:]):
+        figure.add_scatter(x=densities.x, y=densities[name], name=name, line_color=colour, row=1, col=1)
+    for colour, (name, part) in zip(COLOURS, drawn.groupby("sizes", sort=False)):
+        figure.add_scatter(x=part["size"], y=part.share, name=name, mode="lines+markers", line_color=colour,
+                           showlegend=False, row=1, col=2)  # fmt: skip
+    figure.update_xaxes(title="x", row=1, col=1).update_xaxes(title="posts", row=1, col=2)
+    return figure.update_yaxes(title="share of samples", row=1, col=2)
+
+
+def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None) -> go.Figure:  # fmt: skip
+    """Loss and dev MRR of each training; ``levels``: MRR of baselines, drawn as dashed lines (khan2021 Figure 5)."""
+    figure = make_subplots(1, 2, subplot_titles=["training loss", "dev ranking, MRR"])
+    for colour, (name, history) in zip(COLOURS, histories.items()):
+        style = {"name": escape(name), "mode": "lines+markers", "line_color": colour, "legendgroup": name}
+        figure.add_scatter(x=history[against], y=history.loss, **style, row=1, col=1)
+        figure.add_scatter(x=history[against], y=history.MRR, **style, showlegend=False, row=1, col=2)
+    for name, value in (levels or {}).items():
+        figure.add_hline(value, line_dash="dash", line_color="#999999", annotation_text=escape(name),
+                         annotation_position="bottom right", row=1, col=2)  # fmt: skip
+    return figure.update_xaxes(title="seconds of training" if against == "seconds" else against)
+
+
+def ranking_bars(results: pd.DataFrame, title: str) -> go.Figure:
+    """results: columns ``model``, ``split``, ``MRR``, ``MRR_low``, ``MRR_high``; whiskers are 95% intervals."""
+    figure = go.Figure(layout={"title": title, "barmode": "group"})
+    order = list(dict.fromkeys(results.sort_values("MRR").model))
+    for split, part in results.groupby("split"):
+        part = part.set_index("model").reindex(order)
+        figure.add_bar(
+            y=order, x=part.MRR, name=split, orientation="h",
+            error_x={"array": part.MRR_high - part.MRR, "arrayminus": part.MRR - part.MRR_low, "color": "#333333"},
+        )  # fmt: skip
+    return figure.update_xaxes(title="MRR", range=[0, 1]).update_layout(height=160 + 34 * len(order))
+
+
+def rank_curves(ranks: dict[str, np.ndarray], targets: int, title: str) -> go.Figure:
+    """Share of queries whose own account is among the k best, for every k; chance is the diagonal."""
+    figure = go.Figure(layout={"title": title})
+    at = np.unique(np.geomspace(1, targets, 60).astype(int))
+    for name, rank in ranks.items():
+        figure.add_scatter(x=at, y=[(rank <= k).mean() for k in at], name=escape(name))
+    figure.add_scatter(x=at, y=at / targets, name="chance", line={"dash": "dot", "color": "#999999"})
+    return figure.update_xaxes(title="k", type="log").update_yaxes(title="R@k", range=[0, 1])
+
+
+def author_map(points: pd.DataFrame, titles: list[str], shades: bool = True) -> go.Figure:
+    """khan2021 Figure 1. points: ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts``, ``text`` (hover, escaped here).
+
+    One colour per author; with ``shades`` the marker grows with the number of posts behind a point.
+    """
+    figure = make_subplots(1, len(titles), subplot_titles=titles)
+    for colour, (author, mine) in zip(COLOURS, points.groupby("author", sort=True)):
+        for panel, part in mine.groupby("panel"):
+            figure.add_scatter(
+                x=part.x, y=part.y, mode="markers", name=escape(str(author)), legendgroup=str(author),
+                showlegend=panel == 0, row=1, col=panel + 1, hoverinfo="text",
+                marker={"color": colour, "size": 4 + part.posts * 0.6 if shades else 7, "opacity": 0.75},
+                text=[f"{escape(str(author))}<br>{posts} posts<br>{escape(text[:90])}"
+                      for posts, text in zip(part.posts, part.text)],
+            )  # fmt: skip
+    figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
+    return figure.update_layout(width=950, height=470)

@@ -20,9 +20,9 @@ from accelerate import Accelerator
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from helpers.artifacts import is_current, read_json, whole, write_json
+from helpers.progress import bar
 from helpers.sampling import Batch
 
 OPTIMIZERS = ("adamw", "sgd")
@@ -88,17 +88,21 @@ def train(
     Raises FloatingPointError where the loss is not finite.
     """
     folder = Path(folder)
-    accelerator = Accelerator(mixed_precision=recipe.precision)
+    # several processes without a GPU must be told so, else each believes that it is alone
+    accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=recipe.precision)
     encoder.to(accelerator.device)
     if is_current(folder / "training.json", made_from):
         load_weights(encoder, folder / "best.safetensors")
         return pd.read_csv(folder / "history.csv")
+    accelerator.wait_for_everyone()  # all have looked before one changes anything
+    if accelerator.is_main_process:
+        (folder / "training.json").unlink(missing_ok=True)  # of another training, whose files end here
     wrapped, optimizer = accelerator.prepare(encoder, _optimizer(encoder, recipe))
     step, history = _resume(folder, made_from, encoder, optimizer, accelerator.scaler)
     if step:
         log(f"continuing from step {step}")
     before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
-    bar = tqdm(total=recipe.steps, initial=step, desc="training", leave=False, disable=not progress or None)
+    shown = bar(total=recipe.steps, initial=step, progress=progress, desc="training")
     wrapped.train()
     while step < recipe.steps:
         torch.manual_seed(hash((recipe.seed, step, accelerator.process_index)))
@@ -106,7 +110,7 @@ def train(
             group["lr"] = recipe.rate(step)
         losses.append(_step(accelerator, wrapped, optimizer, draw(step).to(accelerator.device), loss, recipe.clip))
         step += 1
-        bar.update()
+        shown.update()
         if step % recipe.eval_every and step < recipe.steps:
             continue
         mean_loss = torch.stack(losses).mean().item()
@@ -122,9 +126,9 @@ def train(
             _save_history(folder, history)
             state = {"made_from": made_from, "step": step, "scaler": _scaler_state(accelerator.scaler)}
             _save(folder / "last.safetensors", {**_weights(encoder), **_flat(optimizer)}, state)
-        bar.set_postfix(loss=f"{mean_loss:.3f}", dev_MRR=f"{row['MRR']:.3f}")
+        shown.set_postfix(loss=f"{mean_loss:.3f}", dev_MRR=f"{row['MRR']:.3f}")
         accelerator.wait_for_everyone()
-    bar.close()
+    shown.close()
     if accelerator.is_main_process:
         write_json(folder / "training.json", _summary(made_from, recipe, history, accelerator.device))
     accelerator.wait_for_everyone()
@@ -221,7 +225,7 @@ def _resume(folder: Path, made_from, encoder, optimizer, scaler) -> tuple[int, l
     if scaler is not None and metadata["scaler"]:
         scaler.load_state_dict(json.loads(metadata["scaler"]))
     step = int(metadata["step"])
-    history = pd.read_csv(folder / "history.csv", float_precision="round_trip")
+    history = pd.read_csv(folder / "history.csv")
     return step, history[history.step <= step].to_dict("records")
 
 

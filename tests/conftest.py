@@ -30,31 +30,32 @@ def write_posts(tmp_path):
     return write
 
 
-@pytest.fixture
-def make_store():
+def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False):
     """Number of posts of each author -> store in memory; ``lengths`` are the posts' tokens, drawn where not given.
 
     Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts: token = post.
-    With ``habits`` an author's tokens, hours and topics come from a few of his own, so that he can be learned.
+    With ``habits`` an author's tokens and hours come from a few of his own, so that he can be learned.
     """
     from helpers.store import TokenStore
 
-    def make(counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False):
-        rng = np.random.default_rng(seed)
-        counts = np.asarray(counts)
-        posts = counts.sum()
-        lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
-        author = np.repeat(np.arange(len(counts)), counts)
-        post = np.repeat(np.arange(posts), lengths)
-        tokens, hour, topic = post % vocabulary, rng.integers(0, 24, posts), rng.integers(0, topics, posts)
-        if habits:
-            own = rng.integers(0, vocabulary, (len(counts), 6))
-            tokens = own[author[post], rng.integers(0, 6, len(post))]
-            hour = (author * 7 + rng.integers(0, 3, posts)) % 24
-        offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
-        meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
-        return TokenStore(
-            Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), topic.astype("u2"), offsets[1]
-        )
+    rng = np.random.default_rng(seed)
+    counts = np.asarray(counts)
+    posts = counts.sum()
+    lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
+    author = np.repeat(np.arange(len(counts)), counts)
+    post = np.repeat(np.arange(posts), lengths)
+    tokens, hour, topic = post % vocabulary, rng.integers(0, 24, posts), rng.integers(0, topics, posts)
+    if habits:
+        own = rng.integers(0, vocabulary, (len(counts), 6))
+        tokens = own[author[post], rng.integers(0, 6, len(post))]
+        hour = (author * 7 + rng.integers(0, 3, posts)) % 24
+    offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
+    meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
+    return TokenStore(
+        Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), topic.astype("u2"), offsets[1]
+    )
 
-    return make
+
+@pytest.fixture
+def make_store():
+    return store_in_memory

@@ -1,13 +1,12 @@
 """Training: it learns, ends the same however often it is killed, and the same on two processes as on one."""
 
-import json
 import math
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from conftest import store_in_memory
 from helpers.embedding import embed
 from helpers.encoders import StreamEncoder
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
@@ -50,7 +50,7 @@ class Setting:
     def train(self, folder, recipe=RECIPE, made_from="v1", encoder=None, loss="supcon", **changed):
         self.drawn, self.said = [], []
         encoder = encoder or self.encoder()
-        parts = {"draw": self.draw, "loss": make_loss(loss), "score": self.score, **changed}
+        parts = {"draw": self.draw, "loss": make_loss(loss) if isinstance(loss, str) else loss, "score": self.score, **changed}
         history = train(encoder, folder=folder, recipe=recipe, made_from=made_from, progress=False, log=self.said.append, **parts)
         return encoder, history
 
@@ -89,8 +89,8 @@ class TestLearning:
         before = tiny.score(tiny.encoder())["MRR"]
         encoder, history = tiny.train(tmp_path, replace(RECIPE, steps=80, lr=0.01, eval_every=20), loss=loss)
         assert history.step.tolist() == [20, 40, 60, 80]
-        assert history.loss.iloc[-1] < 0.8 * history.loss.iloc[0] if loss != "topk" else history.loss.iloc[-1] < history.loss.iloc[0]
-        assert history.MRR.max() > max(2 * before, 0.3) and len(set(history.MRR)) > 1
+        assert history.loss.iloc[-1] < 0.8 * history.loss.iloc[0]
+        assert history.MRR.max() > before + 0.2 and len(set(history.MRR)) > 1
         assert tiny.score(encoder)["MRR"] == history.MRR.max(), "left with its best weights"
         assert tiny.drawn == list(range(80))
 
@@ -205,45 +205,130 @@ class TestResuming:
 
     def test_kill_9(self, tmp_path):
         """A process of its own, killed without warning in the middle of its second stretch, then run again."""
-        run(tmp_path, "whole")
-        killed = run(tmp_path, "killed", die=15)
-        assert killed.returncode == -signal.SIGKILL
-        assert run(tmp_path, "killed").stdout.split() == ["continuing", "from", "step", "10", *map(str, range(10, 20))]
+        assert run(tmp_path / "whole").returncode == 0
+        assert run(tmp_path / "killed", die=15).returncode == -signal.SIGKILL
+        again = run(tmp_path / "killed")
+        assert again.stdout.split() == ["continuing", "from", "step", "10", *map(str, range(10, 20))], again.stderr[-2000:]
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
         assert same_history(tmp_path / "whole", tmp_path / "killed")
 
 
 SCRIPT = """
-    import os, signal, sys
-    from pathlib import Path
-    import torch
-    sys.path.insert(0, sys.argv[1])
-    import conftest, test_training
-    from test_training import RECIPE, Setting
-    from dataclasses import replace
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from conftest import store_in_memory
+from test_training import RECIPE, Setting
+from dataclasses import replace
+from accelerate import notebook_launcher
 
-    folder, die, processes = Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+folder, die, processes, lr = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
 
-    def work():
-        tiny = Setting(conftest.make_store.__wrapped__())
+def draw(step):
+    if step == die:
+        os.kill(os.getpid(), signal.SIGKILL)
+    steps.append(step)
+    return tiny.draw(step)
 
-        def draw(step):
-            if step == die:
-                os.kill(os.getpid(), signal.SIGKILL)
-            if processes == 1:
-                print(step)
-            return Setting.draw(tiny, step)
+def work():
+    tiny.train(folder, replace(RECIPE, steps=20, lr=lr, optimizer="sgd"), draw=draw)
+    print(*tiny.said, *steps, flush=True)
 
-        # tiny steps: what differs between one process and two is the rounding of sums
-        recipe = replace(RECIPE, steps=20, lr=0.003 if processes == 1 and len(sys.argv) == 5 else 1e-3, optimizer="sgd")
-        tiny.train(folder, recipe, draw=draw) if processes > 1 else print(*tiny_said(tiny, recipe, draw))
-
-    def tiny_said(tiny, recipe, draw):
-        tiny.train(folder, recipe, draw=draw)
-        return []
+steps, tiny = [], Setting(store_in_memory)
+if __name__ == "__main__":
+    notebook_launcher(work, num_processes=2) if processes == 2 else work()
 """
 
 
-def run(folder, name, die=-1, processes=1):
-    raise NotImplementedError
+def run(folder, die=-1, processes=1, lr=0.05):
+    """Twenty steps of a training in a process of its own, or in two that it starts."""
+    (folder.parent / "script.py").write_text(SCRIPT)
+    command = [sys.executable, folder.parent / "script.py", Path(__file__).parent, folder, die, processes, lr]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)
+
+
+class TestProcesses:
+    def test_two_end_where_one_ends(self, tmp_path):
+        """Each encodes half of the batch, the loss sees all: without the others' samples the weights are others.
+
+        At a low rate: the sums are rounded differently, and a maximum that changes hands would make that visible.
+        """
+        for processes in (1, 2):
+            done = run(tmp_path / str(processes), processes=processes, lr=0.002)
+            assert done.returncode == 0, done.stderr[-2000:]
+        for name in ("best.safetensors", "last.safetensors"):
+            one, two = (load_file(tmp_path / number / name) for number in "12")
+            assert one.keys() == two.keys()
+            for key, value in one.items():
+                torch.testing.assert_close(two[key], value, rtol=1e-5, atol=1e-5, msg=lambda text: f"{name} {key}: {text}")
+        one, two = (pd.read_csv(tmp_path / number / "history.csv") for number in "12")
+        np.testing.assert_allclose(two.loss, one.loss, rtol=1e-5)
+        start = Setting(store_in_memory).encoder().state_dict()
+        moved = load_file(tmp_path / "1" / "last.safetensors")
+        assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
+        assert completed(tmp_path / "2")["best_step"] == completed(tmp_path / "1")["best_step"]
+
+
+class TestRates:
+    def rates(self, **settings):
+        recipe = Recipe(**{"steps": 100, "lr": 0.4, **settings})
+        return [recipe.rate(step) for step in range(recipe.steps)]
+
+    def test_cosine(self):
+        rates = self.rates(schedule="cosine")
+        assert rates == pytest.approx([0.2 * (1 + math.cos(math.pi * step / 100)) for step in range(100)])
+        assert rates[0] == 0.4 and rates == sorted(rates, reverse=True) and 0 < rates[-1] < 1e-3
+
+    def test_steps_of_the_released_code(self):
+        """250k, 500k and 750k of 1M."""
+        recipe = Recipe(steps=1_000_000, lr=0.05, schedule="steps", optimizer="sgd")
+        for step, rate in ((0, 0.05), (249_999, 0.05), (250_000, 5e-3), (500_000, 5e-4), (749_999, 5e-4), (750_000, 5e-5), (999_999, 5e-5)):
+            assert recipe.rate(step) == pytest.approx(rate), step
+
+    def test_constant(self):
+        assert set(self.rates(schedule="constant")) == {0.4}
+
+    @pytest.mark.parametrize("schedule", ["cosine", "steps", "constant"])
+    def test_warmup(self, schedule):
+        rates = self.rates(schedule=schedule, warmup=10)
+        assert rates[:10] == pytest.approx([0.04 * (step + 1) for step in range(10)])
+        assert rates[10] == 0.4 and max(rates) == 0.4
+
+    def test_nothing_but_warmup(self):
+        assert self.rates(steps=5, warmup=5) == pytest.approx([0.08, 0.16, 0.24, 0.32, 0.4])
+        assert max(self.rates(steps=5, warmup=50)) <= 0.4
+
+    def test_the_optimizer_gets_them(self, tiny, tmp_path):
+        _, history = tiny.train(tmp_path, replace(RECIPE, steps=20, warmup=7, eval_every=5))
+        recipe = replace(RECIPE, steps=20, warmup=7)
+        assert history.lr.tolist() == pytest.approx([recipe.rate(step) for step in (4, 9, 14, 19)])
+        start = tiny.encoder()
+        still, _ = tiny.train(tmp_path / "still", replace(RECIPE, steps=3, lr=0.0, eval_every=3))
+        assert all(torch.equal(a, b) for a, b in zip(start.parameters(), still.parameters()))
+
+
+class TestErrors:
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_a_loss_that_is_not_finite(self, tiny, tmp_path, value):
+        steps = []
+
+        def loss(embeddings, labels):
+            steps.append(1)
+            return embeddings.sum() * (value if len(steps) == 13 else 1.0)
+
+        with pytest.raises(FloatingPointError, match="the loss became .* before step 20: lower lr or raise warmup"):
+            tiny.train(tmp_path, loss=loss)
+        assert all(torch.isfinite(tensor).all() for tensor in load_file(tmp_path / "last.safetensors").values())
+        with pytest.raises(ValueError, match="missing"):
+            completed(tmp_path)
+
+    @pytest.mark.parametrize("name, value, valid", [("optimizer", "adam", "adamw, sgd"), ("schedule", "linear", "cosine, steps, constant"), ("precision", "int8", "no, bf16, fp16")])  # fmt: skip
+    def test_unknown_choices(self, name, value, valid):
+        with pytest.raises(ValueError, match=f"{name} '{value}': one of {valid}"):
+            Recipe(**{"steps": 3, "lr": 0.1, name: value})
+
+    def test_too_few_steps(self):
+        for settings in ({"steps": 0}, {"steps": 1, "eval_every": 0}):
+            with pytest.raises(ValueError, match="at least 1"):
+                Recipe(lr=0.1, **settings)

@@ -1,0 +1,143 @@
+"""Posts a second of a whole training step, for three ways to compute the same text convolutions.
+
+    python benchmarks/throughput.py                      128 filters, vocabulary 16,384
+    python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049 topics
+
+plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the fastest dense form on a
+CPU. projected: helpers.textconv. Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on
+the same batches of 64 authors x 8 samples; the three take turns, so that a busy machine slows all of them alike.
+"""
+
+import argparse
+import statistics
+import time
+from contextlib import nullcontext
+
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+from torch import nn
+
+from helpers.encoders import StreamEncoder, parameter_counts
+from helpers.losses import supervised_contrastive
+from helpers.sampling import Batch, draw_batch, draw_sizes
+from helpers.store import open_store
+from helpers.textconv import PAD, TextConv
+from helpers.training import device_name
+
+SIZES = {
+    "small": {"filters": 128, "vocabulary": 16_384, "token_dim": 128, "attention": 128, "embedding": 128, "topics": 257},
+    "paper": {"filters": 512, "vocabulary": 65_536, "token_dim": 512, "attention": 512, "embedding": 1024, "topics": 2049},
+    "tiny": {"filters": 16, "vocabulary": 1000, "token_dim": 16, "attention": 16, "embedding": 16, "topics": 9},
+}
+
+
+class Conventional(nn.Module):
+    """The text feature as it is usually written, with the parameters of a TextConv."""
+
+    def __init__(self, text: TextConv):
+        super().__init__()
+        self.embedding, self.convolutions = text.embedding, text.convolutions
+        self.features, self.widths, self.widest = text.features, text.widths, max(text.widths)
+
+    def embed(self, tokens):
+        """(N, L) -> (N, d, L + widest - 1), zeros where there is no token."""
+        embedded = self.embedding(tokens.clamp(min=0)) * (tokens != PAD).unsqueeze(2)
+        return nnf.pad(embedded, (0, 0, 0, self.widest - 1)).transpose(1, 2)
+
+    def each(self, embedded):
+        """Every convolution with the part of the embedded tokens that gives it L windows."""
+        for convolution, width in zip(self.convolutions, self.widths):
+            yield convolution, embedded[:, :, : embedded.shape[2] - self.widest + width]
+
+
+class Plain(Conventional):
+    def forward(self, tokens):
+        return torch.cat([convolve(part).amax(2) for convolve, part in self.each(self.embed(tokens))], 1).relu()
+
+
+class Dense(Conventional):
+    def forward(self, tokens):
+        pooled = []
+        for convolution, part in self.each(self.embed(tokens)):
+            weight = convolution.weight.unsqueeze(2).to(memory_format=torch.channels_last)
+            windows = nnf.conv2d(part.unsqueeze(2), weight, convolution.bias)  # (N, d, 1, L): channels-last already
+            pooled.append(nnf.max_pool2d(windows, (1, windows.shape[3])).flatten(1))
+        return torch.cat(pooled, 1).relu()
+
+
+def synthetic(step, size, authors, samples, length, seed=0):
+    """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut to ``length``."""
+    rng = np.random.default_rng([seed, step])
+    count = draw_sizes("beta31", authors * samples, rng)
+    mask = np.arange(count.max()) < count[:, None]
+    weight = 1 / np.arange(1, size["vocabulary"] + 1)
+    tokens = rng.choice(size["vocabulary"], (*mask.shape, length), p=weight / weight.sum())
+    long = rng.lognormal(np.log(43) - 0.5, 1, mask.shape).astype(int).clip(1, length)
+    tokens[(np.arange(length) >= long[..., None]) | ~mask[..., None]] = PAD
+    hours, topics = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, size["topics"], mask.shape) * mask
+    return Batch(*map(torch.from_numpy, (tokens, hours, topics, mask, np.repeat(np.arange(authors), samples))))
+
+
+def build(name, size, seed=0):
+    torch.manual_seed(seed)
+    settings = {key: value for key, value in size.items() if key not in ("vocabulary", "topics")}
+    encoder = StreamEncoder(size["vocabulary"], size["topics"], "TPS", **settings, text_path="projected")
+    if name != "projected":
+        encoder.text = {"plain": Plain, "dense": Dense}[name](encoder.text)
+    return encoder, torch.optim.AdamW(encoder.parameters(), 1e-3, fused=True)
+
+
+def step(name, encoder, optimizer, batch):
+    """Seconds and loss of one step."""
+    began = time.perf_counter()
+    with torch.autocast("cpu", torch.bfloat16) if name == "dense" else nullcontext():
+        embeddings = encoder(batch)
+    loss = supervised_contrastive(embeddings, batch.authors)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return time.perf_counter() - began, loss.item()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--store", help="a token store to take batches from; else Zipf-distributed tokens")
+    parser.add_argument("--steps", type=int, default=5, help="timed steps of each way, after one untimed")
+    parser.add_argument("--authors", type=int, default=64)
+    parser.add_argument("--samples", type=int, default=8)
+    parser.add_argument("--length", type=int, default=32, help="tokens a post")
+    parser.add_argument("--ways", nargs="+", choices=("plain", "dense", "projected"), default=("plain", "dense", "projected"))
+    arguments = parser.parse_args()
+    size = SIZES[arguments.size]
+    if arguments.store:
+        store = open_store(arguments.store)
+        size = {**size, "topics": max(size["topics"], len(store.meta["topics"]) + 1)}
+        if (highest := int(store.tokens[: 10**7].max())) >= size["vocabulary"]:
+            parser.error(f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}")
+    ways = {name: build(name, size) for name in arguments.ways}
+    seconds, losses, posts, distinct = {name: [] for name in ways}, {}, [], []
+    for number in range(arguments.steps + 1):
+        shape = {"authors": arguments.authors, "samples": arguments.samples, "length": arguments.length}
+        batch = draw_batch(store, 0, number, **shape) if arguments.store else synthetic(number, size, **shape)
+        posts.append(int(batch.mask.sum()))
+        distinct.append(len(batch.tokens.unique()) - 1)
+        for name, (encoder, optimizer) in ways.items():
+            took, loss = step(name, encoder, optimizer, batch)
+            losses.setdefault(name, loss)  # of the first step: all start from the same weights
+            if number:
+                seconds[name].append(took)
+    encoder = next(iter(ways.values()))[0]
+    print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device_name(torch.device('cpu'))}")
+    print(f"a batch: {statistics.mean(posts):,.0f} posts of {arguments.length} tokens, {statistics.mean(distinct):,.0f} distinct; "
+          f"median of {arguments.steps} steps")  # fmt: skip
+    print(f"{'':10} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
+    base = statistics.median(seconds[arguments.ways[0]])
+    for name, took in seconds.items():
+        median = statistics.median(took)
+        print(f"{name:10} {median:8.3f} {statistics.mean(posts[1:]) / median:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -39,7 +39,8 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     targets, queries = (
-        torch.nn.functional.normalize(torch.randn(rows, arguments.dimensions)) for rows in (arguments.targets, arguments.queries)
+        torch.nn.functional.normalize(torch.randn(rows, arguments.dimensions))
+        for rows in (arguments.targets, arguments.queries)
     )
     ways = {
         "bare product": lambda: timed(product, queries, targets),
@@ -50,8 +51,8 @@ def main():
     for _ in range(arguments.times):  # in turns: a busy machine slows all of them alike
         for name, way in ways.items():
             seconds[name].append(way())
-    print(f"{arguments.queries:,} x {arguments.targets:,} x {arguments.dimensions}, {device_name(torch.device('cpu'))}, "
-          f"median of {arguments.times}")  # fmt: skip
+    shape = f"{arguments.queries:,} x {arguments.targets:,} x {arguments.dimensions}"
+    print(f"{shape}, {device_name(torch.device('cpu'))}, median of {arguments.times}")
     base = statistics.median(seconds["bare product"])
     for name, took in seconds.items():
         print(f"{name:20} {statistics.median(took):8.2f} s {statistics.median(took) / base:6.2f}x")

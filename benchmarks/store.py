@@ -42,7 +42,8 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
     files["author_offsets"].write(authors.tobytes())
     for file in files.values():
         file.close()
-    counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "topic": posts, "author_offsets": len(authors)}
+    counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "topic": posts}
+    counts["author_offsets"] = len(authors)
     (folder / "store.json").write_text(json.dumps({"made_from": "benchmark", "counts": counts, "topics": []}))
 
 
@@ -70,7 +71,8 @@ def main():
             first, _ = timed(draw_batch, store, 0, 0)
             batch = statistics.median(timed(draw_batch, store, 0, step)[0] for step in range(1, arguments.steps + 1))
             base = base or batch
-            print(f"{posts:12,} {size / 1e6:6,.0f} MB {opened * 1e3:7.2f} ms {first * 1e3:9.1f} ms {batch * 1e3:7.1f} ms {batch / base:6.2f}x")
+            times = f"{opened * 1e3:7.2f} ms {first * 1e3:9.1f} ms {batch * 1e3:7.1f} ms {batch / base:6.2f}x"
+            print(f"{posts:12,} {size / 1e6:6,.0f} MB {times}")
             del store
 
 

@@ -25,11 +25,12 @@ from helpers.store import open_store
 from helpers.textconv import PAD, TextConv
 from helpers.training import device_name
 
-SIZES = {
-    "small": {"filters": 128, "vocabulary": 16_384, "token_dim": 128, "attention": 128, "embedding": 128, "topics": 257},
-    "paper": {"filters": 512, "vocabulary": 65_536, "token_dim": 512, "attention": 512, "embedding": 1024, "topics": 2049},
-    "tiny": {"filters": 16, "vocabulary": 1000, "token_dim": 16, "attention": 16, "embedding": 16, "topics": 9},
+SIZES = {  # vocabulary, topics, then those of the encoder
+    "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "embedding": 128}),
+    "paper": (65_536, 2049, {"filters": 512, "token_dim": 512, "attention": 512, "embedding": 1024}),
+    "tiny": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "embedding": 16}),
 }
+WAYS = ("plain", "dense", "projected")
 
 
 class Conventional(nn.Module):
@@ -66,23 +67,22 @@ class Dense(Conventional):
         return torch.cat(pooled, 1).relu()
 
 
-def synthetic(step, size, authors, samples, length, seed=0):
+def synthetic(step, vocabulary, topics, authors, samples, length, seed=0):
     """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut to ``length``."""
     rng = np.random.default_rng([seed, step])
     count = draw_sizes("beta31", authors * samples, rng)
     mask = np.arange(count.max()) < count[:, None]
-    weight = 1 / np.arange(1, size["vocabulary"] + 1)
-    tokens = rng.choice(size["vocabulary"], (*mask.shape, length), p=weight / weight.sum())
+    weight = 1 / np.arange(1, vocabulary + 1)
+    tokens = rng.choice(vocabulary, (*mask.shape, length), p=weight / weight.sum())
     long = rng.lognormal(np.log(43) - 0.5, 1, mask.shape).astype(int).clip(1, length)
     tokens[(np.arange(length) >= long[..., None]) | ~mask[..., None]] = PAD
-    hours, topics = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, size["topics"], mask.shape) * mask
-    return Batch(*map(torch.from_numpy, (tokens, hours, topics, mask, np.repeat(np.arange(authors), samples))))
+    hour, topic = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, topics, mask.shape) * mask
+    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, np.repeat(np.arange(authors), samples))))
 
 
-def build(name, size, seed=0):
+def build(name, vocabulary, topics, sizes, seed=0):
     torch.manual_seed(seed)
-    settings = {key: value for key, value in size.items() if key not in ("vocabulary", "topics")}
-    encoder = StreamEncoder(size["vocabulary"], size["topics"], "TPS", **settings, text_path="projected")
+    encoder = StreamEncoder(vocabulary, topics, "TPS", **sizes, text_path="projected")
     if name != "projected":
         encoder.text = {"plain": Plain, "dense": Dense}[name](encoder.text)
     return encoder, torch.optim.AdamW(encoder.parameters(), 1e-3, fused=True)
@@ -108,19 +108,20 @@ def main():
     parser.add_argument("--authors", type=int, default=64)
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--length", type=int, default=32, help="tokens a post")
-    parser.add_argument("--ways", nargs="+", choices=("plain", "dense", "projected"), default=("plain", "dense", "projected"))
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     arguments = parser.parse_args()
-    size = SIZES[arguments.size]
+    vocabulary, topics, sizes = SIZES[arguments.size]
+    shape = {"authors": arguments.authors, "samples": arguments.samples, "length": arguments.length}
+    store = None
     if arguments.store:
         store = open_store(arguments.store)
-        size = {**size, "topics": max(size["topics"], len(store.meta["topics"]) + 1)}
-        if (highest := int(store.tokens[: 10**7].max())) >= size["vocabulary"]:
+        topics = max(topics, len(store.meta["topics"]) + 1)
+        if (highest := int(store.tokens[: 10**7].max())) >= vocabulary:
             parser.error(f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}")
-    ways = {name: build(name, size) for name in arguments.ways}
+    ways = {name: build(name, vocabulary, topics, sizes) for name in arguments.ways}
     seconds, losses, posts, distinct = {name: [] for name in ways}, {}, [], []
     for number in range(arguments.steps + 1):
-        shape = {"authors": arguments.authors, "samples": arguments.samples, "length": arguments.length}
-        batch = draw_batch(store, 0, number, **shape) if arguments.store else synthetic(number, size, **shape)
+        batch = draw_batch(store, 0, number, **shape) if store else synthetic(number, vocabulary, topics, **shape)
         posts.append(int(batch.mask.sum()))
         distinct.append(len(batch.tokens.unique()) - 1)
         for name, (encoder, optimizer) in ways.items():
@@ -129,14 +130,15 @@ def main():
             if number:
                 seconds[name].append(took)
     encoder = next(iter(ways.values()))[0]
-    print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device_name(torch.device('cpu'))}")
-    print(f"a batch: {statistics.mean(posts):,.0f} posts of {arguments.length} tokens, {statistics.mean(distinct):,.0f} distinct; "
-          f"median of {arguments.steps} steps")  # fmt: skip
+    device = device_name(torch.device("cpu"))
+    print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device}")
+    print(f"a batch: {statistics.mean(posts):,.0f} posts, {statistics.mean(distinct):,.0f} distinct tokens")
     print(f"{'':10} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
     base = statistics.median(seconds[arguments.ways[0]])
     for name, took in seconds.items():
         median = statistics.median(took)
-        print(f"{name:10} {median:8.3f} {statistics.mean(posts[1:]) / median:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
+        rate = statistics.mean(posts[1:]) / median
+        print(f"{name:10} {median:8.3f} {rate:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def samples(*posts, length=6, seed=1):
     tokens = torch.randint(VOCABULARY, (*shape, length))
     tokens[torch.arange(length) >= torch.randint(0, length + 1, shape)[..., None]] = PAD
     tokens[~mask] = PAD
-    return Batch(tokens, torch.randint(24, shape) * mask, torch.randint(TOPICS, shape) * mask, mask, torch.arange(len(posts)))
+    hours, topics = torch.randint(24, shape) * mask, torch.randint(TOPICS, shape) * mask
+    return Batch(tokens, hours, topics, mask, torch.arange(len(posts)))
 
 
 def without_padding(batch, row):
@@ -118,13 +119,15 @@ class TestAnEmbeddingDependsOnItsOwnPostsOnly:
 
     def test_not_on_the_width_of_the_token_table(self):
         encoder, batch = make(), samples(4, 2)
-        wider = Batch(torch.nn.functional.pad(batch.tokens, (0, 9), value=PAD), batch.hours, batch.topics, batch.mask, batch.authors)
-        close(encoder(wider), encoder(batch))
+        embeddings = encoder(batch)
+        batch.tokens = torch.nn.functional.pad(batch.tokens, (0, 9), value=PAD)
+        close(encoder(batch), embeddings)
 
     def test_not_on_the_order_of_the_posts(self):
         encoder, batch = make(), samples(6, 6)
         order = torch.randperm(6)
-        mixed = Batch(*(value[:, order] for value in (batch.tokens, batch.hours, batch.topics, batch.mask)), batch.authors)
+        each = (batch.tokens, batch.hours, batch.topics, batch.mask)
+        mixed = Batch(*(value[:, order] for value in each), batch.authors)
         close(encoder(mixed), encoder(batch))
 
     def test_but_on_each_of_them(self):

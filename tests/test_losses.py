@@ -91,6 +91,12 @@ class TestTriplet:
         wanted = (max(math.sqrt(2) - 2 + 0.9, 0) + 0.9) / 2
         assert semihard_triplet(points, torch.tensor([0, 0, 1]), 0.9).item() == pytest.approx(wanted, abs=1e-6)
 
+    def test_a_negative_as_near_as_the_positive_is_not_semihard(self):
+        points = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]])
+        # from a: b and c are a root of 2 away, so d (2 away) it is; from b: all are a root of 2 away
+        wanted = (math.sqrt(2) - 2 + 0.9 + 0.9) / 2
+        assert semihard_triplet(points, torch.tensor([0, 0, 1, 2]), 0.9).item() == pytest.approx(wanted, abs=1e-6)
+
     def test_one_author_alone_gives_nothing(self):
         embeddings = torch.randn(4, 3, requires_grad=True)
         loss = semihard_triplet(embeddings, torch.zeros(4))
@@ -181,7 +187,7 @@ class TestEveryLoss:
         one = torch.randn(1, 6).repeat(4, 1)
         cases = {
             "within an author": (torch.cat([one[:2], torch.randn(2, 6)]), torch.tensor([0, 0, 1, 1])),
-            "across authors": (torch.cat([one[:1], torch.randn(1, 6), one[:1], torch.randn(1, 6)]), torch.tensor([0, 0, 1, 1])),
+            "across authors": (torch.cat([one[:2], torch.randn(2, 6)])[[0, 2, 1, 3]], torch.tensor([0, 0, 1, 1])),
             "everywhere": (one, torch.tensor([0, 0, 1, 1])),
             "zero vectors": (torch.zeros(4, 6), torch.tensor([0, 0, 1, 1])),
         }  # fmt: skip

@@ -136,8 +136,10 @@ class TestRanks:
                     ranks(*pair)
                 with pytest.raises(ValueError, match="not finite"):
                     ranks(*map(sparse.csr_matrix, pair))
-        for pair in ((queries[:, :4], targets), (targets, queries), (queries, targets, np.arange(5)), (queries, targets, np.full(6, 9)),
-                     (queries, targets, np.full(6, -1))):  # fmt: skip
+        for own in (np.arange(5), np.full(6, 9), np.full(6, -1)):
+            with pytest.raises(ValueError, match="do not fit together"):
+                ranks(queries, targets, own)
+        for pair in ((queries[:, :4], targets), (targets, queries)):
             with pytest.raises(ValueError, match="do not fit together"):
                 ranks(*pair)
         with pytest.raises(ValueError, match="ties 'best': one of pessimistic, average"):

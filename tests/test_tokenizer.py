@@ -10,8 +10,8 @@ from helpers.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare,
 
 WORDS = "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse don't naïve π".split()  # fmt: skip
 TRICKY = [
-    "the naïve one", "the  two   spaces.  And", "  in front", "behind  ", "a\n\nparagraph\n", "tab\tbed", "", " ", "THE The the",
-    "don't!!! (they) -- ...", "@user and @url, @self.", "word@userword @email\n@code",
+    "the naïve one", "the  two   spaces.  And", "  in front", "behind  ", "a\n\nparagraph\n", "tab\tbed", "", " ",
+    "THE The the", "don't!!! (they) -- ...", "@user and @url, @self.", "word@userword @email\n@code",
 ]  # fmt: skip
 
 
@@ -61,11 +61,12 @@ class TestSentencePiece:
 
     def test_training_repeats_itself(self, trained):
         assert SentencePiece.train(texts(), 400).model == trained.model
-        assert SentencePiece(trained.model).encode(["the naïve one"])[0].tolist() == trained.encode(["the naïve one"])[0].tolist()
+        assert SentencePiece(trained.model).pieces("the naïve one") == trained.pieces("the naïve one")
 
     def test_only_the_beginning_of_a_text_is_used(self):
         long = [text[:60] + "ж" * 500 for text in texts()]
-        assert SentencePiece.train(long, 300, longest=60).model == SentencePiece.train([t[:60] for t in long], 300).model
+        wanted = SentencePiece.train([text[:60] for text in long], 300)
+        assert SentencePiece.train(long, 300, longest=60).model == wanted.model
 
     def test_too_many_pieces_for_the_texts(self):
         with pytest.raises(ValueError, match="cannot train 5000 pieces on these texts: .*[Vv]ocab"):
@@ -131,10 +132,11 @@ class TestPrepare:
         again = prepare(folder, "sentencepiece", 350, posts, "v1")
         assert len(trainings) == 1 and again.model == first.model == load(folder).model
         for changed in ({"vocabulary": 320}, {"made_from": "v2"}, {"sentences": 700}, {"seed": 1}):
-            settings = {"vocabulary": 350, "made_from": "v1", **changed}
-            made = prepare(folder, "sentencepiece", posts=posts, **settings)
-            assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
-        assert len(trainings) == 5
+            for settings in ({"vocabulary": 350, "made_from": "v1", **changed}, {"vocabulary": 350, "made_from": "v1"}):
+                trainings.clear()
+                made = prepare(folder, "sentencepiece", posts=posts, **settings)
+                assert len(trainings) == 1, changed
+                assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
         assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == ["tokenizer"]
 
     def test_bytes_train_nothing(self, tmp_path, trainings):

@@ -6,7 +6,6 @@ A posts table is a Parquet file with the columns ``author`` (text), ``time`` (ti
 
 import hashlib
 import multiprocessing
-import os
 import re
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -15,11 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from helpers import cleaning, paths, pseudonyms, sources
 from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 from helpers.merge import database, merge, text, write
+from helpers.progress import bar
 
 VERSION = 1  # raised when the same settings give another posts table
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
@@ -126,15 +125,14 @@ def statistics(posts_path, tokens_per_post=None) -> dict:
 def _each_part(read, parts, files, workers, progress):
     """Sum of the parts' counts; parts in ``workers`` processes where the system can fork (a part holds closures)."""
     jobs = [(part, file) for part, file in zip(parts, files)]
-    bar = partial(tqdm, total=len(jobs), desc="reading", unit="part",
-                  disable=not progress or bool(os.environ.get("CI") or os.environ.get("TQDM_DISABLE")))
+    shown = partial(bar, total=len(jobs), progress=progress, desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return sum(map(Counter, bar(read(*job) for job in jobs)), Counter())
+        return sum(map(Counter, shown(read(*job) for job in jobs)), Counter())
     global _jobs
     _jobs = read, jobs  # what forked processes find in their memory need not be pickled
     try:
         with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-            return sum(map(Counter, bar(pool.map(_job, range(len(jobs))))), Counter())
+            return sum(map(Counter, shown(pool.map(_job, range(len(jobs))))), Counter())
     finally:
         _jobs = None
 

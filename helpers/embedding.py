@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 from torch import nn
-from tqdm import tqdm
 
+from helpers.progress import bar
 from helpers.sampling import gather
 from helpers.store import TokenStore
 
@@ -30,7 +30,7 @@ def embed(
     encoder.eval()
     order = np.argsort(count, kind="stable")
     pieces = []
-    for begin in tqdm(range(0, len(order), batch_size), "embedding", leave=False, disable=not progress or None):
+    for begin in bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
         rows = order[begin : begin + batch_size]
         batch = gather(store, authors[rows], first[rows], count[rows], length)
         pieces.append(encoder(batch.to(device)).float().cpu().numpy())

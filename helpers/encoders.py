@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.lexical import Lexical
+from helpers.counts import HOURS, CountBranch
 from helpers.sampling import Batch
 from helpers.textconv import TextConv
 
 FEATURES = {"T": "text", "TP": "text + hour of publication", "TPS": "text + hour + topic (subreddit)"}
-HOURS = 24
 
 
 class StreamEncoder(nn.Module):
@@ -27,9 +26,9 @@ class StreamEncoder(nn.Module):
     vocabulary: token ids. topics: topic ids, the last one for "other" (paper: 2049). features: T, TP or TPS.
     filters, token_dim, attention, embedding: sizes; the defaults are the paper's.
     dropout: share of post vectors' entries zeroed in training (paper: none).
-    lexical: D of a :class:`~helpers.lexical.Lexical` branch beside the stream (paper: none), fitted before training.
-    Its unit vector and the stream's are joined at a learned angle: cosines of the result are
-    ``sin^2 cos(stream) + cos^2 cos(lexical)``.
+    counts: D of a :class:`~helpers.counts.CountBranch` beside the stream (paper: none), fitted before training. Its
+    unit vector and the stream's are joined at a learned angle: the cosine of two results is
+    ``sin^2 cosine(streams) + cos^2 cosine(counts)``.
     Raises ValueError for unknown features.
     """
 
@@ -44,13 +43,13 @@ class StreamEncoder(nn.Module):
         embedding: int = 1024,
         layers: int = 4,
         dropout: float = 0.0,
-        lexical: int = 0,
+        counts: int = 0,
         text_path: str = "auto",
     ):
         super().__init__()
         if features not in FEATURES:
             raise ValueError(f"features {features!r}: one of {', '.join(FEATURES)}")
-        self.features, self.layers, self.dim = features, layers, embedding + lexical
+        self.features, self.layers = features, layers
         self.text = TextConv(vocabulary, token_dim, filters, path=text_path)
         self.topic = nn.Embedding(topics, token_dim) if "S" in features else None
         width = self.text.features + HOURS * ("P" in features) + token_dim * ("S" in features)
@@ -71,8 +70,8 @@ class StreamEncoder(nn.Module):
                 nn.init.zeros_(module.bias)
         if self.topic is not None:
             nn.init.uniform_(self.topic.weight, -0.05, 0.05)
-        self.lexical = Lexical(vocabulary, lexical) if lexical else None
-        if lexical:
+        self.counts = CountBranch(vocabulary, counts, features) if counts else None
+        if counts:
             self.angle = nn.Parameter(torch.tensor(0.4))
 
     def forward(self, batch: Batch) -> Tensor:
@@ -87,9 +86,9 @@ class StreamEncoder(nn.Module):
         padded = posts.new_zeros(*mask.shape, posts.shape[1])
         padded[mask] = posts
         stream = nnf.normalize(self.project(self._pool(padded, mask)).float(), dim=1)
-        if self.lexical is None:
+        if self.counts is None:
             return stream
-        return torch.cat([stream * self.angle.sin(), self.lexical(batch.tokens) * self.angle.cos()], 1)
+        return torch.cat([stream * self.angle.sin(), self.counts(batch) * self.angle.cos()], 1)
 
     def _pool(self, posts: Tensor, mask: Tensor) -> Tensor:
         """(B, M, A) post vectors -> (B, 2 * layers * A): maximum and mean of every attention layer's output."""

@@ -24,9 +24,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from helpers.artifacts import is_current, read_json, whole, write_json
+from helpers.progress import bar
 
 FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "topic": "u2", "author_offsets": "i8"}
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
@@ -94,12 +94,13 @@ def build_store(
     encode: Callable[[list[str]], list[np.ndarray]],
     topics: list[str],
     made_from: str,
+    vocabulary: int = 2**16,
     progress: bool = True,
 ) -> TokenStore:
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
 
     encode: texts -> arrays of token ids below 2^16. topics: from training posts; any other topic becomes the
-    extra last row. Raises ValueError for an empty or unsorted table.
+    extra last row. vocabulary: number of token ids, kept for those who embed them. Raises ValueError for an empty or unsorted table.
     """
     folder = Path(folder)
     if is_current(folder / "store.json", made_from):
@@ -112,7 +113,7 @@ def build_store(
     state = _resume(folder, made_from)
     topic_row = {name: row for row, name in enumerate(topics)}
     groups = range(state["groups"], table.num_row_groups)
-    for group in tqdm(groups, "encoding", unit="group", leave=False, disable=not progress or None):
+    for group in bar(groups, progress=progress, desc="encoding", unit="group"):
         _append(folder, table.read_row_group(group), encode, topic_row, state)
         state["groups"] = group + 1
         write_json(folder / "progress.json", state)
@@ -121,7 +122,7 @@ def build_store(
     counts = state["counts"]
     write_json(
         folder / "store.json",
-        {"made_from": made_from, "counts": counts, "topics": topics, "posts": counts["hour"],
+        {"made_from": made_from, "counts": counts, "vocabulary": vocabulary, "topics": topics, "posts": counts["hour"],
          "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
     )  # fmt: skip
     (folder / "progress.json").unlink()

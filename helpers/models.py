@@ -1,0 +1,87 @@
+"""A trained model on disk: what it is made of, how it was trained, and how to get it back.
+
+``models/<name>/model.json`` names the shape, so that later notebooks need the folder only.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file, save_file
+
+from helpers import training
+from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
+from helpers.embedding import embed
+from helpers.encoders import StreamEncoder
+from helpers.evaluation import ranking
+from helpers.sampling import draw_batch
+from helpers.store import TokenStore
+
+NOT_TRAINING = {"run", "model", "text_path"}  # parameters that leave the weights as they are
+
+
+def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:
+    """A new encoder for a store's vocabulary and topics; the same seed gives the same weights.
+
+    shape: keyword arguments of :class:`~helpers.encoders.StreamEncoder`.
+    """
+    torch.manual_seed(seed)
+    return StreamEncoder(store.meta["vocabulary"], len(store.meta["topics"]) + 1, **shape)
+
+
+def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.Module], dict[str, float]]:
+    """A function encoder -> MRR and R@8 on a store's authors: their first ``posts`` against their last."""
+    author, query, target = ranking.query_target_windows(store, posts)
+    count = torch.full((len(author),), posts).numpy()
+
+    def score(encoder):
+        queries, targets = (embed(encoder, store, author, first, count, length) for first in (query, target))
+        rank = ranking.ranks(queries, targets)
+        return {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
+
+    return score
+
+
+def fit(encoder, folder: str | Path, shape: dict, store: TokenStore, dev: TokenStore, drawing: dict, loss, recipe, settings: dict) -> pd.DataFrame:  # fmt: skip
+    """Train an encoder on a store, or load it where this very training is complete; returns the history.
+
+    drawing: keyword arguments of :func:`~helpers.sampling.draw_batch`. settings: every parameter of the notebook;
+    with the stores' own fingerprints they decide whether what is in ``folder`` is current.
+    """
+    folder = Path(folder)
+    relevant = {key: value for key, value in settings.items() if key not in NOT_TRAINING}
+    made_from = fingerprint(relevant, store.meta["made_from"], dev.meta["made_from"])
+    if encoder.counts is not None:
+        _fit_counts(encoder.counts, folder / "counts.safetensors", store, drawing, made_from)
+    write_json(folder / "model.json", {"made_from": made_from, "shape": shape, "length": drawing["length"],
+                                       "vocabulary": store.meta["vocabulary"], "topics": len(store.meta["topics"]) + 1,
+                                       "settings": settings})  # fmt: skip
+    return training.train(
+        encoder, lambda step: draw_batch(store, recipe.seed, step, **drawing), loss,
+        dev_score(dev, drawing["largest"], drawing["length"]), folder, recipe, made_from,
+    )  # fmt: skip
+
+
+def _fit_counts(branch, path, store, drawing, made_from):
+    if not is_current(path.with_suffix(".json"), made_from):
+        branch.fit(store, posts=drawing["largest"], length=drawing["length"])
+        with whole(path) as partial:
+            save_file(branch.fitted(), partial)
+        write_json(path.with_suffix(".json"), {"made_from": made_from})
+    branch.restore(load_file(path))
+
+
+def load(folder: str | Path) -> tuple[StreamEncoder, dict]:
+    """A trained encoder with its best weights, in eval mode, and its ``model.json``.
+
+    Raises ValueError where the folder holds no complete training.
+    """
+    folder = Path(folder)
+    training.completed(folder)
+    about = read_json(folder / "model.json")
+    encoder = StreamEncoder(about["vocabulary"], about["topics"], **about["shape"])
+    if encoder.counts is not None:
+        encoder.counts.restore(load_file(folder / "counts.safetensors"))
+    training.load_weights(encoder, folder / "best.safetensors")
+    return encoder.eval(), about

@@ -9,7 +9,6 @@ from helpers.sampling import gather
 from helpers.store import TokenStore
 
 
-@torch.no_grad()
 def embed(
     encoder: nn.Module,
     store: TokenStore,
@@ -30,10 +29,11 @@ def embed(
     encoder.eval()
     order = np.argsort(count, kind="stable")
     pieces = []
-    for begin in bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
-        rows = order[begin : begin + batch_size]
-        batch = gather(store, authors[rows], first[rows], count[rows], length)
-        pieces.append(encoder(batch.to(device)).float().cpu().numpy())
+    with torch.no_grad(), encoder.inference():
+        for begin in bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
+            rows = order[begin : begin + batch_size]
+            batch = gather(store, authors[rows], first[rows], count[rows], length)
+            pieces.append(encoder(batch.to(device)).float().cpu().numpy())
     encoder.train(was_training)
     embedded = np.concatenate(pieces)
     result = np.empty_like(embedded)

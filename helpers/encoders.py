@@ -3,6 +3,8 @@
 Letters: B samples, M posts a sample, L tokens a post, D dimensions of the embedding.
 """
 
+import math
+
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
@@ -26,9 +28,9 @@ class StreamEncoder(nn.Module):
     vocabulary: token ids. topics: topic ids, the last one for "other" (paper: 2049). features: T, TP or TPS.
     filters, token_dim, attention, embedding: sizes; the defaults are the paper's.
     dropout: share of post vectors' entries zeroed in training (paper: none).
-    counts: D of a :class:`~helpers.counts.CountBranch` beside the stream (paper: none), fitted before training. Its
-    unit vector and the stream's are joined at a learned angle: the cosine of two results is
-    ``sin^2 cosine(streams) + cos^2 cosine(counts)``.
+    counts: D of a :class:`~helpers.counts.CountBranch` beside the stream (paper: none), fitted before training. In
+    training the encoder is the stream alone; in eval mode both unit vectors are joined at ``angle``, so that the
+    cosine of two results is ``sin^2 cosine(streams) + cos^2 cosine(counts)``. The angle is chosen on dev authors.
     Raises ValueError for unknown features.
     """
 
@@ -49,7 +51,7 @@ class StreamEncoder(nn.Module):
         super().__init__()
         if features not in FEATURES:
             raise ValueError(f"features {features!r}: one of {', '.join(FEATURES)}")
-        self.features, self.layers = features, layers
+        self.features, self.layers, self.stream_dim = features, layers, embedding
         self.text = TextConv(vocabulary, token_dim, filters, path=text_path)
         self.topic = nn.Embedding(topics, token_dim) if "S" in features else None
         width = self.text.features + HOURS * ("P" in features) + token_dim * ("S" in features)
@@ -71,8 +73,7 @@ class StreamEncoder(nn.Module):
         if self.topic is not None:
             nn.init.uniform_(self.topic.weight, -0.05, 0.05)
         self.counts = CountBranch(vocabulary, counts, features) if counts else None
-        if counts:
-            self.angle = nn.Parameter(torch.tensor(0.4))
+        self.register_buffer("angle", torch.tensor(math.pi / 4))
 
     def forward(self, batch: Batch) -> Tensor:
         """Batch of (B, M, L) tokens -> (B, D), unit length."""
@@ -86,9 +87,13 @@ class StreamEncoder(nn.Module):
         padded = posts.new_zeros(*mask.shape, posts.shape[1])
         padded[mask] = posts
         stream = nnf.normalize(self.project(self._pool(padded, mask)).float(), dim=1)
-        if self.counts is None:
+        if self.counts is None or self.training:
             return stream
         return torch.cat([stream * self.angle.sin(), self.counts(batch) * self.angle.cos()], 1)
+
+    def inference(self):
+        """A context for embedding many batches without gradients: the token table is computed once."""
+        return self.text.whole_vocabulary()
 
     def _pool(self, posts: Tensor, mask: Tensor) -> Tensor:
         """(B, M, A) post vectors -> (B, 2 * layers * A): maximum and mean of every attention layer's output."""

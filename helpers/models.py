@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 from safetensors.torch import load_file, save_file
@@ -18,6 +19,7 @@ from helpers.evaluation import ranking
 from helpers.sampling import draw_batch
 from helpers.store import TokenStore
 
+ANGLES = np.linspace(0, np.pi / 2, 19)  # every 5 degrees, from the counts alone to the stream alone
 NOT_TRAINING = {"run", "model", "text_path"}  # parameters that leave the weights as they are
 
 
@@ -31,16 +33,38 @@ def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:
 
 
 def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.Module], dict[str, float]]:
-    """A function encoder -> MRR and R@8 on a store's authors: their first ``posts`` against their last."""
+    """A function encoder -> MRR and R@8 on a store's authors: their first ``posts`` against their last.
+
+    Where the encoder has a count branch, its angle is set to the one with the highest MRR.
+    """
     author, query, target = ranking.query_target_windows(store, posts)
-    count = torch.full((len(author),), posts).numpy()
+    count = np.full(len(author), posts)
 
     def score(encoder):
-        queries, targets = (embed(encoder, store, author, first, count, length) for first in (query, target))
-        rank = ranking.ranks(queries, targets)
+        if encoder.counts is None:
+            rank = ranking.ranks(*(embed(encoder, store, author, first, count, length) for first in (query, target)))
+        else:
+            sides = [embed_parts(encoder, store, author, first, count, length) for first in (query, target)]
+            tried = {angle: ranking.ranks(*(join(*parts, angle) for parts in sides)) for angle in ANGLES}
+            angle, rank = max(tried.items(), key=lambda item: (1 / item[1]).mean())
+            encoder.angle.fill_(angle)
         return {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
 
     return score
+
+
+def embed_parts(encoder: StreamEncoder, *windows) -> tuple[np.ndarray, np.ndarray]:
+    """The unit vectors of the stream (N, D) and of the counts (N, E), as :func:`~helpers.embedding.embed` takes them."""
+    kept = encoder.angle.item()
+    encoder.angle.fill_(np.pi / 4)  # both at the same length
+    joined = embed(encoder, *windows) * np.float32(np.sqrt(2))
+    encoder.angle.fill_(kept)
+    return joined[:, : encoder.stream_dim], joined[:, encoder.stream_dim :]
+
+
+def join(stream: np.ndarray, counts: np.ndarray, angle: float) -> np.ndarray:
+    """(N, D + E) unit vectors: 0 is the counts alone, pi/2 the stream alone."""
+    return np.concatenate([stream * np.float32(np.sin(angle)), counts * np.float32(np.cos(angle))], 1)
 
 
 def fit(encoder, folder: str | Path, shape: dict, store: TokenStore, dev: TokenStore, drawing: dict, loss, recipe, settings: dict) -> pd.DataFrame:  # fmt: skip

@@ -13,6 +13,8 @@ Letters: N posts, L tokens a post, U distinct tokens, d token dimensions, F filt
 widths together (2 + 3 + 4 = 9 in the paper).
 """
 
+from contextlib import contextmanager
+
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
@@ -42,7 +44,7 @@ class TextConv(nn.Module):
         for convolution in self.convolutions:
             nn.init.xavier_uniform_(convolution.weight)
             nn.init.zeros_(convolution.bias)
-        self._table = (None, None)
+        self._table = None  # only inside whole_vocabulary()
 
     @property
     def features(self) -> int:
@@ -50,10 +52,7 @@ class TextConv(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens (N, L), PAD at the end of short posts -> (N, features). A post without tokens is one zero window."""
-        if torch.is_grad_enabled():
-            self._table = (None, None)  # a step may follow, and fused optimizers do not count theirs in _version
-        path = self.path if self.path != "auto" else ("dense" if tokens.is_cuda else "projected")
-        if path == "dense":
+        if self._path(tokens) == "dense":
             pooled = self._dense(tokens)
         else:
             with torch.autocast(tokens.device.type, enabled=False):  # a table of half precision saves nothing here
@@ -76,7 +75,7 @@ class TextConv(nn.Module):
     def _projected(self, tokens: Tensor) -> Tensor:
         length = (tokens >= 0).sum(1).clamp(min=1)
         vocabulary = self.embedding.num_embeddings
-        if torch.is_grad_enabled() or len(self._taps()) * vocabulary * self.filters > TABLE_FLOATS:
+        if self._table is None:
             present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
             present[tokens[tokens >= 0]] = True
             distinct = present.nonzero().squeeze(1)  # a bitmap: faster than the sort inside torch.unique
@@ -85,7 +84,7 @@ class TextConv(nn.Module):
             rows = nnf.pad(nnf.embedding(distinct, self.embedding.weight), (0, 0, 0, 1))  # last row: padding
             return _PooledWindows.apply(rows, self._taps(), self._pad(index, len(distinct)), length, self.widths)
         index = torch.where(tokens >= 0, tokens, vocabulary)
-        return _pool_windows(self._whole_table(), self._pad(index, vocabulary), length, self.widths)[0]
+        return _pool_windows(self._table, self._pad(index, vocabulary), length, self.widths)[0]
 
     def _pad(self, index: Tensor, value: int) -> Tensor:
         return nnf.pad(index, (0, max(self.widths) - 1), value=value)
@@ -94,19 +93,23 @@ class TextConv(nn.Module):
         """(K, d, F): the taps of every width, in order."""
         return torch.cat([convolution.weight.permute(2, 1, 0) for convolution in self.convolutions])
 
-    def _whole_table(self) -> Tensor:
-        """The table of all tokens, kept until a weight changes or training goes on.
+    @contextmanager
+    def whole_vocabulary(self):
+        """Project every token once and use the table until the block ends: for many batches with unchanged weights.
 
-        PyTorch counts in-place changes of a weight in ``_version``, all but those of fused optimizers.
+        No gradients inside. A table beyond TABLE_FLOATS is not made; each batch then projects its own tokens.
         """
-        weights = [self.embedding.weight, *(convolution.weight for convolution in self.convolutions)]
-        state = [(weight.data_ptr(), weight._version, weight.dtype) for weight in weights]
-        if self._table[0] != state:
-            self._table = (state, torch.matmul(nnf.pad(self.embedding.weight, (0, 0, 0, 1)), self._taps()))
-        return self._table[1]
+        fits = sum(self.widths) * self.embedding.num_embeddings * self.filters <= TABLE_FLOATS
+        with torch.no_grad(), torch.autocast(self.embedding.weight.device.type, enabled=False):
+            try:
+                if fits and self._path(self.embedding.weight) == "projected":
+                    self._table = torch.matmul(nnf.pad(self.embedding.weight, (0, 0, 0, 1)), self._taps())
+                yield self
+            finally:
+                self._table = None
 
-    def __getstate__(self):  # copies and pickles do not carry the table
-        return {**self.__dict__, "_table": (None, None)}
+    def _path(self, tensor: Tensor) -> str:
+        return self.path if self.path != "auto" else ("dense" if tensor.is_cuda else "projected")
 
 
 class _PooledWindows(torch.autograd.Function):

@@ -30,7 +30,7 @@ class SentencePiece:
         self.vocabulary = self._processor.vocab_size()
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int, longest: int = 1000) -> "SentencePiece":
+    def train(cls, texts: Iterable[str], vocabulary: int, longest: int = 300) -> "SentencePiece":
         """Fit on texts, each cut to ``longest`` characters. Raises ValueError where they cannot fill the vocabulary."""
         model = io.BytesIO()
         try:

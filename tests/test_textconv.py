@@ -1,8 +1,5 @@
 """The projected convolution against Conv1d and maximum, and Conv1d and maximum against plain loops."""
 
-import copy
-import pickle
-
 import pytest
 import torch
 from torch import nn
@@ -141,59 +138,49 @@ def test_a_post_depends_on_nothing_but_itself(path, grad):
 
 
 class TestInference:
-    def test_it_equals_training(self):
+    def test_the_table_gives_what_training_gives_and_is_gone_afterwards(self):
         text, tokens = make(), CASES["empty posts"]
-        with torch.no_grad():
+        with text.whole_vocabulary():
+            assert text._table is not None
             features = text(tokens)
-        assert text._table[1] is not None
+            assert not features.requires_grad
+        assert text._table is None
         torch.testing.assert_close(features, text(tokens).detach(), rtol=1e-6, atol=1e-6)
 
-    def test_the_table_is_made_once_and_not_where_it_would_be_too_large(self, monkeypatch):
+    def test_no_table_where_it_would_be_too_large_or_convolutions_are_dense(self, monkeypatch):
         text, tokens = make(), CASES["long"]
-        with torch.no_grad():
-            text(tokens)
-            table = text._table[1]
-            wanted = text(tokens)
-            assert text._table[1] is table
-            monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
-            other = make()
-            torch.testing.assert_close(other(tokens), wanted, rtol=1e-6, atol=1e-6)
-            assert other._table[1] is None
+        wanted = text(tokens).detach()
+        text.path = "dense"
+        with text.whole_vocabulary():
+            assert text._table is None
+        text.path = "projected"
+        monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
+        with text.whole_vocabulary():
+            assert text._table is None
+            torch.testing.assert_close(text(tokens), wanted, rtol=1e-6, atol=1e-6)
+
+    def test_it_goes_with_an_error(self):
+        text = make()
+        with pytest.raises(KeyError), text.whole_vocabulary():
+            raise KeyError
+        assert text._table is None
 
     @pytest.mark.parametrize("optimizer", ["AdamW fused", "AdamW", "SGD"])
     @pytest.mark.parametrize("part", ["embedding", "convolutions"])
-    def test_it_is_refreshed_after_an_optimizer_step(self, part, optimizer):
+    def test_every_table_has_the_weights_of_its_time(self, part, optimizer):
         text, tokens = make(), CASES["ragged"]
         kind, *fused = optimizer.split()
         moved = list(getattr(text, part).parameters())
         step = getattr(torch.optim, kind)(moved, 0.1, **({"fused": True} if fused else {}))
         for _ in range(2):
-            with torch.no_grad():
+            with text.whole_vocabulary():
                 before = text(tokens)
             text(tokens).sum().backward()
             step.step()
-            with torch.no_grad():
+            with text.whole_vocabulary():
                 after = text(tokens)
             assert (after - before).abs().max() > 1e-3
             torch.testing.assert_close(after, text(tokens).detach(), rtol=1e-5, atol=1e-5)
-
-    def test_it_is_refreshed_by_other_weights(self):
-        text, other, tokens = make(), make(seed=5), CASES["ragged"]
-        with torch.no_grad():
-            text(tokens)
-            wanted = other(tokens)
-            text.load_state_dict(other.state_dict())
-            torch.testing.assert_close(text(tokens), wanted)
-            wanted = wanted.double()
-            torch.testing.assert_close(text.double()(tokens), wanted, rtol=1e-5, atol=1e-5)
-
-    def test_copies_and_pickles_leave_it_behind(self):
-        text, tokens = make(), CASES["ragged"]
-        with torch.no_grad():
-            wanted = text(tokens)
-            for twin in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
-                assert twin._table[1] is None
-                torch.testing.assert_close(twin(tokens), wanted)
 
 
 def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():

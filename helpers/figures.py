@@ -62,7 +62,7 @@ def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame) -> go.Figur
         figure.add_scatter(x=densities.x, y=densities[name], name=name, line_color=colour, row=1, col=1)
     for colour, (name, part) in zip(COLOURS, drawn.groupby("sizes", sort=False)):
         figure.add_scatter(x=part["size"], y=part.share, name=name, mode="lines+markers", line_color=colour,
-                           showlegend=False, row=1, col=2)  # fmt: skip
+                           showlegend=name not in densities, row=1, col=2)  # fmt: skip
     figure.update_xaxes(title="x", row=1, col=1).update_xaxes(title="posts", row=1, col=2)
     return figure.update_yaxes(title="share of samples", row=1, col=2)
 
@@ -103,10 +103,10 @@ def rank_curves(ranks: dict[str, np.ndarray], targets: int, title: str) -> go.Fi
     return figure.update_xaxes(title="k", type="log").update_yaxes(title="R@k", range=[0, 1])
 
 
-def author_map(points: pd.DataFrame, titles: list[str], shades: bool = True) -> go.Figure:
+def author_map(points: pd.DataFrame, titles: list[str]) -> go.Figure:
     """khan2021 Figure 1. points: ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts``, ``text`` (hover, escaped here).
 
-    One colour per author; with ``shades`` the marker grows with the number of posts behind a point.
+    One colour per author; a marker grows with the number of posts behind it. The panels are one map.
     """
     figure = make_subplots(1, len(titles), subplot_titles=titles)
     for colour, (author, mine) in zip(COLOURS, points.groupby("author", sort=True)):
@@ -114,9 +114,9 @@ def author_map(points: pd.DataFrame, titles: list[str], shades: bool = True) -> 
             figure.add_scatter(
                 x=part.x, y=part.y, mode="markers", name=escape(str(author)), legendgroup=str(author),
                 showlegend=panel == 0, row=1, col=panel + 1, hoverinfo="text",
-                marker={"color": colour, "size": 4 + part.posts * 0.6 if shades else 7, "opacity": 0.75},
+                marker={"color": colour, "size": 7 + part.posts * 0.5, "opacity": 0.75},
                 text=[f"{escape(str(author))}<br>{posts} posts<br>{escape(text[:90])}"
                       for posts, text in zip(part.posts, part.text)],
             )  # fmt: skip
-    figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
+    figure.update_xaxes(showticklabels=False, matches="x").update_yaxes(showticklabels=False, matches="y")
     return figure.update_layout(width=950, height=470)

@@ -20,7 +20,7 @@ from helpers.sampling import draw_batch
 from helpers.store import TokenStore
 
 ANGLES = np.linspace(0, np.pi / 2, 19)  # every 5 degrees, from the counts alone to the stream alone
-NOT_TRAINING = {"run", "model", "text_path"}  # parameters that leave the weights as they are
+NOT_TRAINING = {"run"}  # parameters that leave the weights as they are
 
 
 def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:

@@ -11,7 +11,7 @@ LAST = ["queries", "targets", "pairs", "sample_size", "seed"]
 
 
 def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Per protocol the columns that its metrics files hold and the rows, best MRR first; empty without metrics."""
+    """Per protocol the columns that its metrics files hold and the rows, by split, best MRR first; empty without metrics."""
     found: dict[str, list[dict]] = {}
     for path in sorted(run.metrics.glob("*.json")):
         metrics = read_json(path)
@@ -21,7 +21,7 @@ def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
         names = {name for row in rows for name in row}
         measured = sorted((name for name in names if re.fullmatch(MEASURED, name)), key=_rank)
         columns = [name for name in [*FIRST, *measured, *LAST] if name in names]
-        rows.sort(key=lambda row: (-(row.get("MRR") or 0), str(row.get("model", ""))))
+        rows.sort(key=lambda row: (str(row.get("split", "")), -(row.get("MRR") or 0), str(row.get("model", ""))))
         made[protocol] = columns, [[_cell(row.get(name)) for name in columns] for row in rows]
     return made
 

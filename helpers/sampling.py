@@ -129,12 +129,10 @@ def draw_batch(
     window: str = "prefix",
     overlap: bool = True,
     reach_smallest: bool = False,
-    token_dropout: float = 0.0,
 ) -> Batch:
     """P authors, uniform without replacement, x K samples: B = P * K rows, an author's samples side by side.
 
     length: L. window: each post's first L tokens ("prefix") or L consecutive ones from a random start ("random").
-    token_dropout: share of the tokens left out, the rest moves together (none in the paper).
     Raises ValueError where the store has fewer than two authors or a setting is unknown.
     """
     rng = np.random.default_rng([seed, step])
@@ -146,17 +144,7 @@ def draw_batch(
     available = store.posts_per_author()[chosen]
     first, count = draw_windows(available, wanted.reshape(len(chosen), samples), rng, overlap)
     first += store.author_offsets[chosen][:, None]
-    batch = gather(store, np.repeat(chosen, samples), first.ravel(), count.ravel(), length, window, rng)
-    if token_dropout:
-        batch.tokens = drop_tokens(batch.tokens, token_dropout, rng)
-    return batch
-
-
-def drop_tokens(tokens: torch.Tensor, share: float, rng: np.random.Generator) -> torch.Tensor:
-    """Leave out each token with probability ``share``; padding stays at the end. Same shape."""
-    gone = torch.from_numpy(rng.random(tuple(tokens.shape), np.float32) < share) | (tokens == PAD)
-    order = gone.to(torch.int8).argsort(dim=-1, stable=True)
-    return tokens.masked_fill(gone, PAD).gather(-1, order)
+    return gather(store, np.repeat(chosen, samples), first.ravel(), count.ravel(), length, window, rng)
 
 
 def gather(

@@ -176,22 +176,6 @@ class TestBatch:
         assert not same(wanted[0], wanted[1])
         assert not same(draw_batch(store, 6, 0, **settings), wanted[0])
 
-    def test_tokens_left_out_leave_the_rest_in_order(self, make_store):
-        settings = {"authors": 8, "samples": 8, "length": 12}
-        store = make_store([30] * 20, longest=20)
-        object.__setattr__(store, "tokens", (np.arange(len(store.tokens)) % 2**16).astype("u2"))
-        whole, kept = (draw_batch(store, 5, 1, **settings, token_dropout=share) for share in (0.0, 0.3))
-        assert kept.tokens.shape == whole.tokens.shape and torch.equal(kept.hours, whole.hours)
-        assert (kept.tokens[~kept.mask] == PAD).all()
-        share = (kept.tokens != PAD).sum() / (whole.tokens != PAD).sum()
-        assert share.item() == pytest.approx(0.7, abs=0.02)
-        for before, after in zip(whole.tokens.view(-1, 12).tolist(), kept.tokens.view(-1, 12).tolist()):
-            real = [token for token in after if token != PAD]
-            assert after == real + [PAD] * (12 - len(real)), "padding at the end"
-            assert real == [token for token in before if token in set(real)], "in order"
-        assert same(kept, draw_batch(store, 5, 1, **settings, token_dropout=0.3))
-        assert (draw_batch(store, 5, 1, **settings, token_dropout=1.0).tokens == PAD).all()
-
     def test_different_authors_side_by_side(self, make_store):
         store = make_store([20] * 30)
         for step in range(20):

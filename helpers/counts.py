@@ -91,7 +91,13 @@ class CountBranch(nn.Module):
 
     @torch.no_grad()
     def fit(
-        self, store: TokenStore, posts: int = 16, windows: int = 16, length: int = 32, shrink: float = 0.3, seed: int = 0
+        self,
+        store: TokenStore,
+        posts: int = 16,
+        windows: int = 16,
+        length: int = 32,
+        shrink: float = 0.3,
+        seed: int = 0,
     ) -> "CountBranch":
         """Fit on a training store: up to ``windows`` disjoint samples of ``posts`` posts of every author.
 

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from safetensors.torch import load_file, save_file
 
-from helpers import training
+from helpers import checkpoints, training
 from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
 from helpers.embedding import embed
 from helpers.encoders import StreamEncoder
@@ -54,7 +54,7 @@ def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.
 
 
 def embed_parts(encoder: StreamEncoder, *windows) -> tuple[np.ndarray, np.ndarray]:
-    """The unit vectors of the stream (N, D) and of the counts (N, E), as :func:`~helpers.embedding.embed` takes them."""
+    """Unit vectors of the stream (N, D) and of the counts (N, E); arguments as of :func:`~helpers.embedding.embed`."""
     kept = encoder.angle.item()
     encoder.angle.fill_(np.pi / 4)  # both at the same length
     joined = embed(encoder, *windows) * np.float32(np.sqrt(2))
@@ -67,7 +67,17 @@ def join(stream: np.ndarray, counts: np.ndarray, angle: float) -> np.ndarray:
     return np.concatenate([stream * np.float32(np.sin(angle)), counts * np.float32(np.cos(angle))], 1)
 
 
-def fit(encoder, folder: str | Path, shape: dict, store: TokenStore, dev: TokenStore, drawing: dict, loss, recipe, settings: dict) -> pd.DataFrame:  # fmt: skip
+def fit(
+    encoder: StreamEncoder,
+    folder: str | Path,
+    shape: dict,
+    store: TokenStore,
+    dev: TokenStore,
+    drawing: dict,
+    loss: Callable,
+    recipe: training.Recipe,
+    settings: dict,
+) -> pd.DataFrame:
     """Train an encoder on a store, or load it where this very training is complete; returns the history.
 
     drawing: keyword arguments of :func:`~helpers.sampling.draw_batch`. settings: every parameter of the notebook;
@@ -107,5 +117,5 @@ def load(folder: str | Path) -> tuple[StreamEncoder, dict]:
     encoder = StreamEncoder(about["vocabulary"], about["topics"], **about["shape"])
     if encoder.counts is not None:
         encoder.counts.restore(load_file(folder / "counts.safetensors"))
-    training.load_weights(encoder, folder / "best.safetensors")
+    checkpoints.load_weights(encoder, folder / "best.safetensors")
     return encoder.eval(), about

@@ -1,4 +1,4 @@
-"""Published numbers, as tables, and ours beside them. Transcribed from the papers; the notes say where they disagree."""
+"""Published numbers as tables, transcribed from the papers, and ours beside them."""
 
 import pandas as pd
 

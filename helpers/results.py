@@ -11,7 +11,7 @@ LAST = ["queries", "targets", "pairs", "sample_size", "seed"]
 
 
 def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Per protocol the columns that its metrics files hold and the rows, by split, best MRR first; empty without metrics."""
+    """Per protocol the columns that its metrics files hold and the rows: by split, best MRR first. Empty: no metrics."""
     found: dict[str, list[dict]] = {}
     for path in sorted(run.metrics.glob("*.json")):
         metrics = read_json(path)

@@ -28,7 +28,7 @@ WINDOWS = ("prefix", "random")
 
 @dataclass
 class Batch:
-    """tokens (B, M, L) with PAD where there is none; hours, topics, mask (B, M), mask true for real posts; authors (B)."""
+    """tokens (B, M, L), PAD where there is none; hours, topics (B, M); mask (B, M), true for real posts; authors (B)."""
 
     tokens: torch.Tensor
     hours: torch.Tensor

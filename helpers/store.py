@@ -100,7 +100,8 @@ def build_store(
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
 
     encode: texts -> arrays of token ids below 2^16. topics: from training posts; any other topic becomes the
-    extra last row. vocabulary: number of token ids, kept for those who embed them. Raises ValueError for an empty or unsorted table.
+    extra last row. vocabulary: number of token ids, kept for those who embed them.
+    Raises ValueError for an empty or unsorted table.
     """
     folder = Path(folder)
     if is_current(folder / "store.json", made_from):

@@ -1,4 +1,4 @@
-"""Convolutions over embedded tokens, max-pooled: the text feature of khan2021 (section 2.1), and a fast way to train it.
+"""Max-pooled convolutions over embedded tokens: the text feature of khan2021 (section 2.1), and a fast way to train it.
 
 A convolution of width w over embedded tokens is linear in each token: its output at position t is
 ``sum_k W_k e(token[t+k])``. So every *distinct* token of a batch is projected once through every tap (one matrix

@@ -77,7 +77,15 @@ def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
     return [row[0] for row in duckdb.execute(query, [str(posts), str(seed), count]).fetchall()]
 
 
-def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, made_from: str, sentences: int = 200_000, seed: int = 0):  # fmt: skip
+def prepare(
+    folder: str | Path,
+    kind: str,
+    vocabulary: int,
+    posts: str | Path,
+    made_from: str,
+    sentences: int = 100_000,
+    seed: int = 0,
+) -> SentencePiece | Bytes:
     """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
 
     sentences: posts to train on. Raises ValueError for an unknown kind or a vocabulary outside 300..65,536.

@@ -6,7 +6,6 @@ and optimizer in one file, replaced in one step; ``best.safetensors`` the weight
 ``history.csv`` the learning curve; ``training.json`` appears when training is complete.
 """
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -17,11 +16,10 @@ import pandas as pd
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from helpers.artifacts import is_current, read_json, whole, write_json
+from helpers import checkpoints
+from helpers.artifacts import is_current, read_json, write_json
 from helpers.progress import bar
 from helpers.sampling import Batch
 
@@ -92,13 +90,13 @@ def train(
     accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=recipe.precision)
     encoder.to(accelerator.device)
     if is_current(folder / "training.json", made_from):
-        load_weights(encoder, folder / "best.safetensors")
+        checkpoints.load_weights(encoder, folder / "best.safetensors")
         return pd.read_csv(folder / "history.csv")
     accelerator.wait_for_everyone()  # all have looked before one changes anything
     if accelerator.is_main_process:
         (folder / "training.json").unlink(missing_ok=True)  # of another training, whose files end here
     wrapped, optimizer = accelerator.prepare(encoder, _optimizer(encoder, recipe))
-    step, history = _resume(folder, made_from, encoder, optimizer, accelerator.scaler)
+    step, history = checkpoints.resume(folder, made_from, encoder, optimizer, accelerator.scaler)
     if step:
         log(f"continuing from step {step}")
     before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
@@ -121,18 +119,20 @@ def train(
         row = {"step": step, "loss": mean_loss, "lr": recipe.rate(step - 1), **score(encoder), "seconds": seconds}
         if accelerator.is_main_process:
             if row["MRR"] > max((old["MRR"] for old in history), default=-math.inf):
-                _save(folder / "best.safetensors", _weights(encoder), {"step": step})
+                checkpoints.save(folder / "best.safetensors", checkpoints.weights(encoder), {"step": step})
             history.append(row)
-            _save_history(folder, history)
-            state = {"made_from": made_from, "step": step, "scaler": _scaler_state(accelerator.scaler)}
-            _save(folder / "last.safetensors", {**_weights(encoder), **_flat(optimizer)}, state)
+            checkpoints.save_history(folder, history)
+            scaler = accelerator.scaler and accelerator.scaler.state_dict()
+            state = {"made_from": made_from, "step": step, "scaler": scaler}
+            tensors = {**checkpoints.weights(encoder), **checkpoints.optimizer_state(optimizer)}
+            checkpoints.save(folder / "last.safetensors", tensors, state)
         shown.set_postfix(loss=f"{mean_loss:.3f}", dev_MRR=f"{row['MRR']:.3f}")
         accelerator.wait_for_everyone()
     shown.close()
     if accelerator.is_main_process:
         write_json(folder / "training.json", _summary(made_from, recipe, history, accelerator.device))
     accelerator.wait_for_everyone()
-    load_weights(encoder, folder / "best.safetensors")
+    checkpoints.load_weights(encoder, folder / "best.safetensors")
     return pd.read_csv(folder / "history.csv")
 
 
@@ -174,69 +174,6 @@ def _optimizer(encoder, recipe):
     if recipe.optimizer == "sgd":
         return torch.optim.SGD(encoder.parameters(), recipe.lr, momentum=0.9, weight_decay=recipe.weight_decay)
     return torch.optim.AdamW(encoder.parameters(), recipe.lr, weight_decay=recipe.weight_decay, fused=True)
-
-
-def _weights(encoder) -> dict[str, Tensor]:
-    return {f"encoder.{name}": value.contiguous() for name, value in encoder.state_dict().items()}
-
-
-def _flat(optimizer) -> dict[str, Tensor]:
-    state = optimizer.state_dict()["state"]
-    return {
-        f"optimizer.{number}.{name}": value
-        for number, values in state.items()
-        for name, value in values.items()
-        if value is not None
-    }
-
-
-def _scaler_state(scaler) -> str:
-    return json.dumps(scaler.state_dict()) if scaler is not None else ""
-
-
-def _save(path: Path, tensors: dict[str, Tensor], metadata: dict):
-    with whole(path) as partial:
-        save_file(tensors, partial, {key: str(value) for key, value in metadata.items()})
-
-
-def _save_history(folder, history):
-    with whole(folder / "history.csv") as partial:
-        pd.DataFrame(history).to_csv(partial, index=False)
-
-
-def _resume(folder: Path, made_from, encoder, optimizer, scaler) -> tuple[int, list[dict]]:
-    """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history)."""
-    path = folder / "last.safetensors"
-    if not path.exists():
-        return 0, []
-    with safe_open(path, "pt") as file:
-        metadata = file.metadata()
-        if metadata["made_from"] != made_from:
-            return 0, []
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
-    load_weights(encoder, path)
-    state = optimizer.state_dict()
-    state["state"] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, key = name.split(".", 2)
-            state["state"].setdefault(int(number), {})[key] = value
-    optimizer.load_state_dict(state)
-    if scaler is not None and metadata["scaler"]:
-        scaler.load_state_dict(json.loads(metadata["scaler"]))
-    step = int(metadata["step"])
-    history = pd.read_csv(folder / "history.csv")
-    return step, history[history.step <= step].to_dict("records")
-
-
-def load_weights(encoder: nn.Module, path: str | Path) -> None:
-    """Load ``best.safetensors`` or ``last.safetensors`` into an encoder of the same shape."""
-    tensors = {
-        name.removeprefix("encoder."): value
-        for name, value in load_file(path).items()
-        if name.startswith("encoder.")
-    }
-    encoder.load_state_dict(tensors)
 
 
 def _summary(made_from, recipe, history, device) -> dict:

@@ -20,7 +20,8 @@ from helpers.encoders import StreamEncoder
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
 from helpers.losses import make_loss
 from helpers.sampling import draw_batch
-from helpers.training import Recipe, completed, load_weights, train
+from helpers.checkpoints import load_weights
+from helpers.training import Recipe, completed, train
 
 RECIPE = Recipe(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "embedding": 16, "layers": 2}
@@ -159,21 +160,21 @@ class TestResuming:
 
     def test_killed_between_two_files(self, tiny, tmp_path, monkeypatch):
         """The history of a step is written, its checkpoint is not."""
-        from helpers import training
+        from helpers import checkpoints, training
 
         tiny.train(tmp_path / "whole")
-        save = training._save
+        save = checkpoints.save
 
         def die_on_the_second(path, *rest):
             if path.name == "last.safetensors" and path.exists():
                 raise Killed
             save(path, *rest)
 
-        monkeypatch.setattr(training, "_save", die_on_the_second)
+        monkeypatch.setattr(checkpoints, "save", die_on_the_second)
         with pytest.raises(Killed):
             tiny.train(tmp_path / "killed")
         assert len(pd.read_csv(tmp_path / "killed" / "history.csv")) == 2
-        monkeypatch.setattr(training, "_save", save)
+        monkeypatch.setattr(checkpoints, "save", save)
         tiny.train(tmp_path / "killed")
         assert tiny.drawn[0] == 10
         assert equal(tmp_path / "whole" / "best.safetensors", tmp_path / "killed" / "best.safetensors")

@@ -1,0 +1,74 @@
+"""Checkpoints of a training: one safetensors file with weights and optimizer, replaced in one step."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from helpers.artifacts import whole
+
+
+def weights(encoder: nn.Module) -> dict[str, Tensor]:
+    """The encoder's tensors as a checkpoint names them."""
+    return {f"encoder.{name}": value.contiguous() for name, value in encoder.state_dict().items()}
+
+
+def optimizer_state(optimizer) -> dict[str, Tensor]:
+    """An optimizer's tensors, by number of the parameter and name."""
+    state = optimizer.state_dict()["state"]
+    return {
+        f"optimizer.{number}.{name}": value
+        for number, values in state.items()
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def save(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
+    """Write tensors and a small JSON-able state, whole or not at all."""
+    with whole(path) as partial:  # one entry: the order of several is random, and equal files would differ
+        save_file(tensors, partial, {"state": json.dumps(state)})
+
+
+def save_history(folder: Path, history: list[dict]) -> None:
+    """Write the learning curve, whole or not at all."""
+    with whole(folder / "history.csv") as partial:
+        pd.DataFrame(history).to_csv(partial, index=False)
+
+
+def resume(folder: Path, made_from: str, encoder: nn.Module, optimizer, scaler) -> tuple[int, list[dict]]:
+    """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history)."""
+    path = folder / "last.safetensors"
+    if not path.exists():
+        return 0, []
+    with safe_open(path, "pt") as file:
+        saved = json.loads(file.metadata()["state"])
+        if saved["made_from"] != made_from:
+            return 0, []
+        tensors = {name: file.get_tensor(name) for name in file.keys()}
+    load_weights(encoder, path)
+    state = optimizer.state_dict()
+    state["state"] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".", 2)
+            state["state"].setdefault(int(number), {})[key] = value
+    optimizer.load_state_dict(state)
+    if scaler is not None and saved["scaler"]:
+        scaler.load_state_dict(saved["scaler"])
+    step = saved["step"]
+    history = pd.read_csv(folder / "history.csv")
+    return step, history[history.step <= step].to_dict("records")
+
+
+def load_weights(encoder: nn.Module, path: str | Path) -> None:
+    """Load ``best.safetensors`` or ``last.safetensors`` into an encoder of the same shape."""
+    tensors = {
+        name.removeprefix("encoder."): value
+        for name, value in load_file(path).items()
+        if name.startswith("encoder.")
+    }
+    encoder.load_state_dict(tensors)

@@ -45,8 +45,8 @@ def resume(folder: Path, made_from: str, encoder: nn.Module, optimizer, scaler) 
     if not path.exists():
         return 0, []
     with safe_open(path, "pt") as file:
-        saved = json.loads(file.metadata()["state"])
-        if saved["made_from"] != made_from:
+        saved = json.loads((file.metadata() or {}).get("state", "{}"))
+        if saved.get("made_from") != made_from:
             return 0, []
         tensors = {name: file.get_tensor(name) for name in file.keys()}
     load_weights(encoder, path)

@@ -24,6 +24,7 @@ SIZES = {
     "fixed": None,
 }
 WINDOWS = ("prefix", "random")
+SCANNED = 100_000  # authors; more are drawn from without looking at all of them
 
 
 @dataclass
@@ -136,15 +137,34 @@ def draw_batch(
     Raises ValueError where the store has fewer than two authors or a setting is unknown.
     """
     rng = np.random.default_rng([seed, step])
-    eligible = np.flatnonzero(store.posts_per_author() >= (1 if overlap else samples))
-    if len(eligible) < 2:
-        raise ValueError(f"{len(eligible)} authors have enough posts for {samples} samples: need at least 2")
-    chosen = rng.choice(eligible, min(authors, len(eligible)), replace=False)
+    chosen = draw_authors(store, authors, 1 if overlap else samples, rng)
     wanted = draw_sizes(sizes, len(chosen) * samples, rng, smallest, largest, reach_smallest)
-    available = store.posts_per_author()[chosen]
+    available = store.author_offsets[chosen + 1] - store.author_offsets[chosen]
     first, count = draw_windows(available, wanted.reshape(len(chosen), samples), rng, overlap)
     first += store.author_offsets[chosen][:, None]
     return gather(store, np.repeat(chosen, samples), first.ravel(), count.ravel(), length, window, rng)
+
+
+def draw_authors(store: TokenStore, count: int, fewest: int, rng: np.random.Generator) -> np.ndarray:
+    """``count`` different authors, or all there are, uniform among those with at least ``fewest`` posts.
+
+    Up to SCANNED authors are all looked at; among more, authors are drawn and refused, so that the cost does not
+    grow with the store. Raises ValueError where fewer than two qualify.
+    """
+    if store.authors > SCANNED:
+        chosen = np.empty(0, np.int64)
+        for _ in range(100):
+            drawn = rng.integers(store.authors, size=2 * count)
+            drawn = drawn[store.author_offsets[drawn + 1] - store.author_offsets[drawn] >= fewest]
+            chosen = np.concatenate([chosen, drawn])
+            _, first = np.unique(chosen, return_index=True)
+            chosen = chosen[np.sort(first)]
+            if len(chosen) >= count:
+                return chosen[:count]
+    eligible = np.flatnonzero(store.posts_per_author() >= fewest)
+    if len(eligible) < 2:
+        raise ValueError(f"{len(eligible)} authors have enough posts for {fewest} samples: need at least 2")
+    return rng.choice(eligible, min(count, len(eligible)), replace=False)
 
 
 def gather(

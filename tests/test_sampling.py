@@ -7,6 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
+from helpers import sampling
 from helpers.sampling import SIZES, draw_batch, draw_sizes, draw_windows, gather, skewness
 from helpers.textconv import PAD
 
@@ -209,3 +210,17 @@ class TestBatch:
             draw_batch(make_store([20, 7]), 0, 0, window="suffix")
         with pytest.raises(ValueError, match="sizes 'beta'"):
             draw_batch(make_store([20, 7]), 0, 0, sizes="beta")
+
+
+@pytest.mark.parametrize("scanned", [0, 10**6])
+def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at(make_store, monkeypatch, scanned):
+    monkeypatch.setattr(sampling, "SCANNED", scanned)
+    store, rng = make_store([3, 9] * 25), np.random.default_rng(0)
+    drawn = np.concatenate([sampling.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(4000, 5)
+    assert all(len(set(row)) == 5 for row in drawn.tolist())
+    counts = np.bincount(drawn.ravel(), minlength=50)
+    assert not counts[::2].any(), "authors with too few posts"
+    assert stats.chisquare(counts[1::2]).pvalue > 0.001
+    assert sorted(sampling.draw_authors(store, 99, 4, rng)) == list(range(1, 50, 2)), "all there are"
+    with pytest.raises(ValueError, match="0 authors"):
+        sampling.draw_authors(store, 5, 10, rng)

@@ -8,7 +8,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
 BIN := .venv/bin
-NOTEBOOKS := $(sort $(wildcard notebooks/*.ipynb))
+NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 
 # uv does not read pip's find-links setting: it is passed on where there is one
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)

@@ -25,6 +25,17 @@ def file_fingerprint(path: str | Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
+def stamp(path: str | Path) -> str:
+    """What changes when a file or a file below a folder changes: names, sizes and times, without reading them.
+
+    Empty where there is nothing (yet), as of an address that is no path.
+    """
+    path = Path(path)
+    files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
+    told = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
+    return fingerprint([(name, stat.st_size, stat.st_mtime_ns) for name, stat in told]) if told else ""
+
+
 @contextmanager
 def whole(path: str | Path):
     """Yield a temporary sibling of ``path`` (file or folder) that takes its name when the block succeeds.

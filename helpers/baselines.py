@@ -57,7 +57,7 @@ def fit(name: str, store: TokenStore, tokenizer, posts: int = 500_000, length: i
 
 
 def _fit_subword(store, vocabulary, length):
-    counter = CountBranch(vocabulary, dim=1, buckets=2**18)
+    counter = CountBranch(vocabulary, topics=1, dim=1, buckets=2**18)
     weigh = TfidfTransformer(sublinear_tf=True).fit(counter.count_matrix(store, *sample_windows(store)[1:], length))
 
     def vectors(some, first, count) -> sparse.csr_matrix:

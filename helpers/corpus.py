@@ -20,7 +20,7 @@ from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_js
 from helpers.merge import database, merge, text, write
 from helpers.progress import bar
 
-VERSION = 1  # raised when the same settings give another posts table
+VERSION = 2  # raised when the same settings give another posts table
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
 PART = pa.schema([(name, pa.int64() if name == "time" else pa.string()) for name in (*sources.COLUMNS, "id")])
 
@@ -47,7 +47,7 @@ def collect(run: paths.Run, source: str, location, *, columns=None, raw=False, p
                "min_chars": min_chars, "max_chars": max_chars, **options}
     origin = fingerprint(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     merging = {"near_duplicate": near_duplicate, "strip_signoffs": strip_signoffs}
-    made_from = fingerprint(origin, merging, [part.name for part in parts])
+    made_from = fingerprint(origin, merging, [(part.name, part.stamp) for part in parts])
     posts = run.folder / "posts.parquet"
     if is_current(run.data_card, made_from) and posts.exists():
         card = read_json(run.data_card)
@@ -148,7 +148,7 @@ def _parquet(file):
 
 def _read_part(part, file, *, origin, key, clean, min_chars, max_chars):
     """Write a part's posts beside a JSON file of its counts; return these. Both current: nothing to do."""
-    made_from = fingerprint(origin, part.name)
+    made_from = fingerprint(origin, part.name, part.stamp)
     record = file.with_name(file.name + ".json")
     if is_current(record, made_from) and _parquet(file).exists():
         return read_json(record)["counts"]
@@ -170,7 +170,8 @@ def _read_part(part, file, *, origin, key, clean, min_chars, max_chars):
         for frame in part.read(lost):
             counts["rows_read"] += len(frame)
             columns = [frame[column].tolist() for column in sources.COLUMNS]
-            numbers = frame["id"].tolist() if "id" in frame else [None] * len(frame)
+            # an id of a public archive would lead back from a pseudonym to the name
+            numbers = frame["id"].tolist() if "id" in frame and key is None else [None] * len(frame)
             rows = [row for row in map(keep, *columns, numbers) if row]
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))

@@ -4,13 +4,19 @@ Convolutions with max-pooling see *whether* something occurs, and a network trai
 authors memorises them. Counts of rare words carry over to authors it has never seen, which is why TF-IDF is hard to
 beat. This branch keeps that strength inside an embedding, with two classical steps:
 
-1. latent semantic analysis: sublinear TF-IDF of subwords and of pairs of neighbouring subwords (hashed), truncated
-   SVD; beside it the shares of the hours (P) and the square roots of the shares of the topics (S);
-2. within-class covariance normalisation (Hatch et al. 2006, speaker recognition): directions in which samples of
-   *one* author differ are scaled down, using training authors only.
+1. three views of a sample: latent semantic analysis of its text (sublinear TF-IDF of subwords and of pairs of
+   neighbouring subwords, hashed, truncated SVD), the mean hour as waves of 24 and 12 hours (P), the square roots of
+   the shares of the topics (S);
+2. within-class covariance normalisation of each view (Hatch et al. 2006, speaker recognition): directions in which
+   samples of *one* author differ are scaled down, using training authors only.
 
-Letters: B samples, M posts, L tokens; F text features = vocabulary + buckets; D dimensions of the text, E of all.
+A view is a unit vector, or zero where the sample says nothing: all its topics may be new ("other"), and to have
+strayed into unknown topics is no trait of an author that training could have weighed.
+
+Letters: B samples, M posts, L tokens; F text features = vocabulary + buckets; D dimensions of the text view.
 """
+
+import math
 
 import numpy as np
 import torch
@@ -24,24 +30,28 @@ from helpers.sampling import Batch, gather
 from helpers.store import TokenStore
 
 HOURS = 24
-TOPICS = 256  # topic rows told apart, the most frequent ones; the rest share the last
+WAVES = 2  # 16 posts say when a day begins and ends; a share for each of 24 hours would be mostly noise
+TOPICS = 256  # topics told apart, the most frequent ones; what is beyond is not looked at
 
 
 class CountBranch(nn.Module):
-    """Batch -> (B, E) unit vectors. Fitted by :meth:`fit`, not by gradient: nothing in it is trained.
+    """Batch -> the views of each sample. Fitted by :meth:`fit`, not by gradient: nothing in it is trained.
 
-    features: T, TP or TPS, as for the stream. dim: D.
+    vocabulary: token ids. topics: topic ids, the last one for "other". features: T, TP or TPS, as for the stream.
+    dim: D. ``widths``: the views' names and dimensions, in the order in which :meth:`forward` gives them.
     """
 
-    def __init__(self, vocabulary: int, dim: int, features: str = "T", buckets: int = 2**16):
+    def __init__(self, vocabulary: int, topics: int, dim: int, features: str = "T", buckets: int = 2**16):
         super().__init__()
-        self.vocabulary, self.buckets, self.features = vocabulary, buckets, features
-        self.dim = dim + HOURS * ("P" in features) + TOPICS * ("S" in features)
+        self.vocabulary, self.buckets, self.known_topics = vocabulary, buckets, min(topics - 1, TOPICS)
+        views = {"text": dim, "hours": 2 * WAVES * ("P" in features), "topics": self.known_topics * ("S" in features)}
+        self.widths = {name: width for name, width in views.items() if width}
         # not part of the state_dict: training does not change them, so checkpoints need not repeat them
         self.register_buffer("idf", torch.ones(vocabulary + buckets), persistent=False)
         self.register_buffer("axes", torch.zeros(vocabulary + buckets, dim), persistent=False)
-        self.register_buffer("mean", torch.zeros(self.dim), persistent=False)
-        self.register_buffer("whiten", torch.eye(self.dim), persistent=False)
+        for name, width in self.widths.items():
+            self.register_buffer(f"{name}_mean", torch.zeros(width), persistent=False)
+            self.register_buffer(f"{name}_whiten", torch.eye(width), persistent=False)
 
     def fitted(self) -> dict[str, Tensor]:
         """What :meth:`fit` found, to be kept in a file of its own."""
@@ -53,8 +63,13 @@ class CountBranch(nn.Module):
             buffer.copy_(fitted[name])
 
     @torch.no_grad()
-    def forward(self, batch: Batch) -> Tensor:
-        return nnf.normalize((self._views(batch) - self.mean) @ self.whiten, dim=1)
+    def forward(self, batch: Batch) -> list[Tensor]:
+        """Batch -> per view (B, width): unit vectors, zero where the sample says nothing."""
+        whitened = []
+        for name, view in self._views(batch).items():
+            vector = (view - getattr(self, f"{name}_mean")) @ getattr(self, f"{name}_whiten")
+            whitened.append(nnf.normalize(vector, dim=1) * view.any(1, keepdim=True))
+        return whitened
 
     def counts(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(B, M, L) -> sample, feature and count of every text feature that occurs, sorted by sample, then feature."""
@@ -67,18 +82,18 @@ class CountBranch(nn.Module):
         key, count = key.unique(return_counts=True)
         return key // len(self.idf), key % len(self.idf), count
 
-    def _views(self, batch: Batch) -> Tensor:
-        """(B, E): the latent text, and the shares of hours and topics."""
+    def _views(self, batch: Batch) -> dict[str, Tensor]:
+        """Per view (B, width), before whitening."""
         sample, feature, count = self.counts(batch.tokens)
         weight = (1 + count.float().log()) * self.idf[feature]  # the length of a row goes with the normalisation
         begin = torch.searchsorted(sample, torch.arange(len(batch), device=sample.device))
         latent = nnf.embedding_bag(feature, self.axes, begin, mode="sum", per_sample_weights=weight)
-        views = [nnf.normalize(latent, dim=1)]
-        if "P" in self.features:
-            views.append(_shares(batch.hours, batch.mask, HOURS))
-        if "S" in self.features:
-            views.append(_shares(batch.topics.clamp(max=TOPICS - 1), batch.mask, TOPICS).sqrt())
-        return torch.cat(views, 1)
+        views = {"text": nnf.normalize(latent, dim=1)}
+        if "hours" in self.widths:
+            views["hours"] = _waves(batch.hours, batch.mask)
+        if "topics" in self.widths:
+            views["topics"] = _shares(batch.topics, batch.mask, self.known_topics).sqrt()
+        return views
 
     def count_matrix(self, store: TokenStore, first: np.ndarray, count: np.ndarray, length: int) -> sparse.csr_matrix:
         """Text features of many samples: (samples, F) counts, float32."""
@@ -115,16 +130,29 @@ class CountBranch(nn.Module):
         _, _, axes = randomized_svd(matrix, dim, n_iter=2, random_state=seed)
         self.idf.copy_(torch.from_numpy(idf))
         self.axes.copy_(torch.from_numpy(np.ascontiguousarray(axes.T)))
-        views = np.concatenate([self._views(batch).numpy() for batch in _batches(store, first, count, length)])
-        self.mean.copy_(torch.from_numpy(views.mean(0)))
-        self.whiten.copy_(torch.from_numpy(within_author_whitening(views, author, shrink)))
+        found = [self._views(batch) for batch in _batches(store, first, count, length)]
+        for name in self.widths:
+            view = torch.cat([views[name] for views in found]).numpy()
+            told = view.any(1)
+            getattr(self, f"{name}_mean").copy_(torch.from_numpy(view[told].mean(0)))
+            whiten = within_author_whitening(view[told], author[told], shrink)
+            getattr(self, f"{name}_whiten").copy_(torch.from_numpy(whiten))
         return self
 
 
+def _waves(hours: Tensor, mask: Tensor) -> Tensor:
+    """(B, M) hours -> (B, 2 * WAVES): mean cosines and sines of 1, 2 ... turns a day over the real posts."""
+    angle = hours[..., None] * torch.arange(1, WAVES + 1, device=hours.device) * (2 * math.pi / HOURS)
+    waves = torch.cat([angle.cos(), angle.sin()], 2) * mask[..., None]
+    return waves.sum(1) / mask.sum(1, keepdim=True)
+
+
 def _shares(values: Tensor, mask: Tensor, rows: int) -> Tensor:
-    """(B, M) values -> (B, rows): how often each occurs among the real posts."""
-    count = torch.zeros(len(values), rows, device=values.device).scatter_add_(1, values, mask.float())
-    return count / mask.sum(1, keepdim=True)
+    """(B, M) values -> (B, rows): how often each occurs among the real posts whose value is below ``rows``."""
+    known = mask & (values < rows)
+    count = torch.zeros(len(values), rows, device=values.device)
+    count.scatter_add_(1, values.clamp(max=rows - 1), known.float())
+    return count / known.sum(1, keepdim=True).clamp(min=1)
 
 
 def _batches(store, first, count, length, size=512):
@@ -134,7 +162,7 @@ def _batches(store, first, count, length, size=512):
 
 
 def within_author_whitening(vectors: np.ndarray, author: np.ndarray, shrink: float) -> np.ndarray:
-    """(E, E) matrix W such that the rows of ``vectors @ W`` vary equally in all directions within an author.
+    """(E, E) matrix W such that the rows of ``vectors @ W`` (N, E) vary equally in all directions within an author.
 
     The within-author covariance is blended with a multiple of the identity, weight ``shrink``; authors with one row
     say nothing about it.
@@ -145,7 +173,8 @@ def within_author_whitening(vectors: np.ndarray, author: np.ndarray, shrink: flo
     deviation = (vectors - (means / size[:, None])[group])[size[group] > 1]
     covariance = deviation.T @ deviation / len(deviation)
     dim = len(covariance)
-    covariance = (1 - shrink) * covariance + shrink * np.trace(covariance) / dim * np.eye(dim)
+    scale = np.trace(covariance) / dim or 1.0  # 0 where nobody ever varies: nothing to scale
+    covariance = (1 - shrink) * covariance + shrink * scale * np.eye(dim)
     return np.linalg.cholesky(np.linalg.inv(covariance))
 
 

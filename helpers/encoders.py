@@ -3,8 +3,6 @@
 Letters: B samples, M posts a sample, L tokens a post, D dimensions of the embedding.
 """
 
-import math
-
 import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
@@ -28,9 +26,11 @@ class StreamEncoder(nn.Module):
     vocabulary: token ids. topics: topic ids, the last one for "other" (paper: 2049). features: T, TP or TPS.
     filters, token_dim, attention, embedding: sizes; the defaults are the paper's.
     dropout: share of post vectors' entries zeroed in training (paper: none).
+    topic_dropout: share of posts whose topic training hides behind "other" (paper: none). Where the topic list holds
+    every training topic, "other" occurs in no training post, and its row would stay as it was drawn.
     counts: D of a :class:`~helpers.counts.CountBranch` beside the stream (paper: none), fitted before training. In
-    training the encoder is the stream alone; in eval mode both unit vectors are joined at ``angle``, so that the
-    cosine of two results is ``sin^2 cosine(streams) + cos^2 cosine(counts)``. The angle is chosen on dev authors.
+    training the encoder is the stream alone; in eval mode its unit vector and those of the count branch are the
+    ``parts`` of one vector, which :func:`join` joins with ``weights``, chosen on dev authors.
     Raises ValueError for unknown features.
     """
 
@@ -45,13 +45,14 @@ class StreamEncoder(nn.Module):
         embedding: int = 1024,
         layers: int = 4,
         dropout: float = 0.0,
+        topic_dropout: float = 0.0,
         counts: int = 0,
         text_path: str = "auto",
     ):
         super().__init__()
         if features not in FEATURES:
             raise ValueError(f"features {features!r}: one of {', '.join(FEATURES)}")
-        self.features, self.layers, self.stream_dim = features, layers, embedding
+        self.features, self.layers, self.topic_dropout = features, layers, topic_dropout
         self.text = TextConv(vocabulary, token_dim, filters, path=text_path)
         self.topic = nn.Embedding(topics, token_dim) if "S" in features else None
         width = self.text.features + HOURS * ("P" in features) + token_dim * ("S" in features)
@@ -72,8 +73,9 @@ class StreamEncoder(nn.Module):
                 nn.init.zeros_(module.bias)
         if self.topic is not None:
             nn.init.uniform_(self.topic.weight, -0.05, 0.05)
-        self.counts = CountBranch(vocabulary, counts, features) if counts else None
-        self.register_buffer("angle", torch.tensor(math.pi / 4))
+        self.counts = CountBranch(vocabulary, topics, counts, features) if counts else None
+        self.parts = {"stream": embedding} | (self.counts.widths if counts else {})
+        self.register_buffer("weights", torch.full((len(self.parts),), 1 / len(self.parts)))
 
     def forward(self, batch: Batch) -> Tensor:
         """Batch of (B, M, L) tokens -> (B, D), unit length."""
@@ -82,14 +84,21 @@ class StreamEncoder(nn.Module):
         if "P" in self.features:
             parts.append(nnf.one_hot(batch.hours[mask], HOURS).to(parts[0].dtype))
         if self.topic is not None:
-            parts.append(self.topic(batch.topics[mask]))
+            parts.append(self.topic(self._hide(batch.topics[mask])))
         posts = self.dropout(self.post(torch.cat(parts, 1)))
         padded = posts.new_zeros(*mask.shape, posts.shape[1])
         padded[mask] = posts
         stream = nnf.normalize(self.project(self._pool(padded, mask)).float(), dim=1)
         if self.counts is None or self.training:
             return stream
-        return torch.cat([stream * self.angle.sin(), self.counts(batch) * self.angle.cos()], 1)
+        return join([stream, *self.counts(batch)], self.weights)
+
+    def _hide(self, topics: Tensor) -> Tensor:
+        """In training a share of topics becomes "other", so that its embedding is trained too."""
+        if not (self.training and self.topic_dropout):
+            return topics
+        hidden = torch.rand(topics.shape, device=topics.device) < self.topic_dropout
+        return topics.masked_fill(hidden, self.topic.num_embeddings - 1)
 
     def inference(self):
         """A context for embedding many batches without gradients: the token table is computed once."""
@@ -108,6 +117,15 @@ class StreamEncoder(nn.Module):
         highest = attended.masked_fill(~real, float("-inf")).amax(2)
         mean = (attended * real).sum(2) / real.sum(2)
         return torch.cat([highest, mean], 2).flatten(1)
+
+
+def join(parts: list[Tensor], weights: Tensor) -> Tensor:
+    """Parts (B, D_1), (B, D_2) ... -> (B, D_1 + D_2 + ...), unit length.
+
+    The cosine of two results is the mean of the parts' cosines with these weights (not below 0); a part that is zero
+    for a sample takes no part there.
+    """
+    return nnf.normalize(torch.cat([part * weight.sqrt() for part, weight in zip(parts, weights)], 1), dim=1)
 
 
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:

@@ -56,7 +56,7 @@ def token_lengths(lengths: dict[str, np.ndarray], cut: int) -> go.Figure:
 
 
 def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame) -> go.Figure:
-    """khan2021 Figure 3. densities: x and one column per distribution; drawn: columns ``size``, ``sizes``, ``share``."""
+    """khan2021 Figure 3. densities: x, one column per distribution; drawn: columns ``size``, ``sizes``, ``share``."""
     figure = make_subplots(1, 2, subplot_titles=["density of x", "posts in a training sample"])
     for colour, name in zip(COLOURS, densities.columns[1:]):
         figure.add_scatter(x=densities.x, y=densities[name], name=name, line_color=colour, row=1, col=1)
@@ -67,7 +67,9 @@ def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame) -> go.Figur
     return figure.update_yaxes(title="share of samples", row=1, col=2)
 
 
-def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None) -> go.Figure:  # fmt: skip
+def learning_curves(
+    histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None
+) -> go.Figure:
     """Loss and dev MRR of each training; ``levels``: MRR of baselines, drawn as dashed lines (khan2021 Figure 5)."""
     figure = make_subplots(1, 2, subplot_titles=["training loss", "dev ranking, MRR"])
     for colour, (name, history) in zip(COLOURS, histories.items()):
@@ -104,7 +106,7 @@ def rank_curves(ranks: dict[str, np.ndarray], targets: int, title: str) -> go.Fi
 
 
 def author_map(points: pd.DataFrame, titles: list[str]) -> go.Figure:
-    """khan2021 Figure 1. points: ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts``, ``text`` (hover, escaped here).
+    """khan2021 Figure 1. points: ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts``, ``text`` (hover, escaped).
 
     One colour per author; a marker grows with the number of posts behind it. The panels are one map.
     """

@@ -3,24 +3,29 @@
 ``models/<name>/model.json`` names the shape, so that later notebooks need the folder only.
 """
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+import torch.nn.functional as nnf
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from helpers import checkpoints, training
 from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
 from helpers.embedding import embed
-from helpers.encoders import StreamEncoder
+from helpers.encoders import StreamEncoder, join
 from helpers.evaluation import ranking
 from helpers.sampling import draw_batch
 from helpers.store import TokenStore
 
-ANGLES = np.linspace(0, np.pi / 2, 19)  # every 5 degrees, from the counts alone to the stream alone
-NOT_TRAINING = {"run"}  # parameters that leave the weights as they are
+VERSION = 2  # raised when the same settings give other weights
+STEPS = 10  # weights are tried in tenths of the joined score's spread
+CHOOSERS = 1000  # dev authors that choose the weights, at most
+NOT_TRAINING = {"run", "name"}  # parameters that leave the weights as they are
 
 
 def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:
@@ -35,36 +40,55 @@ def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:
 def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.Module], dict[str, float]]:
     """A function encoder -> MRR and R@8 on a store's authors: their first ``posts`` against their last.
 
-    Where the encoder has a count branch, its angle is set to the one with the highest MRR.
+    Where the encoder has a count branch, its weights are set to those with the highest MRR.
     """
     author, query, target = ranking.query_target_windows(store, posts)
     count = np.full(len(author), posts)
 
     def score(encoder):
-        if encoder.counts is None:
-            rank = ranking.ranks(*(embed(encoder, store, author, first, count, length) for first in (query, target)))
-        else:
-            sides = [embed_parts(encoder, store, author, first, count, length) for first in (query, target)]
-            tried = {angle: ranking.ranks(*(join(*parts, angle) for parts in sides)) for angle in ANGLES}
-            angle, rank = max(tried.items(), key=lambda item: (1 / item[1]).mean())
-            encoder.angle.fill_(angle)
+        sides = [embed_parts(encoder, store, author, first, count, length) for first in (query, target)]
+        if encoder.counts is not None:
+            encoder.weights.copy_(choose_weights([[part[:CHOOSERS] for part in side] for side in sides]))
+        rank = ranking.ranks(*(join(side, encoder.weights.cpu()) for side in sides))
         return {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
 
     return score
 
 
-def embed_parts(encoder: StreamEncoder, *windows) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors of the stream (N, D) and of the counts (N, E); arguments as of :func:`~helpers.embedding.embed`."""
-    kept = encoder.angle.item()
-    encoder.angle.fill_(np.pi / 4)  # both at the same length
-    joined = embed(encoder, *windows) * np.float32(np.sqrt(2))
-    encoder.angle.fill_(kept)
-    return joined[:, : encoder.stream_dim], joined[:, encoder.stream_dim :]
+def embed_parts(encoder: StreamEncoder, *windows) -> list[Tensor]:
+    """Per part of the encoder (N, width), float32; arguments as of :func:`~helpers.embedding.embed`.
+
+    A part is a unit vector, or zero where the sample says nothing about it.
+    """
+    kept = encoder.weights.clone()
+    encoder.weights.fill_(1.0)
+    joined = torch.from_numpy(embed(encoder, *windows))
+    encoder.weights.copy_(kept)
+    parts = joined.split(list(encoder.parts.values()), 1)
+    return [part.clone() if len(parts) == 1 else nnf.normalize(part, dim=1) for part in parts]
 
 
-def join(stream: np.ndarray, counts: np.ndarray, angle: float) -> np.ndarray:
-    """(N, D + E) unit vectors: 0 is the counts alone, pi/2 the stream alone."""
-    return np.concatenate([stream * np.float32(np.sin(angle)), counts * np.float32(np.cos(angle))], 1)
+def weightings(encoder: StreamEncoder) -> dict[str, Tensor]:
+    """Weights to look at: "" as chosen; where there is a count branch also "stream" alone and "counts" alone."""
+    chosen = encoder.weights.cpu().clone()
+    if encoder.counts is None:
+        return {"": chosen}
+    stream = torch.eye(len(chosen))[0]
+    counts = chosen * (1 - stream)
+    return {"": chosen, "stream": stream, "counts": counts if counts.any() else 1 - stream}
+
+
+def choose_weights(sides: list[list[Tensor]]) -> Tensor:
+    """The weights, adding up to 1, with the highest MRR of queries against targets; ``sides``: the parts of both.
+
+    Cosines of different authors spread widely in a part of few dimensions and little in one of many. So shares are
+    tried in tenths of cosines that were divided by their spread, and turned into weights of the cosines themselves.
+    """
+    spread = torch.stack([(query @ target.T).std() for query, target in zip(*sides)]).clamp(min=1e-6)
+    grid = [tried for tried in itertools.product(range(STEPS + 1), repeat=len(spread)) if sum(tried) == STEPS]
+    weights = nnf.normalize(torch.tensor(grid) / spread, p=1, dim=1)
+    scores = [(1 / ranking.ranks(*(join(side, tried) for side in sides))).mean() for tried in weights]
+    return weights[int(np.argmax(scores))]
 
 
 def fit(
@@ -82,38 +106,62 @@ def fit(
 
     drawing: keyword arguments of :func:`~helpers.sampling.draw_batch`. settings: every parameter of the notebook;
     with the stores' own fingerprints they decide whether what is in ``folder`` is current.
+    Raises ValueError where ``folder`` holds a complete training on these stores with other settings: it may have
+    taken days, so it is not replaced unasked.
     """
     folder = Path(folder)
     relevant = {key: value for key, value in settings.items() if key not in NOT_TRAINING}
-    made_from = fingerprint(relevant, store.meta["made_from"], dev.meta["made_from"])
+    data = [VERSION, store.meta["made_from"], dev.meta["made_from"]]
+    made_from = fingerprint(relevant, *data)
+    if not is_current(folder / "training.json", made_from):
+        _refuse_to_replace(folder, relevant, data)
+        (folder / "training.json").unlink(missing_ok=True)  # from here on the files beside it are another training's
     if encoder.counts is not None:
-        _fit_counts(encoder.counts, folder / "counts.safetensors", store, drawing, made_from)
-    write_json(folder / "model.json", {"made_from": made_from, "shape": shape, "length": drawing["length"],
+        _fit_counts(encoder.counts, folder / "counts.safetensors", store, drawing, recipe.seed, made_from)
+    write_json(folder / "model.json", {"made_from": made_from, "data": data, "encoding": store.meta["encoding"],
+                                       "shape": shape, "length": drawing["length"],
                                        "vocabulary": store.meta["vocabulary"], "topics": len(store.meta["topics"]) + 1,
-                                       "settings": settings})  # fmt: skip
+                                       "settings": relevant})  # fmt: skip
     return training.train(
         encoder, lambda step: draw_batch(store, recipe.seed, step, **drawing), loss,
         dev_score(dev, drawing["largest"], drawing["length"]), folder, recipe, made_from,
     )  # fmt: skip
 
 
-def _fit_counts(branch, path, store, drawing, made_from):
+def _refuse_to_replace(folder, settings, data):
+    if not (folder / "training.json").exists() or not (folder / "model.json").exists():
+        return
+    old = read_json(folder / "model.json")
+    if old.get("data") != data:
+        return  # made from other data or by another version: stale whatever the settings
+    other = [f"{key} {old['settings'].get(key)!r}, now {value!r}" for key, value in settings.items()
+             if old["settings"].get(key) != value]  # fmt: skip
+    if other:
+        raise ValueError(f"{folder.name} is already trained with other settings ({'; '.join(other)}): "
+                         f"give this one another name, or delete {folder.parent.name}/{folder.name}")  # fmt: skip
+
+
+def _fit_counts(branch, path, store, drawing, seed, made_from):
     if not is_current(path.with_suffix(".json"), made_from):
-        branch.fit(store, posts=drawing["largest"], length=drawing["length"])
+        branch.fit(store, posts=drawing["largest"], length=drawing["length"], seed=seed)
         with whole(path) as partial:
             save_file(branch.fitted(), partial)
         write_json(path.with_suffix(".json"), {"made_from": made_from})
     branch.restore(load_file(path))
 
 
-def load(folder: str | Path) -> tuple[StreamEncoder, dict]:
+def load(folder: str | Path, store: TokenStore) -> tuple[StreamEncoder, dict]:
     """A trained encoder with its best weights, in eval mode, and its ``model.json``.
 
-    Raises ValueError where the folder holds no complete training.
+    Raises ValueError where the folder holds no complete training, or one on tokens that mean something else than
+    those of ``store``.
     """
     folder = Path(folder)
     training.completed(folder)
     about = read_json(folder / "model.json")
+    if about.get("encoding") != store.meta["encoding"]:
+        raise ValueError(f"model {folder.name} was trained on other tokens than {store.folder.name} holds (another "
+                         "tokenizer or topic list): train it again")  # fmt: skip
     encoder = StreamEncoder(about["vocabulary"], about["topics"], **about["shape"])
     if encoder.counts is not None:
         encoder.counts.restore(load_file(folder / "counts.safetensors"))

@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 
 from helpers import cleaning, paths
@@ -23,11 +24,13 @@ def key() -> bytes:
         return bytes.fromhex(given)
     path = paths.outputs() / ".pseudonym_key"
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    if not path.exists():
+        own = path.with_name(f"{path.name}.{os.getpid()}")  # whole before it has the name that others look for
+        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(secrets.token_bytes(BYTES))
-    except FileExistsError:
-        pass
+        with suppress(FileExistsError):
+            os.link(own, path)
+        own.unlink()
     secret = path.read_bytes()
     if len(secret) < BYTES:
         raise ValueError(f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change")

@@ -10,11 +10,26 @@ FIRST, MEASURED = ["model", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|c@1|F0?\.5u?
 LAST = ["queries", "targets", "pairs", "sample_size", "seed"]
 
 
+def current(run: Run) -> tuple[list[dict], int]:
+    """The metrics of a run, and how many were left out because the model or the data they measured are gone.
+
+    A row names the training it measured (``training``, where it was one) and the token store (``data``).
+    """
+    found = [read_json(path) for path in sorted(run.metrics.glob("*.json"))]
+    trainings = {_made_from(path) for path in run.models.glob("*/training.json")}
+    stores = {_made_from(path) for path in run.tokens.glob("*/store.json")}
+    kept = [row for row in found if row.get("training") in {None, *trainings} and row.get("data") in {None, *stores}]
+    return kept, len(found) - len(kept)
+
+
+def _made_from(path):
+    return read_json(path)["made_from"]
+
+
 def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Per protocol the columns that its metrics files hold and the rows: by split, best MRR first. Empty: no metrics."""
+    """Per protocol the columns that its metrics files hold, and the rows: by split, best MRR first."""
     found: dict[str, list[dict]] = {}
-    for path in sorted(run.metrics.glob("*.json")):
-        metrics = read_json(path)
+    for metrics in current(run)[0]:
         found.setdefault(str(metrics.get("protocol", "")), []).append(metrics)
     made = {}
     for protocol, rows in sorted(found.items()):
@@ -47,7 +62,7 @@ def text(run: Run) -> str:
             for row in [columns, ["-" * width for width in widths], *rows]
         ]
         blocks.append("\n".join([*([protocol] if protocol else []), *lines]))
-    return "\n\n".join(blocks) or "no metrics"
+    return "\n\n".join([*blocks, *_left_out(run)]) or "no metrics"
 
 
 def html(run: Run) -> str:
@@ -60,4 +75,10 @@ def html(run: Run) -> str:
                        for row in rows)
         blocks.append(f'<div class="wide"><table class="results"><caption>{escape(protocol)}</caption>'
                     f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
+    blocks += [f"<p>{note}</p>" for note in _left_out(run)]
     return "\n".join(blocks) or "<p>No metrics yet.</p>"
+
+
+def _left_out(run):
+    stale = current(run)[1]
+    return [f"{stale} results of earlier models or data are left out"] if stale else []

@@ -29,7 +29,7 @@ SCANNED = 100_000  # authors; more are drawn from without looking at all of them
 
 @dataclass
 class Batch:
-    """tokens (B, M, L), PAD where there is none; hours, topics (B, M); mask (B, M), true for real posts; authors (B)."""
+    """tokens (B, M, L), PAD where there is none; hours, topics (B, M); mask (B, M), true for posts; authors (B)."""
 
     tokens: torch.Tensor
     hours: torch.Tensor

@@ -64,9 +64,15 @@ def stages(run: str) -> list[Stage]:
         given = _read(path, where, declared[notebook])
         bases.setdefault(notebook, given)
         settings = {**bases[notebook], **given, "run": run}
-        made_from = artifacts.fingerprint(_sources(notebook), settings, earlier[notebook])
+        made_from = artifacts.fingerprint(_sources(notebook), settings, _inputs(settings), earlier[notebook])
         done.append(Stage(run, path.stem, notebook, settings, made_from))
     return done
+
+
+def _inputs(settings: dict) -> list[str]:
+    """Stamps of the files that ``location`` names, so that changed ones are read again."""
+    given = settings.get("location") or []
+    return [artifacts.stamp(paths.resolve(place)) for place in ([given] if isinstance(given, str) else given)]
 
 
 def _source(notebook: str) -> Path:

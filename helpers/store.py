@@ -26,10 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.artifacts import is_current, read_json, whole, write_json
+from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 from helpers.progress import bar
 
 FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "topic": "u2", "author_offsets": "i8"}
+VERSION = 1  # raised when the same posts and settings give other files
 READ_WHOLE = 2**28  # bytes; smaller files soon are in memory anyway, and reading ahead helps
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 
@@ -97,17 +98,20 @@ def build_store(
     folder: str | Path,
     encode: Callable[[list[str]], list[np.ndarray]],
     topics: list[str],
-    made_from: str,
+    encoding: str,
     vocabulary: int = 2**16,
     progress: bool = True,
 ) -> TokenStore:
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
 
     encode: texts -> arrays of token ids below 2^16. topics: from training posts; any other topic becomes the
-    extra last row. vocabulary: number of token ids, kept for those who embed them.
+    extra last row. encoding: what the tokenizer was made from, so that a model can tell tokens it knows; kept with
+    the topics' as ``encoding`` in ``store.json``. vocabulary: number of token ids, kept for those who embed them.
     Raises ValueError for an empty or unsorted table.
     """
     folder = Path(folder)
+    encoding = fingerprint(VERSION, encoding, vocabulary, topics)
+    made_from = fingerprint(encoding, file_fingerprint(posts))
     if is_current(folder / "store.json", made_from):
         return open_store(folder)
     (folder / "store.json").unlink(missing_ok=True)
@@ -127,8 +131,8 @@ def build_store(
     counts = state["counts"]
     write_json(
         folder / "store.json",
-        {"made_from": made_from, "counts": counts, "vocabulary": vocabulary, "topics": topics, "posts": counts["hour"],
-         "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
+        {"made_from": made_from, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
+         "posts": counts["hour"], "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
     )  # fmt: skip
     (folder / "progress.json").unlink()
     return open_store(folder)

@@ -12,8 +12,9 @@ import duckdb
 import numpy as np
 import sentencepiece
 
-from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
+from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 
+VERSION = 1  # raised when the same posts and settings give other pieces
 KINDS = ("sentencepiece", "bytes")
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
@@ -82,7 +83,6 @@ def prepare(
     kind: str,
     vocabulary: int,
     posts: str | Path,
-    made_from: str,
     sentences: int = 100_000,
     seed: int = 0,
 ) -> SentencePiece | Bytes:
@@ -95,22 +95,23 @@ def prepare(
     if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
-    made_from = fingerprint(made_from, kind, vocabulary, sentences, seed)
+    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
+    made_from = fingerprint(VERSION, kind, *learned)
     if not is_current(folder / "tokenizer.json", made_from):
-        tokenizer = Bytes() if kind == "bytes" else SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+        train = SentencePiece.train
+        tokenizer = Bytes() if kind == "bytes" else train(sample_texts(posts, sentences, seed), vocabulary)
+        about = {"made_from": made_from, "kind": kind, "vocabulary": tokenizer.vocabulary}
         with whole(folder) as partial:
             partial.mkdir()
             (partial / "tokenizer.model").write_bytes(tokenizer.model)
-            write_json(
-                partial / "tokenizer.json", {"made_from": made_from, "kind": kind, "vocabulary": tokenizer.vocabulary}
-            )
+            write_json(partial / "tokenizer.json", about)
     return load(folder)
 
 
 def load(folder: str | Path) -> SentencePiece | Bytes:
-    """The tokenizer kept in ``folder``. Raises ValueError where there is none."""
+    """The tokenizer kept in ``folder``, its fingerprint as ``made_from``. Raises ValueError where there is none."""
     folder = Path(folder)
-    if read_json(folder / "tokenizer.json")["kind"] == "bytes":
-        return Bytes()
-    return SentencePiece((folder / "tokenizer.model").read_bytes())
-
+    about = read_json(folder / "tokenizer.json")
+    tokenizer = Bytes() if about["kind"] == "bytes" else SentencePiece((folder / "tokenizer.model").read_bytes())
+    tokenizer.made_from = about["made_from"]
+    return tokenizer

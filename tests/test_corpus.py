@@ -141,10 +141,13 @@ def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
     assert rows == sorted(rows)
 
 
-def test_ids_are_kept_where_the_source_has_them(source, monkeypatch):
+def test_ids_are_kept_with_names_and_go_with_them(source, monkeypatch):
+    """In a public archive an id leads back to the name."""
     monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub(ids=True)[0])
-    collect()
+    collect(pseudonymise=False)
     assert pq.read_schema(posts_of("a")).names == [*sources.COLUMNS, "id"]
+    collect(pseudonymise=True)
+    assert pq.read_schema(posts_of("a")).names == sources.COLUMNS
 
 
 def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 
+from helpers.evaluation import ranking
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
 
 E1, E2 = [1.0, 0.0], [0.0, 1.0]
@@ -199,3 +200,31 @@ class TestWindows:
     def test_too_few_authors(self, make_store):
         with pytest.raises(ValueError, match="two authors with 32 posts, found 1"):
             query_target_windows(make_store([32, 31, 5]))
+
+
+def test_models_are_compared_on_the_same_queries():
+    """Against SciPy's own resampling, and the tail of its binomial."""
+    rng = np.random.default_rng(0)
+    other = rng.integers(1, 50, 300).astype(float)
+    one = np.maximum(other + rng.integers(-4, 3, 300), 1)
+    found = ranking.compare(one, other)
+    gain = 1 / one - 1 / other
+    wanted = stats.bootstrap((gain,), np.mean, method="percentile", n_resamples=4000, random_state=1).confidence_interval
+    assert found["MRR_difference"] == pytest.approx(gain.mean())
+    assert found["low"] == pytest.approx(wanted.low, abs=0.004) and found["high"] == pytest.approx(wanted.high, abs=0.004)
+    assert (found["better"], found["worse"]) == ((one < other).sum(), (one > other).sum())
+    tail = 2 * stats.binom.cdf(min(found["better"], found["worse"]), found["better"] + found["worse"], 0.5)
+    assert found["sign_p"] == pytest.approx(tail)
+    swapped = ranking.compare(other, one)
+    assert swapped["MRR_difference"] == -found["MRR_difference"] and swapped["sign_p"] == found["sign_p"]
+    assert ranking.compare(one, one)["sign_p"] == 1.0
+    with pytest.raises(ValueError, match="not of the same queries"):
+        ranking.compare(one, one[:-1])
+
+
+@pytest.mark.parametrize("ties", ranking.TIES)
+def test_a_rank_is_at_least_one(ties):
+    """Also where noise puts the own score of long vectors out of its own reach."""
+    rng = np.random.default_rng(0)
+    vectors = (1e4 * rng.normal(size=(300, 40))).astype(np.float32)
+    assert ranking.ranks(vectors, vectors, ties=ties).min() >= 1

@@ -293,6 +293,35 @@ def test_the_results_are_aligned_and_the_best_is_first(toy):
     assert "&lt;b&gt;</td>" in results.html(run)
 
 
+def test_results_of_earlier_models_and_data_are_left_out(toy):
+    run = paths.Run("demo")
+    for folder, made_from in ((run.models / "m", "new"), (run.models / "gone", None), (run.tokens / "test", "tokens")):
+        folder.mkdir(parents=True)
+        if made_from:
+            name = "store.json" if folder.parent == run.tokens else "training.json"
+            (folder / name).write_text(json.dumps({"made_from": made_from}))
+    run.metrics.mkdir(parents=True)
+    rows = {"m": ("new", "tokens"), "old": ("old", "tokens"), "baseline": (None, "tokens"), "older": (None, "before")}
+    for name, (training, data) in rows.items():
+        row = {"model": name, "protocol": "ranking", "MRR": 0.5, "data": data} | ({"training": training} if training else {})
+        (run.metrics / f"{name}.json").write_text(json.dumps(row))
+    told = results.text(run)
+    assert "2 results of earlier models or data are left out" in told and "2 results of earlier" in results.html(run)
+    assert [line.split()[0] for line in told.splitlines()[3:5]] == ["baseline", "m"]
+
+
+def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
+    path = toy / "posts.csv"
+    path.write_text("a")
+    notebook(toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files")
+    monkeypatch.setattr(paths, "ROOT", toy)
+    params(toy, "01_a", "location: [posts.csv]")
+    before = [stage.made_from for stage in stages("demo")]
+    assert before == [stage.made_from for stage in stages("demo")]
+    path.write_text("ab")
+    assert not set(before) & {stage.made_from for stage in stages("demo")}
+
+
 def test_a_published_notebook_is_clean(toy, monkeypatch):
     monkeypatch.setattr(publish, "_check_pictures", lambda: None)
     monkeypatch.setattr(publish, "RENDERER", "plotly_mimetype")

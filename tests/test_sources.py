@@ -299,6 +299,9 @@ def test_table_formats(tmp_path, suffix):
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
     assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
     assert read("table", path, columns=columns | {"topic": None})[0]["topic"].iloc[0] == "posts"
+    assert read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0] == "posts/s"
+    with pytest.raises(ValueError, match="name the file's column for 'author'"):
+        read("table", path, columns=columns | {"author": [None, "who"]})
 
 
 @pytest.mark.parametrize(

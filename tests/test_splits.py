@@ -207,3 +207,47 @@ def test_the_audit_names_a_missing_file(tmp_path):
     (tmp_path / "posts/dev.parquet").unlink()
     with pytest.raises(ValueError, match="no dev.parquet"):
         splits.audit(tmp_path / "posts")
+
+
+def two_communities(gap=3000):
+    """The same people by day, but one community ends before the other begins."""
+    early = [(f"a{author}", day, f"a/{topic}", words) for author, day, topic, words in posts(0)]
+    late = [(f"b{author}", day + gap * DAY, f"b/{topic}", f"{words} b") for author, day, topic, words in posts(1)]
+    return sorted(early + late)
+
+
+def test_a_calendar_for_each_community(tmp_path):
+    rows = two_communities()
+    report = make(tmp_path, rows, periods="community")
+    assert set(report["t1"]) == set(report["t2"]) == {"a", "b"}
+    for community in "ab":
+        own = [row for row in rows if row[2][0] == community]
+        times = [row[1] for row in own]
+        t1, t2 = (duckdb.execute(f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]).fetchall()[0][0]
+                  for q in (0.6, 0.8))
+        wanted = split_slowly(own, t1, t2, 0.4, 5, 6, 3)
+        for name in splits.SPLITS:
+            made = [row for row in load(tmp_path / "posts" / f"{name}.parquet") if row[2][0] == community]
+            assert made == wanted[name] and made
+    unused = sum(value for key, value in report.items() if key.startswith("unused_"))
+    assert sum(report[f"{name}_posts"] for name in splits.SPLITS) + unused == len(rows)
+    make(tmp_path, rows)  # with one calendar nobody of the early community is asked about
+    assert {row[2][0] for row in load(tmp_path / "posts" / "test.parquet")} == {"b"}
+
+
+def test_the_audit_looks_into_each_community(tmp_path):
+    make(tmp_path, two_communities(), periods="community")
+    assert not any(row["value"] for row in splits.audit(tmp_path / "posts"))
+    path = tmp_path / "posts" / "train.parquet"
+    rows = load(path)
+    last = max(row[1] for row in load(tmp_path / "posts" / "test.parquet") if row[2][0] == "a")
+    at = next(i for i, row in enumerate(rows) if row[2][0] == "a" and (i + 1 == len(rows) or rows[i + 1][0] != row[0]))
+    rows[at] = (rows[at][0], last + 1, *rows[at][2:])  # late for its community, early for the other
+    save(rows, path)
+    with pytest.raises(splits.AuditError, match="test posts not later than every train post"):
+        splits.audit(tmp_path / "posts")
+
+
+def test_unknown_periods(tmp_path):
+    with pytest.raises(ValueError, match="periods 'lunar': one of common, community"):
+        make(tmp_path, periods="lunar")

@@ -70,7 +70,7 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
     assert store.author_names() == names
     assert (store.posts, store.authors) == (len(posts), len(names))
     assert store.posts_per_author().tolist() == [sum(row[0] == name for row in posts) for name in names]
-    assert store.meta["topics"] == ["y", "x", "z"] and store.meta["made_from"] == "v1"
+    assert store.meta["topics"] == ["y", "x", "z"]
     assert store.meta["tokens"] == len(store.tokens) and store.meta["posts"] == len(posts)
     assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
 
@@ -79,7 +79,7 @@ def test_row_groups_do_not_change_a_byte(write_posts, tmp_path):
     made = []
     for size in (1, 4, 1000):
         build_store(write_posts(rows(), row_group_size=size), tmp_path / str(size), encode, ["x"], "v1")
-        made.append(contents(tmp_path / str(size)))
+        made.append(contents(tmp_path / str(size)) | {"store.json": None})  # its fingerprint is of the file's bytes
     assert made[0] == made[1] == made[2]
 
 
@@ -160,8 +160,17 @@ class TestInterruption:
         assert contents(folder) == contents(tmp_path / "whole v2")
 
     def test_a_current_store_is_opened_only(self, built, write_posts):
-        again = build_store("no such table", built.folder, None, [], "v1")
+        again = build_store(write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1")
         assert (again.tokens == built.tokens).all()
+
+    @pytest.mark.parametrize("changed", ["posts", "topics", "encoding"])
+    def test_other_posts_topics_or_pieces_make_another_store(self, built, write_posts, changed):
+        encoding = built.meta["encoding"]
+        path = write_posts(rows()[1:] if changed == "posts" else rows(), "other.parquet")
+        topics = ["y", "x"] if changed == "topics" else ["y", "x", "z"]
+        again = build_store(path, built.folder, encode, topics, "v2" if changed == "encoding" else "v1")
+        assert again.meta["made_from"] != built.meta["made_from"]
+        assert (again.meta["encoding"] == encoding) == (changed == "posts")
 
 
 class TestErrors:

@@ -126,35 +126,36 @@ class TestPrepare:
         monkeypatch.setattr(tokenizer.SentencePiece, "train", lambda *args: done.append(args[1]) or train(*args))
         return done
 
-    def test_it_is_kept_and_trained_again_only_for_other_settings(self, posts, tmp_path, trainings):
+    def test_it_is_kept_and_trained_again_only_for_other_settings(self, posts, write_posts, tmp_path, trainings):
         folder = tmp_path / "tokenizer"
-        first = prepare(folder, "sentencepiece", 350, posts, "v1")
-        again = prepare(folder, "sentencepiece", 350, posts, "v1")
+        fewer = write_posts([(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])], "fewer.parquet")
+        first = prepare(folder, "sentencepiece", 350, posts)
+        again = prepare(folder, "sentencepiece", 350, posts)
         assert len(trainings) == 1 and again.model == first.model == load(folder).model
-        for changed in ({"vocabulary": 320}, {"made_from": "v2"}, {"sentences": 700}, {"seed": 1}):
-            for settings in ({"vocabulary": 350, "made_from": "v1", **changed}, {"vocabulary": 350, "made_from": "v1"}):
+        for changed in ({"vocabulary": 320}, {"posts": fewer}, {"sentences": 700}, {"seed": 1}):
+            for settings in ({"vocabulary": 350, "posts": posts, **changed}, {"vocabulary": 350, "posts": posts}):
                 trainings.clear()
-                made = prepare(folder, "sentencepiece", posts=posts, **settings)
+                made = prepare(folder, "sentencepiece", **settings)
                 assert len(trainings) == 1, changed
                 assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
         assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == ["tokenizer"]
 
     def test_bytes_train_nothing(self, tmp_path, trainings):
-        made = prepare(tmp_path / "tokenizer", "bytes", 0, "no such table", "v1")
+        made = prepare(tmp_path / "tokenizer", "bytes", 0, "no such table")
         assert isinstance(made, Bytes) and isinstance(load(tmp_path / "tokenizer"), Bytes) and not trainings
 
     def test_a_failed_training_leaves_the_old_one(self, posts, tmp_path):
         folder = tmp_path / "tokenizer"
-        model = prepare(folder, "sentencepiece", 350, posts, "v1").model
+        model = prepare(folder, "sentencepiece", 350, posts).model
         with pytest.raises(ValueError, match="cannot train 60000 pieces"):
-            prepare(folder, "sentencepiece", 60_000, posts, "v1")
+            prepare(folder, "sentencepiece", 60_000, posts)
         assert load(folder).model == model
 
     def test_errors(self, posts, tmp_path):
         with pytest.raises(ValueError, match="tokenizer 'bpe': one of sentencepiece, bytes"):
-            prepare(tmp_path / "tokenizer", "bpe", 350, posts, "v1")
+            prepare(tmp_path / "tokenizer", "bpe", 350, posts)
         for vocabulary in (299, 2**16 + 1):
             with pytest.raises(ValueError, match="300..65,536"):
-                prepare(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts, "v1")
+                prepare(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts)
         with pytest.raises(ValueError, match="tokenizer.json is missing"):
             load(tmp_path / "tokenizer")

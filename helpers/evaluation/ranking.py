@@ -8,6 +8,7 @@ so both go with every result.
 import numpy as np
 import torch
 from scipy import sparse
+from scipy.stats import binomtest
 
 from helpers.store import TokenStore
 
@@ -28,7 +29,9 @@ def query_target_windows(store: TokenStore, posts: int = 16) -> tuple[np.ndarray
     return author, store.author_offsets[author], store.author_offsets[author + 1] - posts
 
 
-def ranks(queries, targets, own: np.ndarray | None = None, ties: str = "pessimistic", rows: int = 512, columns: int = 4096) -> np.ndarray:  # fmt: skip
+def ranks(
+    queries, targets, own: np.ndarray | None = None, ties: str = "pessimistic", rows: int = 512, columns: int = 4096
+) -> np.ndarray:
     """Rank of each query's own target among all targets by dot product, 1 = best; float64 (Q,).
 
     queries (Q, D), targets (T, D): arrays or SciPy sparse matrices of unit rows, so that the order is that of the
@@ -51,9 +54,9 @@ def ranks(queries, targets, own: np.ndarray | None = None, ties: str = "pessimis
         score = _own_scores(block, targets, mine)
         before, upto = _count(block, targets, score, product, columns, ties)
         if ties == "pessimistic":
-            result[begin : begin + rows] = upto  # the own target is among those at least as good
+            result[begin : begin + rows] = np.maximum(upto, 1)  # the own target is among those at least as good
         else:
-            result[begin : begin + rows] = before + (upto - before + 1) / 2
+            result[begin : begin + rows] = before + (np.maximum(upto - before, 1) + 1) / 2
     return result
 
 
@@ -108,3 +111,21 @@ def summarise(rank: np.ndarray, targets: int, seed: int = 0, resamples: int = 10
         **{f"R@{k}": (rank <= k).mean() for k in RECALL_AT}, "R@8_low": low8, "R@8_high": high8,
         "mean_rank": rank.mean(), "queries": len(rank), "targets": targets,
     }  # fmt: skip
+
+
+def compare(one: np.ndarray, other: np.ndarray, seed: int = 0, resamples: int = 2000) -> dict[str, float]:
+    """Is one model better than another on the same queries? ranks (Q,) of both, in the same order.
+
+    ``MRR_difference`` (one - other) with its paired 95% bootstrap interval over accounts; ``better``, ``worse``, how
+    many queries rank higher and lower; ``sign_p``, the two-sided sign test of these counts, equal ranks left out
+    (khan2021 footnote 2). Raises ValueError where the lengths differ.
+    """
+    if len(one) != len(other):
+        raise ValueError(f"{len(one)} and {len(other)} ranks are not of the same queries")
+    gain = 1 / one - 1 / other
+    rng = np.random.default_rng(seed)
+    means = [gain[rng.integers(0, len(gain), len(gain))].mean() for _ in range(resamples)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    better, worse = int((one < other).sum()), int((one > other).sum())
+    p = binomtest(better, better + worse).pvalue if better + worse else 1.0
+    return {"MRR_difference": gain.mean(), "low": low, "high": high, "better": better, "worse": worse, "sign_p": p}

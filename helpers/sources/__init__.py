@@ -33,10 +33,12 @@ class Part:
 
     name: unique within the source and stable from run to run.
     read: called with a Counter of drops, yields frames of at most some ten thousand rows.
+    stamp: another one says that the part must be read again, see :func:`helpers.artifacts.stamp`.
     """
 
     name: str
     read: Callable[[Counter], Iterator[pd.DataFrame]]
+    stamp: str = ""
 
 
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:

@@ -18,6 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers import paths
+from helpers.artifacts import stamp
 from helpers.cleaning import is_bot, mask_name, sound
 from helpers.downloads import fetched, get
 from helpers.mail import SCRUBBED, own_words
@@ -56,7 +57,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             if known == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
                 found[name] = path, url
     return [
-        Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw))
+        Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw), "" if url else stamp(path))
         for name, (path, url) in found.items()
     ]
 

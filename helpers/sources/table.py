@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from helpers import paths
+from helpers.artifacts import stamp
 from helpers.cleaning import is_bot
 from helpers.parameters import unknown
 from helpers.sources import COLUMNS, Part
@@ -35,7 +36,7 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
 
     location: a file, a folder (searched recursively) or a list of these.
     columns: the file's column for each of author, time, topic, text and, if wanted, id; the same name where absent. A
-        list of columns is joined with "/", and ``{"topic": None}`` makes the file's name the topic.
+        list of columns is joined with "/". For the topic None stands for the file's name, alone or in a list.
     raw: accepted for all sources; a table has no markup of its own to remove.
     Drops counted: broken_row, broken_json, truncated_file, bad_time, empty_author, empty_text, empty_topic, bot.
     Raises ValueError where a location is missing, a file is unreadable or lacks a column (it lists those found).
@@ -44,7 +45,7 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
         raise ValueError(message)
     columns = {name: name for name in COLUMNS} | (columns or {})
     for name, wanted in columns.items():
-        if wanted is None and name != "topic" or wanted == []:
+        if wanted == [] or name != "topic" and None in _listed(wanted):
             raise ValueError(f"table: name the file's column for {name!r}")
     found = {}
     for place in [location] if isinstance(location, str | Path) else location:
@@ -55,7 +56,9 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
                 raise ValueError(f"table: {found[name]} and {path} have the same name; rename one")
             found[name] = path
             _check(path, columns)
-    return [Part(name, lambda drops, path=path: read(path, columns, drops)) for name, path in found.items()]
+    return [
+        Part(name, lambda drops, path=path: read(path, columns, drops), stamp(path)) for name, path in found.items()
+    ]
 
 
 def read(path: Path, columns: dict, drops: Counter) -> Iterator[pd.DataFrame]:
@@ -69,7 +72,7 @@ def read(path: Path, columns: dict, drops: Counter) -> Iterator[pd.DataFrame]:
 def _frame(batch, columns, stem, drops):
     length = len(batch)
     data = {
-        name: np.full(length, stem, object) if wanted is None else _text(batch, wanted, name)
+        name: np.full(length, stem, object) if wanted is None else _text(batch, wanted, name, stem)
         for name, wanted in columns.items()
         if name != "time"
     }
@@ -93,11 +96,17 @@ def _frame(batch, columns, stem, drops):
     return frame[order].astype({"time": "int64"})
 
 
-def _text(batch, wanted, name):
+def _listed(wanted):
+    return wanted if isinstance(wanted, list) else [wanted]
+
+
+def _text(batch, wanted, name, stem):
     """A column as text; several are joined with "/" and missing where one of them is."""
-    wanted = wanted if isinstance(wanted, list) else [wanted]
     try:
-        texts = [pc.cast(batch.column(column), pa.large_string()) for column in wanted]
+        texts = [
+            pa.scalar(stem, pa.large_string()) if column is None else pc.cast(batch.column(column), pa.large_string())
+            for column in _listed(wanted)
+        ]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"table: column {wanted} for {name!r} is not text: {error}") from None
     joined = texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", pa.large_string()))
@@ -214,7 +223,7 @@ def _check(path, columns):
 
 def _wanted(columns):
     """The file's columns that are needed, each once."""
-    names = (name for value in columns.values() for name in (value if isinstance(value, list) else [value]))
+    names = (name for value in columns.values() for name in _listed(value))
     return list(dict.fromkeys(name for name in names if name is not None))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers import paths
+from helpers.artifacts import stamp
 from helpers.cleaning import EDGE, is_bot, separate, sound
 from helpers.downloads import clone, is_git_url
 from helpers.sources import Part
@@ -57,7 +58,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             name = folder.name if len(locations) == 1 else f"{root.name}/{folder.name}"
             if name in found:  # two archives below one root
                 name = folder.relative_to(root).as_posix()
-            found[name] = Part(name, lambda drops, folder=folder: read(folder, drops, raw))
+            found[name] = Part(name, lambda drops, folder=folder: read(folder, drops, raw), stamp(folder))
     return list(found.values())
 
 

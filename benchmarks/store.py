@@ -34,6 +34,7 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
         end = offsets
         files["post_offsets"].write(offsets.astype("i8").tobytes())
         files["hour"].write(rng.integers(0, 24, here, "u1").tobytes())
+        files["time"].write(np.arange(begin, begin + here, dtype="i8").tobytes())
         files["topic"].write(rng.integers(0, 2049, here, "u2").tobytes())
         if posts <= 10 * PART:
             files["tokens"].write(rng.bytes(int(end[-1]) * 2 - files["tokens"].tell()))
@@ -42,7 +43,7 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
     files["author_offsets"].write(authors.tobytes())
     for file in files.values():
         file.close()
-    counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "topic": posts}
+    counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
     counts["author_offsets"] = len(authors)
     (folder / "store.json").write_text(json.dumps({"made_from": "benchmark", "counts": counts, "topics": []}))
 

@@ -77,7 +77,7 @@ def synthetic(step, vocabulary, topics, authors, samples, length, seed=0):
     long = rng.lognormal(np.log(43) - 0.5, 1, mask.shape).astype(int).clip(1, length)
     tokens[(np.arange(length) >= long[..., None]) | ~mask[..., None]] = PAD
     hour, topic = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, topics, mask.shape) * mask
-    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, np.repeat(np.arange(authors), samples))))
+    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, np.repeat(np.arange(authors), samples), hour * 3600)))
 
 
 def build(name, vocabulary, topics, sizes, seed=0):

@@ -17,24 +17,31 @@ from torch import Tensor
 from helpers import checkpoints, training
 from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
 from helpers.embedding import embed
-from helpers.encoders import StreamEncoder, join
+from helpers.encoders import PostFeatures, StreamEncoder, join
 from helpers.evaluation import ranking
+from helpers.iur import IUREncoder
 from helpers.sampling import draw_batch
 from helpers.store import TokenStore
 
 VERSION = 2  # raised when the same settings give other weights
+ENCODERS = {"stream": StreamEncoder, "iur": IUREncoder}
 STEPS = 10  # weights are tried in tenths of the joined score's spread
 CHOOSERS = 1000  # dev authors that choose the weights, at most
 NOT_TRAINING = {"run", "name"}  # parameters that leave the weights as they are
 
 
-def build(shape: dict, store: TokenStore, seed: int = 0) -> StreamEncoder:
+def build(shape: dict, store: TokenStore, seed: int = 0) -> PostFeatures:
     """A new encoder for a store's vocabulary and topics; the same seed gives the same weights.
 
-    shape: keyword arguments of :class:`~helpers.encoders.StreamEncoder`.
+    shape: ``encoder``, one of ENCODERS ("stream" where absent), and its keyword arguments.
     """
     torch.manual_seed(seed)
-    return StreamEncoder(store.meta["vocabulary"], len(store.meta["topics"]) + 1, **shape)
+    return _make(shape, store.meta["vocabulary"], len(store.meta["topics"]) + 1)
+
+
+def _make(shape, vocabulary, topics):
+    rest = {key: value for key, value in shape.items() if key != "encoder"}
+    return ENCODERS[shape.get("encoder", "stream")](vocabulary, topics, **rest)
 
 
 def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.Module], dict[str, float]]:
@@ -55,7 +62,7 @@ def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.
     return score
 
 
-def embed_parts(encoder: StreamEncoder, *windows) -> list[Tensor]:
+def embed_parts(encoder: PostFeatures, *windows) -> list[Tensor]:
     """Per part of the encoder (N, width), float32; arguments as of :func:`~helpers.embedding.embed`.
 
     A part is a unit vector, or zero where the sample says nothing about it.
@@ -68,7 +75,7 @@ def embed_parts(encoder: StreamEncoder, *windows) -> list[Tensor]:
     return [part.clone() if len(parts) == 1 else nnf.normalize(part, dim=1) for part in parts]
 
 
-def weightings(encoder: StreamEncoder) -> dict[str, Tensor]:
+def weightings(encoder: PostFeatures) -> dict[str, Tensor]:
     """Weights to look at: "" as chosen; where there is a count branch also "stream" alone and "counts" alone."""
     chosen = encoder.weights.cpu().clone()
     if encoder.counts is None:
@@ -92,7 +99,7 @@ def choose_weights(sides: list[list[Tensor]]) -> Tensor:
 
 
 def fit(
-    encoder: StreamEncoder,
+    encoder: PostFeatures,
     folder: str | Path,
     shape: dict,
     store: TokenStore,
@@ -150,7 +157,7 @@ def _fit_counts(branch, path, store, drawing, seed, made_from):
     branch.restore(load_file(path))
 
 
-def load(folder: str | Path, store: TokenStore) -> tuple[StreamEncoder, dict]:
+def load(folder: str | Path, store: TokenStore) -> tuple[PostFeatures, dict]:
     """A trained encoder with its best weights, in eval mode, and its ``model.json``.
 
     Raises ValueError where the folder holds no complete training, or one on tokens that mean something else than
@@ -162,7 +169,7 @@ def load(folder: str | Path, store: TokenStore) -> tuple[StreamEncoder, dict]:
     if about.get("encoding") != store.meta["encoding"]:
         raise ValueError(f"model {folder.name} was trained on other tokens than {store.folder.name} holds (another "
                          "tokenizer or topic list): train it again")  # fmt: skip
-    encoder = StreamEncoder(about["vocabulary"], about["topics"], **about["shape"])
+    encoder = _make(about["shape"], about["vocabulary"], about["topics"])
     if encoder.counts is not None:
         encoder.counts.restore(load_file(folder / "counts.safetensors"))
     checkpoints.load_weights(encoder, folder / "best.safetensors")

@@ -29,13 +29,15 @@ SCANNED = 100_000  # authors; more are drawn from without looking at all of them
 
 @dataclass
 class Batch:
-    """tokens (B, M, L), PAD where there is none; hours, topics (B, M); mask (B, M), true for posts; authors (B)."""
+    """tokens (B, M, L), PAD where there is none; hours, topics (B, M); mask (B, M), true for posts; authors (B); times
+    (B, M), seconds since 1970."""
 
     tokens: torch.Tensor
     hours: torch.Tensor
     topics: torch.Tensor
     mask: torch.Tensor
     authors: torch.Tensor
+    times: torch.Tensor
 
     def __len__(self) -> int:
         return len(self.authors)
@@ -193,6 +195,6 @@ def gather(
     flat = np.full(real.shape, PAD, np.int64)
     flat[real] = store.tokens[(begin[:, None] + place)[real]]
     full[mask] = flat
-    hours, topics = np.zeros(mask.shape, np.int64), np.zeros(mask.shape, np.int64)
-    hours[mask], topics[mask] = store.hour[posts], store.topic[posts]
-    return Batch(*map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64))))
+    hours, topics, times = (np.zeros(mask.shape, np.int64) for _ in range(3))
+    hours[mask], topics[mask], times[mask] = store.hour[posts], store.topic[posts], store.time[posts]
+    return Batch(*map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64), times)))

@@ -4,6 +4,7 @@
 ``tokens.u16``          all tokens of all posts, one after the other
 ``post_offsets.i64``    (posts + 1): where each post's tokens begin
 ``hour.u8``             (posts): hour of publication, 0..23, UTC
+``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
 ``store.json``          counts, topics, what it was made from
@@ -29,7 +30,7 @@ import pyarrow.parquet as pq
 from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 from helpers.progress import bar
 
-FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "topic": "u2", "author_offsets": "i8"}
+FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "time": "i8", "topic": "u2", "author_offsets": "i8"}
 VERSION = 1  # raised when the same posts and settings give other files
 READ_WHOLE = 2**28  # bytes; smaller files soon are in memory anyway, and reading ahead helps
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
@@ -41,13 +42,14 @@ def _file(folder: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class TokenStore:
-    """An opened store. tokens, post_offsets, hour, topic, author_offsets: memory maps; meta: ``store.json``."""
+    """An opened store. tokens, post_offsets, hour, time, topic, author_offsets: memory maps; meta: ``store.json``."""
 
     folder: Path
     meta: dict
     tokens: np.ndarray
     post_offsets: np.ndarray
     hour: np.ndarray
+    time: np.ndarray
     topic: np.ndarray
     author_offsets: np.ndarray
 
@@ -175,6 +177,7 @@ def _append(folder: Path, rows: pa.Table, encode, topic_row: dict, state: dict):
     seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
     _append_to(folder, "topic", [topic_row.get(name, len(topic_row)) for name in rows["topic"].to_pylist()], counts)
     _append_to(folder, "hour", seconds // 3600 % 24, counts)
+    _append_to(folder, "time", seconds, counts)
     state["last_author"] = author[-1]
 
 

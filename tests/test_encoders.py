@@ -30,13 +30,14 @@ def samples(*posts, length=6, seed=1):
     tokens[torch.arange(length) >= torch.randint(0, length + 1, shape)[..., None]] = PAD
     tokens[~mask] = PAD
     hours, topics = torch.randint(24, shape) * mask, torch.randint(TOPICS, shape) * mask
-    return Batch(tokens, hours, topics, mask, torch.arange(len(posts)))
+    times = (torch.randint(10**5, shape).cumsum(1) * 3600 * 24 + hours * 3600) * mask
+    return Batch(tokens, hours, topics, mask, torch.arange(len(posts)), times)
 
 
 def without_padding(batch, row):
     real = int(batch.mask[row].sum())
     return Batch(*(value[row : row + 1, :real] for value in (batch.tokens, batch.hours, batch.topics, batch.mask)),
-                 batch.authors[row : row + 1])  # fmt: skip
+                 batch.authors[row : row + 1], batch.times[row : row + 1, :real])  # fmt: skip
 
 
 def close(embeddings, wanted):
@@ -127,7 +128,7 @@ class TestAnEmbeddingDependsOnItsOwnPostsOnly:
         encoder, batch = make(), samples(6, 6)
         order = torch.randperm(6)
         each = (batch.tokens, batch.hours, batch.topics, batch.mask)
-        mixed = Batch(*(value[:, order] for value in each), batch.authors)
+        mixed = Batch(*(value[:, order] for value in each), batch.authors, batch.times[:, order])
         close(encoder(mixed), encoder(batch))
 
     def test_but_on_each_of_them(self):
@@ -169,7 +170,8 @@ def test_dropout_is_for_training_only():
     close(encoder(batch), encoder(batch))
 
 
-@pytest.mark.parametrize("features, total, post", [("T", 44_056_576, 786_944), ("TP", 44_068_864, 799_232), ("TPS", 45_380_096, 1_061_376)])  # fmt: skip
+@pytest.mark.parametrize("features, total, post", [
+    ("T", 44_056_576, 786_944), ("TP", 44_068_864, 799_232), ("TPS", 45_380_096, 1_061_376)])  # fmt: skip
 def test_the_sizes_of_the_paper(features, total, post):
     with torch.device("meta"):
         counts = parameter_counts(StreamEncoder(2**16, 2049, features))
@@ -180,6 +182,38 @@ def test_the_sizes_of_the_paper(features, total, post):
     assert counts.get("topic", 0) == (2049 * 512 if features == "TPS" else 0)
 
 
-def test_unknown_features():
-    with pytest.raises(ValueError, match="features 'PST': one of T, TP, TPS"):
-        make("PST")
+@pytest.mark.parametrize("features, learned, single", [
+    ("T", 44_056_576, 39_064_064), ("TP", 44_193_792, 39_088_640), ("TPS", 45_505_024, 40_662_016)])  # fmt: skip
+def test_other_readings_of_the_sizes(features, learned, single):
+    """A learned hour gives Table 6 to its decimal (with 2,048 topics 45,504,512); the text taken literally does not."""
+    def total(**reading):
+        with torch.device("meta"):
+            return parameter_counts(StreamEncoder(2**16, 2049, features, **reading))["total"]
+
+    assert total(clock="learned") == learned
+    assert total(attention_reading="single", projection="paper") == single
+
+
+def test_a_single_attention_is_a_loop_over_the_posts():
+    encoder, batch = make(attention_reading="single", projection="paper"), samples(4, 2)
+    for row in range(2):
+        sample = without_padding(batch, row)
+        posts = array(encoder.posts(sample))
+        query, key = (posts @ array(part.weight).T + array(part.bias) for part in (encoder.query, encoder.key))
+        weights = np.exp(query @ key.T)
+        highest = (weights / weights.sum(1, keepdims=True) @ key).max(0)
+        first, _, second = encoder.project
+        hidden = np.maximum(array(first.weight) @ highest + array(first.bias), 0)
+        wanted = array(second.weight) @ hidden + array(second.bias)
+        np.testing.assert_allclose(array(encoder(batch)[row]), wanted / np.linalg.norm(wanted), atol=1e-6)
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"features": "PST"}, "features 'PST': one of T, TP, TPS"),
+    ({"attention_reading": "both"}, "attention_reading 'both': one of parallel, single"),
+    ({"projection": "none"}, "projection 'none': one of released, paper"),
+    ({"clock": "sun"}, "clock 'sun': one of hour, learned, continuous"),
+])  # fmt: skip
+def test_unknown_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(**settings)

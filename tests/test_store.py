@@ -35,7 +35,7 @@ def encode(texts):
 
 
 def loops(posts, topics):
-    wanted = {"tokens": [], "post_offsets": [0], "hour": [], "topic": [], "author_offsets": []}
+    wanted = {"tokens": [], "post_offsets": [0], "hour": [], "time": [], "topic": [], "author_offsets": []}
     previous = None
     for number, (author, when, topic, text) in enumerate(posts):
         if author != previous:
@@ -44,6 +44,7 @@ def loops(posts, topics):
         wanted["tokens"] += [ord(letter) % 2**16 for letter in text]
         wanted["post_offsets"].append(len(wanted["tokens"]))
         wanted["hour"].append(when % 86_400 // 3600)
+        wanted["time"].append(when)
         wanted["topic"].append(topics.index(topic) if topic in topics else len(topics))
     wanted["author_offsets"].append(len(posts))
     return wanted
@@ -213,7 +214,7 @@ def test_topics_by_frequency_then_name(write_posts):
 def sparse_store(folder, posts, tokens_per_post, per_author=100):
     """A store of zeros, whose files take no room on the disk."""
     authors = posts // per_author
-    counts = {"tokens": posts * tokens_per_post, "post_offsets": posts + 1, "hour": posts, "topic": posts}
+    counts = {"tokens": posts * tokens_per_post, "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
     counts["author_offsets"] = authors + 1
     folder.mkdir()
     for name, kind in NAMES.items():

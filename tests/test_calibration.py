@@ -124,6 +124,7 @@ class TestCllr:
         assert min_cllr(scores, same) == pytest.approx(cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool)))
         assert min_cllr(np.zeros(6, dtype), same) == pytest.approx(1)
         assert min_cllr(np.array([0, 0, 0, 1, 1, 1], dtype), np.arange(6) > 2) == pytest.approx(0, abs=1e-12)
+        assert min_cllr(np.array([1, 1, 1, 2, 2, 2], dtype) / 10**9, same) == pytest.approx(min_cllr(scores, same))
 
     def test_it_is_a_minimum_and_the_same_for_any_monotone_map(self):
         scores, same, true = gaussian(3000, 0.2, apart=0.7)

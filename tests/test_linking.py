@@ -1,5 +1,6 @@
 """The linking protocol against a plain loop over authors and posts; scores and tables against direct computation."""
 
+import time
 from datetime import UTC, datetime
 
 import numpy as np
@@ -29,6 +30,15 @@ def corpus(make_store):
     return store, times
 
 
+@pytest.fixture
+def far_from_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
 def posts_of(samples, number):
     return samples.posts[samples.offsets[number] : samples.offsets[number + 1]].tolist()
 
@@ -39,11 +49,11 @@ def owner(store, post):
 
 class TestProtocol:
     @pytest.mark.parametrize("begin, split, end", [(None, 0.5, None), (20 * DAY, 60 * DAY, 90 * DAY)])
-    def test_samples_are_those_of_a_loop(self, corpus, begin, split, end):
+    def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end):
         store, times = corpus
         settings = dict(SMALL)
         if begin:
-            dates = (datetime.fromtimestamp(second, UTC).isoformat() for second in (begin, split, end))
+            dates = (datetime.fromtimestamp(second, UTC).isoformat()[:19] for second in (begin, split, end))
             settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
         else:
             begin, split, end = 0, sorted(times)[len(times) // 2 - (len(times) % 2 == 0)], 1000 * DAY
@@ -95,6 +105,26 @@ class TestProtocol:
             assert (more.targets.sizes() == 4).all() and (one.targets.sizes() == 2).all()
         assert any((one.queries.authors != two.queries.authors).any() for one, two in zip(wanted, other))
         assert any((one.targets.authors != two.targets.authors).any() for one, two in zip(wanted, other))
+
+    def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(self, make_store):
+        """Authors 0..4 stop before the split; 5..9 write once before it, at it and once after it."""
+        store = make_store([3] * 10, topics=2)
+        store.topic[:] = 0
+        times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
+        times[:15] //= 2
+        settings = {"topics": 1, "query_posts": 1, "target_posts": 2, "fewest_target_posts": 2, "accounts": None}
+        (topic,) = choose(store, times, "1970-01-03", distinguished=5, **settings)
+        assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
+        assert topic.queries.posts.tolist() == [15, 18, 21, 24, 27]
+        assert topic.targets.posts.tolist() == [16, 17, 19, 20, 22, 23, 25, 26, 28, 29]
+        with pytest.raises(ValueError, match="0 of 1 topics have 6 accounts .* found: topic 0 5"):
+            choose(store, times, "1970-01-03", distinguished=6, **settings)
+
+    def test_the_others_are_drawn_from_all(self, corpus):
+        store, times = corpus
+        drawn = [choose(store, times, **SMALL, seed=seed)[0] for seed in range(30)]
+        seen = np.concatenate([np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn])
+        assert len(set(seen.tolist())) == 39 and np.bincount(seen).max() < 25
 
     def test_all_who_qualify(self, corpus):
         store, times = corpus
@@ -240,8 +270,11 @@ class TestResults:
         store, times = corpus
         table = by_target_size(store, times, count_vectors, (1, 2, 4), **SMALL | {"target_posts": 2})
         assert table.target_posts.tolist() == [1, 2, 4] and table.trials.tolist() == [200] * 3
-        wanted = results(score(store, choose(store, times, **SMALL | {"target_posts": 4}), count_vectors))
-        assert table.EER[2] == wanted.EER["mean"] and table.EER_low[2] == wanted.EER_low["mean"]
+        for row, size in enumerate((1, 2, 4)):
+            wanted = results(score(store, choose(store, times, **SMALL | {"target_posts": size}), count_vectors))
+            for name in ("EER", "EER_low", "minDCF_high"):
+                assert table[name][row] == wanted[name]["mean"]
+        assert table.EER.nunique() > 1
 
 
 def test_a_habit_is_found_and_chance_is_chance(make_store):

@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.subplots import make_subplots
+from scipy import stats
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#8C564B", "#333333"]
 pio.templates["authorbook"] = go.layout.Template(
@@ -122,3 +123,55 @@ def author_map(points: pd.DataFrame, titles: list[str]) -> go.Figure:
             )  # fmt: skip
     figure.update_xaxes(showticklabels=False, matches="x").update_yaxes(showticklabels=False, matches="y")
     return figure.update_layout(width=950, height=470)
+
+
+def roc(curves: dict[str, pd.DataFrame], title: str = "account linking: ROC") -> go.Figure:
+    """khan2021 Figure 7. Per model the columns ``P_fa``, ``P_miss``; chance is the diagonal."""
+    figure = go.Figure(layout={"title": title, "width": 560, "height": 520})
+    for name, points in curves.items():
+        figure.add_scatter(x=points.P_fa, y=1 - points.P_miss, name=escape(name), mode="lines")
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="chance", mode="lines", line={"dash": "dot", "color": "#999999"})
+    figure.update_xaxes(title="false accepts, share of pairs of two accounts", range=[0, 1])
+    return figure.update_yaxes(title="found, share of pairs of one account", range=[0, 1.005])
+
+
+def det(curves: dict[str, pd.DataFrame], title: str = "account linking: DET") -> go.Figure:
+    """Per model the columns ``P_fa``, ``P_miss``, on probit axes: scores of normal law give a straight line. The
+    dotted line is P_fa = P_miss; what is below 0.1% or above 99.9% is drawn at the border."""
+    shares = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999])
+    ticks = stats.norm.ppf(shares)
+    figure = go.Figure(layout={"title": title, "width": 600, "height": 560})
+    for name, points in curves.items():
+        x, y = (stats.norm.ppf(rate).clip(ticks[0], ticks[-1]) for rate in (points.P_fa, points.P_miss))
+        figure.add_scatter(x=x, y=y, name=escape(name), mode="lines")
+    figure.add_scatter(x=ticks[[0, -1]], y=ticks[[0, -1]], name="equal", mode="lines",
+                       line={"dash": "dot", "color": "#999999"})  # fmt: skip
+    axis = {"tickvals": ticks, "ticktext": [f"{share:.1%}".replace(".0%", "%") for share in shares],
+            "range": ticks[[0, -1]], "tickangle": 0, "zeroline": False}  # fmt: skip
+    return figure.update_xaxes(title="false accepts", **axis).update_yaxes(title="misses", **axis)
+
+
+def error_by_size(results: pd.DataFrame, title: str = "linking error and the size of the targets") -> go.Figure:
+    """khan2021 Figure 6. Columns ``model``, ``target_posts``, ``EER``, ``EER_low``, ``EER_high``; whiskers are 95%."""
+    figure = go.Figure(layout={"title": title})
+    for name, part in results.groupby("model", sort=False):
+        figure.add_scatter(
+            x=part.target_posts, y=part.EER, name=escape(name), mode="lines+markers",
+            error_y={"array": part.EER_high - part.EER, "arrayminus": part.EER - part.EER_low, "thickness": 1},
+        )  # fmt: skip
+    figure.update_xaxes(title="posts in a target", tickvals=sorted(set(results.target_posts)))
+    return figure.update_yaxes(title="EER", rangemode="tozero")
+
+
+def reliability(tables: dict[str, pd.DataFrame], title: str = "are the probabilities right?") -> go.Figure:
+    """Per model the columns ``predicted``, ``observed``, ``same``, ``different``: on the dotted line they are right."""
+    figure = go.Figure(layout={"title": title, "width": 560, "height": 520})
+    for name, table in tables.items():
+        figure.add_scatter(
+            x=table.predicted, y=table.observed, name=escape(name), mode="lines+markers", hoverinfo="text",
+            text=[f"{escape(name)}<br>{same:,} pairs of one account, {different:,} of two"
+                  for same, different in zip(table.same, table.different)],
+        )  # fmt: skip
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="right", mode="lines", line={"dash": "dot", "color": "#999999"})
+    figure.update_xaxes(title="probability given", range=[0, 1])
+    return figure.update_yaxes(title="share of one account", range=[0, 1.005])

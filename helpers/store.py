@@ -18,7 +18,7 @@ Building streams the posts table row group by row group and continues after an i
 import mmap
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -87,6 +87,28 @@ def open_store(folder: str | Path) -> TokenStore:
         if wanted > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
             arrays[name]._mmap.madvise(mmap.MADV_RANDOM)  # else each page brings 30 neighbours that nobody asked for
     return TokenStore(folder, meta, **arrays)
+
+
+def ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """first[n] .. first[n] + count[n] - 1 for each of N ranges, one after the other, and where each begins (N + 1,)."""
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    return np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1]), offsets
+
+
+def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStore:
+    """A store in memory that holds chosen posts only, in the given order: any list of posts becomes a window of it.
+
+    Its nth "author" is the sample of posts[offsets[n] : offsets[n + 1]], and has no name. offsets (N + 1,).
+    Takes 10 bytes a token while it copies, 2 after.
+    """
+    begin = store.post_offsets[posts]
+    place, post_offsets = ranges(begin, store.post_offsets[posts + 1] - begin)
+    kept = {name: value for name, value in store.meta.items() if name in ("topics", "vocabulary")}
+    return replace(
+        store, folder=store.folder / "taken", meta=kept,
+        tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts], topic=store.topic[posts],
+        author_offsets=offsets,
+    )  # fmt: skip
 
 
 def list_topics(posts: str | Path, most: int = 2048) -> list[str]:

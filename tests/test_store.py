@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.sampling import draw_batch, gather
-from helpers.store import FILES, SUFFIX, build_store, list_topics, open_store
+from helpers.store import FILES, SUFFIX, build_store, list_topics, open_store, ranges, take
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
 NEAR_2038 = 2**31 - 5
@@ -277,3 +277,27 @@ def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(tmp_path):
     _append(tmp_path, two_posts(), encode, {}, {"counts": counts, "last_author": ""})
     assert np.fromfile(tmp_path / "post_offsets.i64", "i8").tolist() == [2**33 + 2, 2**33 + 3]
     assert np.fromfile(tmp_path / "author_offsets.i64", "i8").tolist() == [2**32, 2**32 + 1]
+
+
+def test_ranges_are_those_of_a_loop():
+    first, count = np.array([7, 0, 3, 3]), np.array([2, 0, 3, 1])
+    numbers, offsets = ranges(first, count)
+    assert numbers.tolist() == [number for begin, size in zip(first, count) for number in range(begin, begin + size)]
+    assert offsets.tolist() == [0, 2, 2, 5, 6]
+    assert [part.tolist() for part in ranges(first[:0], count[:0])] == [[], [0]]
+
+
+def test_taken_posts_are_the_chosen_ones_in_their_order(built):
+    lists = [[5, 2, built.posts - 1], [], [2], list(range(9))]
+    posts = np.concatenate(lists).astype(int)
+    taken = take(built, posts, np.cumsum([0, *map(len, lists)]))
+    assert (taken.authors, taken.posts) == (4, len(posts))
+    assert taken.posts_per_author().tolist() == [3, 0, 1, 9]
+    for new, old in enumerate(posts):
+        tokens = (store.tokens[slice(*store.post_offsets[row : row + 2])].tolist() for store, row in
+                  ((taken, new), (built, old)))  # fmt: skip
+        assert next(tokens) == next(tokens)
+        assert (taken.hour[new], taken.topic[new]) == (built.hour[old], built.topic[old])
+    assert taken.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
+    with pytest.raises(FileNotFoundError):
+        taken.author_names()

@@ -1,0 +1,116 @@
+"""Calibration: from a score to how much more likely it is under "one account" than under "two" (khan2021 section 5).
+
+A log-likelihood ratio (natural logarithm) says what a pair's score is worth whatever the prior; with a prior and
+costs it gives a probability and the threshold that costs least. It is fitted on dev trials, kept, and then applied
+to each pair alone: other pairs change nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from helpers.evaluation.detection import PAPER, Costs, actual_dcf, error_rates, min_dcf, tally
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """LLR = intercept + weights . features: [s], or [s, log q, log t, s log q, s log t] of score and sizes in posts."""
+
+    weights: list[float]
+    intercept: float
+
+    def llr(self, scores: np.ndarray, query_posts=None, target_posts=None) -> np.ndarray:
+        """Log-likelihood ratios (N,). Raises ValueError where sizes are missing, or given and not fitted with."""
+        features = _features(scores, query_posts, target_posts)
+        if features.shape[1] != len(self.weights):
+            raise ValueError(f"fitted {'with' if len(self.weights) > 1 else 'without'} the sizes of query and target")
+        return (features * self.weights).sum(1) + self.intercept  # @ rounds by the number of rows
+
+
+def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.prior) -> Calibration:
+    """Logistic regression on dev trials (N,), weighted as if a share ``prior`` of them were of one account.
+
+    With the sizes of both samples it is aware of how much it was shown. Standardised features with scikit-learn's
+    default penalty, so that dev trials without an error still give a finite slope. Raises ValueError for trials of
+    one kind only or values that are not finite.
+    """
+    same = np.asarray(same, bool)
+    features = _features(scores, query_posts, target_posts)
+    if not np.isfinite(features).all() or same.all() or not same.any():
+        raise ValueError(f"calibration needs finite values and both kinds of trials: {same.sum()} of {len(same)} "
+                         f"are of one account, {(~np.isfinite(features)).any(1).sum()} are not finite")  # fmt: skip
+    weight = np.where(same, prior / same.mean(), (1 - prior) / (~same).mean())
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    model.fit(features, same, logisticregression__sample_weight=weight)
+    scaler, regression = model[0], model[-1]
+    slope = regression.coef_[0] / scaler.scale_
+    return Calibration(slope.tolist(), float(regression.intercept_[0] - slope @ scaler.mean_ - logit(prior)))
+
+
+def _features(scores, query_posts, target_posts):
+    scores = np.asarray(scores, np.float64)
+    if query_posts is None and target_posts is None:
+        return scores[:, None]
+    if query_posts is None or target_posts is None:
+        raise ValueError("give the sizes of both, query and target, or of neither")
+    query, target = (np.log(np.asarray(size, np.float64)) for size in (query_posts, target_posts))
+    return np.column_stack([scores, query, target, scores * query, scores * target])
+
+
+def probability(llr: np.ndarray, prior: float) -> np.ndarray:
+    """Of one account, given the share of such pairs before any score was seen."""
+    return expit(np.asarray(llr) + logit(prior))
+
+
+def cllr(llr: np.ndarray, same: np.ndarray) -> float:
+    """Cost of log-likelihood ratios in bits (Brummer and du Preez 2006): 0 is perfect, 1 says nothing, no upper end."""
+    llr, same = np.asarray(llr), np.asarray(same, bool)
+    mine, other = np.logaddexp(0, -llr[same]).mean(), np.logaddexp(0, llr[~same]).mean()
+    return float((mine + other) / 2 / np.log(2))
+
+
+def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
+    """Cllr after the best monotone map of these very trials (pool adjacent violators): what calibration cannot mend."""
+    scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
+    weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
+    best = IsotonicRegression(y_min=0, y_max=1).fit(scores, same, weight).predict(scores)
+    return cllr(logit(best), same)
+
+
+def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int = 10) -> pd.DataFrame:
+    """How often pairs are of one account, by the probability they were given; empty bins are left out.
+
+    Trials of both kinds are weighted to the given prior, as linking has thousands of different pairs to each equal
+    one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``same``, ``different`` (counts).
+    """
+    same, given = np.asarray(same, bool), probability(llr, prior)
+    weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
+    row = np.minimum((given * bins).astype(int), bins - 1)
+    trials = pd.DataFrame({"row": row, "predicted": given * weight, "observed": same * weight, "weight": weight,
+                           "same": same.astype(int), "different": (~same).astype(int)})  # fmt: skip
+    table = trials.groupby("row").sum()
+    return pd.DataFrame({
+        "low": table.index / bins, "high": (table.index + 1) / bins, "predicted": table.predicted / table.weight,
+        "observed": table.observed / table.weight, "same": table.same, "different": table.different,
+    }).reset_index(drop=True)  # fmt: skip
+
+
+def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> dict[str, float]:
+    """Cllr and minCllr; at the Bayes threshold of the costs, P_miss, P_fa and normalised DCF, beside minDCF.
+
+    DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials.
+    """
+    llr, same = np.asarray(llr), np.asarray(same, bool)
+    accepted = llr >= costs.threshold
+    return {
+        "Cllr": cllr(llr, same), "minCllr": min_cllr(llr, same), "threshold": costs.threshold,
+        "P_miss": float(1 - accepted[same].mean()), "P_fa": float(accepted[~same].mean()),
+        "DCF": actual_dcf(llr, same, costs.threshold, costs),
+        "minDCF": min_dcf(*error_rates(tally(llr, same)), costs),
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""Detection: are these two samples by one account? EER, DCF, ROC and DET of scored trials (khan2021 section 4.3).
+
+A trial is a pair with a score, higher = more alike, and is accepted where the score reaches a threshold. Equal scores
+are accepted together, so no threshold parts them. Between two neighbouring scores of same-account trials only false
+accepts change: where the other trials lie among those scores is all that exact error rates need, so trials are
+counted in blocks and never sorted. One group of counts per account serves the bootstrap.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+BLOCK = 2**20  # trials counted at a time
+METHODS = ("interpolated", "nearest")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What errors cost: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa.
+
+    Raises ValueError where they are no probability or not positive.
+    """
+
+    prior: float = 0.05
+    miss: float = 1
+    false_accept: float = 2
+
+    def __post_init__(self):
+        if not (0 < self.prior < 1 and self.miss > 0 and self.false_accept > 0):
+            raise ValueError(f"{self}: need 0 < prior < 1 and positive costs")
+
+    def dcf(self, p_fa, p_miss):
+        """pi C_miss P_miss + (1 - pi) C_fa P_fa, over that of the better of accepting all and rejecting all."""
+        miss, false_accept = self.prior * self.miss, (1 - self.prior) * self.false_accept
+        return (miss * p_miss + false_accept * p_fa) / min(miss, false_accept)
+
+    @property
+    def threshold(self) -> float:
+        """The log-likelihood ratio from which accepting is expected to cost less (Bayes)."""
+        return float(np.log(self.false_accept * (1 - self.prior) / (self.miss * self.prior)))
+
+
+PAPER = Costs()  # of the printed tables, which can only be normalised: raw costs are at most 0.05
+RELEASED = Costs(0.01, 1, 1)  # of the released code
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the trials of G accounts lie among the U distinct scores of same-account trials.
+
+    values (U,), ascending; accounts (G,); same, other (G, 2U + 1): trials in each bin, as float64. Bin 2i + 1 holds
+    scores equal to values[i], bin 2i those between values[i - 1] and values[i]. 32 bytes per account and value.
+    """
+
+    values: np.ndarray
+    accounts: np.ndarray
+    same: np.ndarray
+    other: np.ndarray
+
+
+def tally(scores: np.ndarray, same: np.ndarray, accounts: np.ndarray | None = None) -> Tally:
+    """Count trials. scores (N,), same (N,) bool, accounts (N,): whose query a trial is, by default all of one.
+
+    Beside the result and the accounts' numbers (8 bytes a trial) it needs a few BLOCKs. Raises ValueError for lengths
+    that do not fit, scores that are not finite, or trials of one kind only.
+    """
+    scores, same = np.asarray(scores), np.asarray(same, bool)
+    row, accounts = (np.zeros(len(scores), np.int64), [0]) if accounts is None else pd.factorize(np.asarray(accounts))
+    if not len(scores) == len(same) == len(row):
+        raise ValueError(f"{len(scores)} scores, {len(same)} labels and {len(row)} accounts do not fit together")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{(~np.isfinite(scores)).sum()} scores are not finite")
+    if same.all() or not same.any():
+        raise ValueError(f"{same.sum()} of {len(same)} trials are of one account: error rates need both kinds")
+    values = np.unique(scores[same])
+    bins = 2 * len(values) + 1
+    counts = np.zeros((2, len(accounts) * bins))
+    for begin in range(0, len(scores), BLOCK):
+        part = slice(begin, begin + BLOCK)
+        below = np.searchsorted(values, scores[part])
+        place = 2 * below + (values[np.minimum(below, len(values) - 1)] == scores[part]) + row[part] * bins
+        for kind in (0, 1):
+            np.add.at(counts[kind], place[same[part] == kind], 1)
+    other, mine = counts.reshape(2, len(accounts), bins)
+    return Tally(values, np.asarray(accounts), mine, other)
+
+
+def error_rates(counted: Tally, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """P_fa and P_miss (2U + 2,) at every corner of the curve, from rejecting all to accepting all.
+
+    weights (G,): how often each account counts. All NaN where no trial of either kind is left.
+    """
+    weights = np.ones(len(counted.accounts)) if weights is None else weights
+    accepted = [np.concatenate([[0], np.cumsum((weights @ side)[::-1])]) for side in (counted.other, counted.same)]
+    with np.errstate(invalid="ignore"):
+        return accepted[0] / accepted[0][-1], 1 - accepted[1] / accepted[1][-1]
+
+
+def eer(p_fa: np.ndarray, p_miss: np.ndarray, method: str = "interpolated") -> float:
+    """Equal error rate: where P_fa = P_miss on the straight lines between corners, or, as released, P_fa of the
+    "nearest" corner. Raises ValueError for another method.
+    """
+    if method not in METHODS:
+        raise ValueError(f"EER {method!r}: one of {', '.join(METHODS)}")
+    if method == "nearest":
+        return float(p_fa[np.abs(p_fa - p_miss).argmin()])
+    return float(np.interp(0, p_fa - p_miss, p_fa))
+
+
+def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: Costs = PAPER) -> float:
+    """The lowest normalised detection cost of any threshold; at most 1, as rejecting and accepting all are two."""
+    return float(costs.dcf(p_fa, p_miss).min())
+
+
+def actual_dcf(scores: np.ndarray, same: np.ndarray, threshold: float, costs: Costs = PAPER) -> float:
+    """Normalised detection cost of accepting scores from a given threshold on."""
+    accepted, same = np.asarray(scores) >= threshold, np.asarray(same, bool)
+    return float(costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean()))
+
+
+def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resamples: int = 1000) -> dict[str, float]:
+    """EER and minDCF, each the mean over the tallies (topics), and their 95% bootstrap intervals over accounts.
+
+    Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
+    other. A topic that draws no account is left out of that resample.
+    """
+
+    def measure(weights):
+        rates = [error_rates(one, each) for one, each in zip(tallies, weights)]
+        rates = [pair for pair in rates if np.isfinite(pair).all()]
+        return np.mean([[eer(*pair), min_dcf(*pair, costs)] for pair in rates], axis=0)
+
+    accounts, row = np.unique(np.concatenate([one.accounts for one in tallies]), return_inverse=True)
+    row = np.split(row, np.cumsum([len(one.accounts) for one in tallies])[:-1])
+    rng = np.random.default_rng(seed)
+    size = len(accounts)
+    drawn = (np.bincount(rng.integers(0, size, size), minlength=size) for _ in range(resamples))
+    low, high = np.percentile([measure([times[mine] for mine in row]) for times in drawn], [2.5, 97.5], axis=0)
+    value = measure([None] * len(tallies))
+    return {
+        "EER": value[0], "EER_low": low[0], "EER_high": high[0],
+        "minDCF": value[1], "minDCF_low": low[1], "minDCF_high": high[1],
+    }  # fmt: skip
+
+
+def curve(counted: Tally) -> pd.DataFrame:
+    """Columns ``threshold``, ``P_fa``, ``P_miss``: the ROC and DET curve, from rejecting all to accepting all.
+
+    Corners closer than what can be seen are left out: 1/500 of a rate, and 1/50 of its probit. At most some thousand
+    are left, and every line stays within that distance.
+    """
+    p_fa, p_miss = error_rates(counted)
+    at = np.column_stack([counted.values, np.nextafter(counted.values, np.inf)]).ravel()
+    threshold = np.concatenate([[-np.inf], at, [np.inf]])[::-1]
+    rates = np.column_stack([p_fa, p_miss])
+    seen = np.hstack([500 * rates, 50 * stats.norm.ppf(rates).clip(-5, 5)]).astype(int)
+    new = (seen[1:] != seen[:-1]).any(1)
+    keep = np.append(True, new) | np.append(new, True)  # the first and the last corner of each cell
+    return pd.DataFrame({"threshold": threshold, "P_fa": p_fa, "P_miss": p_miss})[keep].reset_index(drop=True)
+
+
+def mean_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFrame:
+    """Columns ``P_fa``, ``P_miss``: the mean P_miss of several curves at each P_fa (khan2021 Figure 7)."""
+    p_fa = np.unique(np.concatenate([[0], np.geomspace(1e-6, 1, points), np.linspace(0, 1, points)]))
+    # where a curve falls at once, interp takes the lower end: the better of the thresholds with that P_fa
+    return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean([np.interp(p_fa, c.P_fa, c.P_miss) for c in curves], axis=0)})

@@ -179,26 +179,10 @@ def gather(
     rng: np.random.Generator | None = None,
 ) -> Batch:
     """The batch of given windows: posts first[b] .. first[b] + count[b] - 1 of the store, for every sample b."""
-    return gather_posts(store, authors, *ranges(first, count), length, window, rng)
-
-
-def gather_posts(
-    store: TokenStore,
-    authors: np.ndarray,
-    posts: np.ndarray,
-    offsets: np.ndarray,
-    length: int = 32,
-    window: str = "prefix",
-    rng: np.random.Generator | None = None,
-) -> Batch:
-    """The batch of given lists of posts, offsets (B + 1,): sample b is posts[offsets[b] : offsets[b + 1]] of the store.
-
-    Raises ValueError for an unknown window.
-    """
     if window not in WINDOWS:
         raise ValueError(f"window {window!r}: one of {', '.join(WINDOWS)}")
-    count = np.diff(offsets)
     mask = np.arange(count.max()) < count[:, None]
+    posts, _ = ranges(first, count)
     begin = store.post_offsets[posts]
     tokens = store.post_offsets[posts + 1] - begin
     if window == "random":

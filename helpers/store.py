@@ -106,8 +106,8 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
     kept = {name: value for name, value in store.meta.items() if name in ("topics", "vocabulary")}
     return replace(
         store, folder=store.folder / "taken", meta=kept,
-        tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts], topic=store.topic[posts],
-        author_offsets=offsets,
+        tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts], time=store.time[posts],
+        topic=store.topic[posts], author_offsets=offsets,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The linking protocol against a plain loop over authors and posts; scores and tables against direct computation."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,8 +13,7 @@ from sklearn.metrics import roc_curve
 from helpers.embedding import embed
 from helpers.evaluation import linking
 from helpers.evaluation.detection import PAPER, Costs
-from helpers.evaluation.linking import by_target_size, choose, post_times, products, results, score
-from helpers.store import build_store
+from helpers.evaluation.linking import by_target_size, choose, products, results, score
 
 DAY = 86_400
 SMALL = {"topics": 2, "distinguished": 5, "accounts": 20, "query_posts": 6, "fewest_query_posts": 3,
@@ -27,7 +27,7 @@ def corpus(make_store):
     store = make_store(counts, topics=4)
     rng = np.random.default_rng(2)
     times = np.concatenate([np.sort(rng.integers(0, 100 * DAY, count)) for count in counts])
-    return store, times
+    return replace(store, time=times), times
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ class TestProtocol:
             settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
         else:
             begin, split, end = 0, sorted(times)[len(times) // 2 - (len(times) % 2 == 0)], 1000 * DAY
-        for topic in choose(store, times, **settings):
+        for topic in choose(store, **settings):
             row = store.meta["topics"].index(topic.name)
             mine, everyone = topic.queries.authors, topic.targets.authors
             assert (len(set(mine.tolist())), len(set(everyone.tolist()))) == (5, 20) and set(mine) <= set(everyone)
@@ -75,27 +75,27 @@ class TestProtocol:
         early = times < np.quantile(times, 0.5, method="inverted_cdf")
         popular = np.argsort(-np.bincount(store.topic[early], minlength=4)[:3], kind="stable")
         names = [store.meta["topics"][row] for row in popular]
-        assert [topic.name for topic in choose(store, times, **SMALL | {"topics": 3})] == names
+        assert [topic.name for topic in choose(store, **SMALL | {"topics": 3})] == names
         # posts of other topics than the store's are no topic, however many
         store.topic[early] = np.where(np.arange(early.sum()) % 3, 3, store.topic[early])
         settings = SMALL | {"topics": 3, "distinguished": 1, "fewest_query_posts": 1}
-        assert {topic.name for topic in choose(store, times, **settings)} == set(names)
+        assert {topic.name for topic in choose(store, **settings)} == set(names)
 
     def test_a_topic_of_few_accounts_is_passed_over(self, corpus):
         store, times = corpus
-        first = choose(store, times, **SMALL | {"topics": 1})[0]
+        first = choose(store, **SMALL | {"topics": 1})[0]
         row = store.meta["topics"].index(first.name)
         store.topic[store.topic == row] = 3
         store.topic[: store.author_offsets[4]] = row  # four authors
-        names = [topic.name for topic in choose(store, times, **SMALL)]
+        names = [topic.name for topic in choose(store, **SMALL)]
         assert first.name not in names and len(names) == 2
 
     def test_the_seed_decides_and_sizes_do_not(self, corpus):
         store, times = corpus
-        wanted = choose(store, times, **SMALL, seed=3)
-        again = choose(store, times, **SMALL, seed=3)
-        longer = choose(store, times, **SMALL | {"target_posts": 4}, seed=3)
-        other = choose(store, times, **SMALL, seed=4)
+        wanted = choose(store, **SMALL, seed=3)
+        again = choose(store, **SMALL, seed=3)
+        longer = choose(store, **SMALL | {"target_posts": 4}, seed=3)
+        other = choose(store, **SMALL, seed=4)
         for one, same, more in zip(wanted, again, longer):
             for side in ("queries", "targets"):
                 for field in ("authors", "posts", "offsets"):
@@ -112,17 +112,18 @@ class TestProtocol:
         store.topic[:] = 0
         times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
         times[:15] //= 2
+        store = replace(store, time=times)
         settings = {"topics": 1, "query_posts": 1, "target_posts": 2, "fewest_target_posts": 2, "accounts": None}
-        (topic,) = choose(store, times, "1970-01-03", distinguished=5, **settings)
+        (topic,) = choose(store, "1970-01-03", distinguished=5, **settings)
         assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
         assert topic.queries.posts.tolist() == [15, 18, 21, 24, 27]
         assert topic.targets.posts.tolist() == [16, 17, 19, 20, 22, 23, 25, 26, 28, 29]
         with pytest.raises(ValueError, match="0 of 1 topics have 6 accounts .* found: topic 0 5"):
-            choose(store, times, "1970-01-03", distinguished=6, **settings)
+            choose(store, "1970-01-03", distinguished=6, **settings)
 
     def test_the_others_are_drawn_from_all(self, corpus):
         store, times = corpus
-        drawn = [choose(store, times, **SMALL, seed=seed)[0] for seed in range(30)]
+        drawn = [choose(store, **SMALL, seed=seed)[0] for seed in range(30)]
         seen = np.concatenate([np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn])
         assert len(set(seen.tolist())) == 39 and np.bincount(seen).max() < 25
 
@@ -130,7 +131,7 @@ class TestProtocol:
         store, times = corpus
         late = times >= np.quantile(times, 0.5, method="inverted_cdf")
         later = [late[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
-        for topic in choose(store, times, **SMALL | {"accounts": None}):
+        for topic in choose(store, **SMALL | {"accounts": None}):
             assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
 
     def test_errors_say_what_was_found(self, corpus):
@@ -149,16 +150,7 @@ class TestProtocol:
             "0 of 2 topics": {"target_from": "1970-01-01"},
         }.items():  # fmt: skip
             with pytest.raises(ValueError, match=message):
-                choose(store, times, **SMALL | wrong)
-
-
-def test_times_come_from_the_table_of_the_store(write_posts, tmp_path):
-    rows = [("a", 3600 * 5 + 7, "x", "one"), ("a", 3600 * 30, "x", "two"), ("b", 10**9, "y", "three")]
-    store = build_store(write_posts(rows), tmp_path / "store", lambda texts: [np.arange(2)] * len(texts), ["x"], "v1")
-    assert post_times(tmp_path / "posts.parquet", store).tolist() == [5 * 3600 + 7, 30 * 3600, 10**9]
-    for other in (rows[:2], [*rows[:2], ("b", 10**9 + 3600, "y", "three")]):
-        with pytest.raises(ValueError, match="other.parquet is not the table of 3 posts"):
-            post_times(write_posts(other, "other.parquet"), store)
+                choose(store, **SMALL | wrong)
 
 
 def count_vectors(store, first, count):
@@ -174,7 +166,7 @@ def count_vectors(store, first, count):
 class TestScores:
     def test_all_pairs_with_their_labels_and_sizes(self, corpus):
         store, times = corpus
-        chosen = choose(store, times, **SMALL)
+        chosen = choose(store, **SMALL)
         trials = score(store, chosen, count_vectors)
         assert len(trials) == 2 * 5 * 20 and trials.same.sum() == 2 * 5
         assert (trials.same == (trials.query_author == trials.target_author)).all()
@@ -191,7 +183,7 @@ class TestScores:
 
     def test_sparse_rows_score_the_same(self, corpus):
         store, times = corpus
-        chosen = choose(store, times, **SMALL)
+        chosen = choose(store, **SMALL)
         dense = score(store, chosen, count_vectors)
         for matrix in (sparse.csr_matrix, sparse.csr_array):
             thin = score(store, chosen, lambda *windows, matrix=matrix: matrix(count_vectors(*windows)))
@@ -223,7 +215,7 @@ class TestScores:
                 return torch.nn.functional.normalize(torch.cat([real.sum(1), topics.sum(1)], 1).float(), dim=1)
 
         store, times = corpus
-        chosen = choose(store, times, **SMALL)
+        chosen = choose(store, **SMALL)
         trials = score(store, chosen, lambda some, first, count: embed(Hours(), some, first, first, count))
         np.testing.assert_allclose(trials.score, score(store, chosen, count_vectors).score, atol=2e-6)
 
@@ -232,7 +224,7 @@ class TestResults:
     @pytest.fixture
     def trials(self, corpus):
         store, times = corpus
-        return score(store, choose(store, times, **SMALL), count_vectors)
+        return score(store, choose(store, **SMALL), count_vectors)
 
     def test_rows_are_those_of_scikit_learn(self, trials):
         def crossing(part):
@@ -263,15 +255,15 @@ class TestResults:
         store, times = corpus
         noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
         constant = lambda some, first, count: np.tile(noise / np.linalg.norm(noise), (len(first), 1))  # noqa: E731
-        table = results(score(store, choose(store, times, **SMALL), constant), resamples=20)
+        table = results(score(store, choose(store, **SMALL), constant), resamples=20)
         assert (table.EER == 0.5).all() and (table.minDCF == 1).all()
 
     def test_by_size(self, corpus):
         store, times = corpus
-        table = by_target_size(store, times, count_vectors, (1, 2, 4), **SMALL | {"target_posts": 2})
+        table = by_target_size(store, count_vectors, (1, 2, 4), **SMALL | {"target_posts": 2})
         assert table.target_posts.tolist() == [1, 2, 4] and table.trials.tolist() == [200] * 3
         for row, size in enumerate((1, 2, 4)):
-            wanted = results(score(store, choose(store, times, **SMALL | {"target_posts": size}), count_vectors))
+            wanted = results(score(store, choose(store, **SMALL | {"target_posts": size}), count_vectors))
             for name in ("EER", "EER_low", "minDCF_high"):
                 assert table[name][row] == wanted[name]["mean"]
         assert table.EER.nunique() > 1
@@ -281,12 +273,12 @@ def test_a_habit_is_found_and_chance_is_chance(make_store):
     """Authors with their own hours are linked; the same posts with hours shuffled are not."""
     counts = np.full(60, 60)
     store = make_store(counts, topics=3, habits=True)
-    times = np.tile(np.arange(60) * DAY, 60)
+    store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
     settings = {"topics": 2, "distinguished": 30, "accounts": 60, "query_posts": 10, "fewest_query_posts": 5,
                 "target_posts": 8}  # fmt: skip
     hours = lambda some, first, count: count_vectors(some, first, count)[:, :24]  # noqa: E731
-    found = linking.results(score(store, choose(store, times, **settings), hours)).loc["mean"]
+    found = linking.results(score(store, choose(store, **settings), hours)).loc["mean"]
     store.hour[:] = np.random.default_rng(0).permutation(store.hour)
-    lost = linking.results(score(store, choose(store, times, **settings), hours)).loc["mean"]
+    lost = linking.results(score(store, choose(store, **settings), hours)).loc["mean"]
     assert found.EER < 0.15 and found.EER_high < 0.3 and found.minDCF < 1
     assert 0.35 < lost.EER < 0.65 and lost.EER_low < 0.5 < lost.EER_high

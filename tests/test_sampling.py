@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from helpers import sampling
-from helpers.sampling import SIZES, draw_batch, draw_sizes, draw_windows, gather, gather_posts, skewness
+from helpers.sampling import SIZES, draw_batch, draw_sizes, draw_windows, gather, skewness
 from helpers.textconv import PAD
 
 
@@ -152,25 +152,6 @@ class TestBatch:
                 assert batch.tokens[row, place].tolist() == tokens + [PAD] * (8 - len(tokens))
                 assert batch.hours[row, place] == store.hour[post] and batch.topics[row, place] == store.topic[post]
         assert batch.authors.tolist() == [2, 0]
-
-    @pytest.mark.parametrize("window", ["prefix", "random"])
-    def test_consecutive_posts_are_a_window(self, make_store, window):
-        store = make_store(self.COUNTS)
-        first, count = np.array([50, 3, 180, 7]), np.array([4, 1, 9, 9])
-        posts = np.concatenate([np.arange(begin, begin + size) for begin, size in zip(first, count)])
-        offsets = np.array([0, 4, 5, 14, 23])
-        sides = [draw(store, first, *where, 8, window, np.random.default_rng(0)) for draw, where in
-                 ((gather, (first, count)), (gather_posts, (posts, offsets)))]  # fmt: skip
-        assert same(*sides)
-
-    def test_any_posts_in_any_order(self, make_store):
-        store = make_store(self.COUNTS, lengths=[3] * sum(self.COUNTS))
-        lists = [[5, 190, 17], [4, 4], [88]]
-        offsets = np.array([0, 3, 5, 6])
-        batch = gather_posts(store, np.array([7, 8, 9]), np.concatenate(lists), offsets, 8)
-        assert list(self.rows(store, batch)) == [(7, lists[0]), (8, lists[1]), (9, lists[2])]
-        assert batch.hours[batch.mask].tolist() == store.hour[np.concatenate(lists)].tolist()
-        assert batch.topics[batch.mask].tolist() == store.topic[np.concatenate(lists)].tolist()
 
     def test_random_windows_are_consecutive_tokens_of_the_post_with_uniform_starts(self, make_store):
         store = make_store([4, 4], lengths=[20, 8, 3, 0] * 2)

@@ -297,7 +297,8 @@ def test_taken_posts_are_the_chosen_ones_in_their_order(built):
         tokens = (store.tokens[slice(*store.post_offsets[row : row + 2])].tolist() for store, row in
                   ((taken, new), (built, old)))  # fmt: skip
         assert next(tokens) == next(tokens)
-        assert (taken.hour[new], taken.topic[new]) == (built.hour[old], built.topic[old])
+        kept = [(store.hour[row], store.time[row], store.topic[row]) for store, row in ((taken, new), (built, old))]
+        assert kept[0] == kept[1]
     assert taken.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
     with pytest.raises(FileNotFoundError):
         taken.author_names()

@@ -11,12 +11,9 @@ encoder and baseline reads it as it reads any other.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from scipy import sparse
 
 from helpers.evaluation import detection
@@ -51,21 +48,8 @@ class Topic:
     targets: Samples
 
 
-def post_times(posts: str | Path, store: TokenStore) -> np.ndarray:
-    """Seconds since 1970 (posts,) of a store's posts, from the table it was built from.
-
-    Raises ValueError where that table is another one: other rows, or other hours.
-    """
-    column = pq.read_table(posts, columns=["time"])["time"]
-    times = column.cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
-    if len(times) != store.posts or (times // 3600 % 24 != store.hour).any():
-        raise ValueError(f"{Path(posts).name} is not the table of {store.posts} posts that the store was built from")
-    return times
-
-
 def choose(
     store: TokenStore,
-    times: np.ndarray,
     target_from: float | str = 0.5,
     query_from: float | str | None = None,
     target_until: float | str | None = None,
@@ -80,7 +64,7 @@ def choose(
 ) -> list[Topic]:
     """The most popular topics that have enough accounts, by their posts in the query period.
 
-    times: see :func:`post_times`. Queries are from [query_from, target_from), targets from [target_from,
+    Queries are from [query_from, target_from), targets from [target_from,
     target_until): ISO dates (UTC) or fractions of all posts in time order; None: no limit.
     distinguished: accounts with ``fewest_query_posts`` posts in the topic (default: ``query_posts``) and
     ``fewest_target_posts`` later posts in any topic. Their query is their latest ``query_posts`` or fewer.
@@ -97,6 +81,7 @@ def choose(
             f"1 <= target_posts ({target_posts}) <= fewest_target_posts ({fewest_target_posts})")  # fmt: skip
     if topics < 1 or distinguished < 1 or (accounts is not None and accounts < max(distinguished, 2)):
         raise ValueError(f"{topics} topics, {distinguished} distinguished of {accounts} accounts: nothing to compare")
+    times = np.asarray(store.time)
     begin, split, end = (_second(times, value) for value in (query_from, target_from, target_until))
     author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
     early = np.flatnonzero((times >= (begin or 0)) & (times < split))
@@ -208,7 +193,7 @@ def results(
 
 
 def by_target_size(
-    store: TokenStore, times: np.ndarray, vectors: Callable, sizes: tuple[int, ...] = (4, 8, 12), **settings
+    store: TokenStore, vectors: Callable, sizes: tuple[int, ...] = (4, 8, 12), **settings
 ) -> pd.DataFrame:
     """The "mean" row of :func:`results` at each size of the targets, column ``target_posts`` (khan2021 Figure 6).
 
@@ -216,6 +201,6 @@ def by_target_size(
     """
     rows = []
     for size in sizes:
-        trials = score(store, choose(store, times, **settings | {"target_posts": size}), vectors)
+        trials = score(store, choose(store, **settings | {"target_posts": size}), vectors)
         rows.append(results(trials).loc[["mean"]].assign(target_posts=size))
     return pd.concat(rows, ignore_index=True)

@@ -47,23 +47,32 @@ def owner(store, post):
     return int(np.searchsorted(store.author_offsets, post, "right")) - 1
 
 
+def in_period(store, post, low, high):
+    """Between two instants, or two shares of its author's posts."""
+    author = owner(store, post)
+    begin, end = store.author_offsets[author : author + 2].tolist()
+    if isinstance(high, float):
+        return (low or 0) * (end - begin) <= post - begin < high * (end - begin)
+    return low <= store.time[post] < high
+
+
 class TestProtocol:
-    @pytest.mark.parametrize("begin, split, end", [(None, 0.5, None), (20 * DAY, 60 * DAY, 90 * DAY)])
+    @pytest.mark.parametrize("begin, split, end", [(0.0, 0.5, 1.0), (0.2, 0.6, 0.9), (20 * DAY, 60 * DAY, 90 * DAY)])
     def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end):
-        store, times = corpus
+        store, _ = corpus
         settings = dict(SMALL)
-        if begin:
+        if begin > 1:
             dates = (datetime.fromtimestamp(second, UTC).isoformat()[:19] for second in (begin, split, end))
-            settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
         else:
-            begin, split, end = 0, sorted(times)[len(times) // 2 - (len(times) % 2 == 0)], 1000 * DAY
+            dates = (begin, split, end)
+        settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
         for topic in choose(store, **settings):
             row = store.meta["topics"].index(topic.name)
             mine, everyone = topic.queries.authors, topic.targets.authors
             assert (len(set(mine.tolist())), len(set(everyone.tolist()))) == (5, 20) and set(mine) <= set(everyone)
             for samples, wanted, least, most in (
-                (topic.queries, lambda p: begin <= times[p] < split and store.topic[p] == row, 3, 6),
-                (topic.targets, lambda p: split <= times[p] < end, 4, 2),
+                (topic.queries, lambda p: in_period(store, p, begin, split) and store.topic[p] == row, 3, 6),
+                (topic.targets, lambda p: in_period(store, p, split, end), 4, 2),
             ):
                 for number, author in enumerate(samples.authors):
                     own = [p for p in range(*store.author_offsets[author : author + 2].tolist()) if wanted(p)]
@@ -71,8 +80,8 @@ class TestProtocol:
                     assert posts_of(samples, number) == own[-most:]
 
     def test_topics_are_the_most_popular_ones_that_qualify(self, corpus):
-        store, times = corpus
-        early = times < np.quantile(times, 0.5, method="inverted_cdf")
+        store, _ = corpus
+        early = np.array([in_period(store, post, 0.0, 0.5) for post in range(store.posts)])
         popular = np.argsort(-np.bincount(store.topic[early], minlength=4)[:3], kind="stable")
         names = [store.meta["topics"][row] for row in popular]
         assert [topic.name for topic in choose(store, **SMALL | {"topics": 3})] == names
@@ -82,7 +91,7 @@ class TestProtocol:
         assert {topic.name for topic in choose(store, **settings)} == set(names)
 
     def test_a_topic_of_few_accounts_is_passed_over(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         first = choose(store, **SMALL | {"topics": 1})[0]
         row = store.meta["topics"].index(first.name)
         store.topic[store.topic == row] = 3
@@ -91,7 +100,7 @@ class TestProtocol:
         assert first.name not in names and len(names) == 2
 
     def test_the_seed_decides_and_sizes_do_not(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         wanted = choose(store, **SMALL, seed=3)
         again = choose(store, **SMALL, seed=3)
         longer = choose(store, **SMALL | {"target_posts": 4}, seed=3)
@@ -121,31 +130,42 @@ class TestProtocol:
         with pytest.raises(ValueError, match="0 of 1 topics have 6 accounts .* found: topic 0 5"):
             choose(store, "1970-01-03", distinguished=6, **settings)
 
+    def test_as_many_distinguished_accounts_as_there_are(self, corpus):
+        store, _ = corpus
+        wanted = {"topics": 1, "distinguished": 30, "accounts": None, "fewest_query_posts": None}
+        with pytest.raises(ValueError, match="0 of 1 topics have 30 accounts with 6 posts .* accounts found: (.*)"):
+            choose(store, **SMALL | wanted)
+        (topic,) = choose(store, **SMALL | wanted | {"fewest_distinguished": 3})
+        row = store.meta["topics"].index(topic.name)
+        posts = [post for post in range(store.posts) if store.topic[post] == row and in_period(store, post, 0.0, 0.5)]
+        per_author = np.bincount([owner(store, post) for post in posts])
+        assert set(topic.queries.authors) == set(np.flatnonzero(per_author >= 6)) & set(topic.targets.authors)
+
     def test_the_others_are_drawn_from_all(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         drawn = [choose(store, **SMALL, seed=seed)[0] for seed in range(30)]
         seen = np.concatenate([np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn])
-        assert len(set(seen.tolist())) == 39 and np.bincount(seen).max() < 25
+        assert len(set(seen.tolist())) == 38 and np.bincount(seen).max() < 25
 
     def test_all_who_qualify(self, corpus):
-        store, times = corpus
-        late = times >= np.quantile(times, 0.5, method="inverted_cdf")
+        store, _ = corpus
+        late = np.array([in_period(store, post, 0.5, 1.0) for post in range(store.posts)])
         later = [late[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
         for topic in choose(store, **SMALL | {"accounts": None}):
             assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
 
     def test_errors_say_what_was_found(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         for message, wrong in {
-            "39 accounts have 4 posts in the target period, .* posts: 99 accounts wanted": {"accounts": 99},
-            "1 of 2 topics have 20 accounts with 6 posts .* found: topic 0 20, topic 2 18, topic 1 15": {
-                "distinguished": 20, "fewest_query_posts": None},
+            "38 accounts have 4 posts in the target period, .* posts: 99 accounts wanted": {"accounts": 99},
+            "1 of 2 topics have 19 accounts with 6 posts .* found: topic 0 19, topic 1 17, topic 2 17": {
+                "distinguished": 19, "fewest_query_posts": None},
             "3 of 4 topics": {"topics": 4},
             r"need 1 <= fewest_query_posts \(7\) <= query_posts \(6\)": {"fewest_query_posts": 7},
             r"target_posts \(5\) <= fewest_target_posts \(4\)": {"target_posts": 5},
             "nothing to compare": {"accounts": 4},
             "'May' is no ISO date": {"target_from": "May"},
-            "1.5: an ISO date, or a fraction": {"target_from": 1.5},
+            "1.5: an ISO date, or a share": {"target_from": 1.5},
             "0 accounts have": {"target_from": "2200-01-01"},
             "0 of 2 topics": {"target_from": "1970-01-01"},
         }.items():  # fmt: skip
@@ -165,7 +185,7 @@ def count_vectors(store, first, count):
 
 class TestScores:
     def test_all_pairs_with_their_labels_and_sizes(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         chosen = choose(store, **SMALL)
         trials = score(store, chosen, count_vectors)
         assert len(trials) == 2 * 5 * 20 and trials.same.sum() == 2 * 5
@@ -182,7 +202,7 @@ class TestScores:
             assert trial.score == pytest.approx(sides[0] @ sides[1], abs=2e-6)
 
     def test_sparse_rows_score_the_same(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         chosen = choose(store, **SMALL)
         dense = score(store, chosen, count_vectors)
         for matrix in (sparse.csr_matrix, sparse.csr_array):
@@ -214,7 +234,7 @@ class TestScores:
                 topics = torch.nn.functional.one_hot(batch.topics, 6) * batch.mask[..., None]
                 return torch.nn.functional.normalize(torch.cat([real.sum(1), topics.sum(1)], 1).float(), dim=1)
 
-        store, times = corpus
+        store, _ = corpus
         chosen = choose(store, **SMALL)
         trials = score(store, chosen, lambda some, first, count: embed(Hours(), some, first, first, count))
         np.testing.assert_allclose(trials.score, score(store, chosen, count_vectors).score, atol=2e-6)
@@ -223,7 +243,7 @@ class TestScores:
 class TestResults:
     @pytest.fixture
     def trials(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         return score(store, choose(store, **SMALL), count_vectors)
 
     def test_rows_are_those_of_scikit_learn(self, trials):
@@ -252,14 +272,14 @@ class TestResults:
         pd.testing.assert_frame_equal(again, results(trials, resamples=50))
 
     def test_equal_scores_are_chance(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
         constant = lambda some, first, count: np.tile(noise / np.linalg.norm(noise), (len(first), 1))  # noqa: E731
         table = results(score(store, choose(store, **SMALL), constant), resamples=20)
         assert (table.EER == 0.5).all() and (table.minDCF == 1).all()
 
     def test_by_size(self, corpus):
-        store, times = corpus
+        store, _ = corpus
         table = by_target_size(store, count_vectors, (1, 2, 4), **SMALL | {"target_posts": 2})
         assert table.target_posts.tolist() == [1, 2, 4] and table.trials.tolist() == [200] * 3
         for row, size in enumerate((1, 2, 4)):

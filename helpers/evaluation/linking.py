@@ -51,10 +51,11 @@ class Topic:
 def choose(
     store: TokenStore,
     target_from: float | str = 0.5,
-    query_from: float | str | None = None,
-    target_until: float | str | None = None,
+    query_from: float | str = 0.0,
+    target_until: float | str = 1.0,
     topics: int = 5,
     distinguished: int = 100,
+    fewest_distinguished: int | None = None,
     accounts: int | None = 5000,
     query_posts: int = 100,
     fewest_query_posts: int | None = None,
@@ -64,10 +65,11 @@ def choose(
 ) -> list[Topic]:
     """The most popular topics that have enough accounts, by their posts in the query period.
 
-    Queries are from [query_from, target_from), targets from [target_from,
-    target_until): ISO dates (UTC) or fractions of all posts in time order; None: no limit.
+    Queries are from [query_from, target_from), targets from [target_from, target_until): ISO dates (UTC), or shares
+    of each account's own posts in time order, for archives that have no months in common.
     distinguished: accounts with ``fewest_query_posts`` posts in the topic (default: ``query_posts``) and
-    ``fewest_target_posts`` later posts in any topic. Their query is their latest ``query_posts`` or fewer.
+    ``fewest_target_posts`` later posts in any topic, as many as there are where these are at least
+    ``fewest_distinguished`` (default: all of them). Their query is their latest ``query_posts`` or fewer.
     accounts: the distinguished ones and others with enough later posts; None: all of those.
     Which accounts these are depends on the seed and the topic, not on ``query_posts`` (where ``fewest_query_posts``
     is given) or ``target_posts``. Takes about 30 bytes a post.
@@ -75,17 +77,17 @@ def choose(
     Raises ValueError, with what was found, where there are too few topics or accounts, or a setting makes no sense.
     """
     fewest_query_posts = query_posts if fewest_query_posts is None else fewest_query_posts
+    fewest_distinguished = distinguished if fewest_distinguished is None else fewest_distinguished
     if not (1 <= fewest_query_posts <= query_posts and 1 <= target_posts <= fewest_target_posts):
         raise ValueError(
             f"need 1 <= fewest_query_posts ({fewest_query_posts}) <= query_posts ({query_posts}) and "
             f"1 <= target_posts ({target_posts}) <= fewest_target_posts ({fewest_target_posts})")  # fmt: skip
-    if topics < 1 or distinguished < 1 or (accounts is not None and accounts < max(distinguished, 2)):
+    if topics < 1 or fewest_distinguished < 1 or (accounts is not None and accounts < max(distinguished, 2)):
         raise ValueError(f"{topics} topics, {distinguished} distinguished of {accounts} accounts: nothing to compare")
-    times = np.asarray(store.time)
-    begin, split, end = (_second(times, value) for value in (query_from, target_from, target_until))
     author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
-    early = np.flatnonzero((times >= (begin or 0)) & (times < split))
-    late = np.flatnonzero((times >= split) & (times < (end or np.inf)))
+    split = _since(store, author, target_from)
+    early = np.flatnonzero(_since(store, author, query_from) & ~split)
+    late = np.flatnonzero(split & ~_since(store, author, target_until))
     active = np.bincount(author[late], minlength=store.authors) >= fewest_target_posts
     if active.sum() < (accounts or 2):
         raise ValueError(f"{active.sum()} accounts have {fewest_target_posts} posts in the target period, {len(late)} "
@@ -99,12 +101,12 @@ def choose(
         able = np.bincount(author[posts], minlength=store.authors) >= fewest_query_posts
         able = np.flatnonzero(able & active)
         found[names[row]] = len(able)
-        if len(able) < distinguished:
+        if len(able) < fewest_distinguished:
             continue
         rng = np.random.default_rng([seed, row])
-        mine = np.sort(rng.choice(able, distinguished, replace=False))
+        mine = np.sort(rng.choice(able, min(distinguished, len(able)), replace=False))
         others = np.setdiff1d(np.flatnonzero(active), mine)
-        others = others if accounts is None else rng.choice(others, accounts - distinguished, replace=False)
+        others = others if accounts is None else rng.choice(others, accounts - len(mine), replace=False)
         everyone = np.sort(np.concatenate([mine, others]))
         chosen.append(Topic(names[row], _latest(posts, author, mine, query_posts),
                             _latest(late, author, everyone, target_posts)))  # fmt: skip
@@ -112,23 +114,22 @@ def choose(
             return chosen
     most = ", ".join(f"{name} {count}" for name, count in sorted(found.items(), key=lambda item: -item[1])[:8])
     raise ValueError(
-        f"{len(chosen)} of {topics} topics have {distinguished} accounts with {fewest_query_posts} posts there in the "
-        f"query period and {fewest_target_posts} later; accounts found: {most}")  # fmt: skip
+        f"{len(chosen)} of {topics} topics have {fewest_distinguished} accounts with {fewest_query_posts} posts there "
+        f"in the query period and {fewest_target_posts} later; accounts found: {most}")  # fmt: skip
 
 
-def _second(times, value):
-    """Seconds since 1970 of an ISO date, or of the post that ends a fraction of all posts."""
-    if value is None:
-        return None
+def _since(store, author, value):
+    """(posts,) bool: at or after an ISO date, or beyond a share of the account's own posts."""
     if isinstance(value, str | date):
         try:
             when = datetime.fromisoformat(str(value))
         except ValueError:
             raise ValueError(f"{value!r} is no ISO date") from None
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    if not 0 < value < 1:
-        raise ValueError(f"{value!r}: an ISO date, or a fraction of the posts between 0 and 1")
-    return np.quantile(times, value, method="inverted_cdf")
+        return store.time >= (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    if not 0 <= value <= 1:
+        raise ValueError(f"{value!r}: an ISO date, or a share of an account's posts between 0 and 1")
+    nth = np.arange(store.posts) - store.author_offsets[author]
+    return nth >= value * store.posts_per_author()[author]
 
 
 def _latest(posts, author, wanted, most):

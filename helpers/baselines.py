@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.counts import CountBranch, sample_windows
+from helpers.pretrained import sentence_vectors
 from helpers.store import TokenStore
 
-BASELINES = ("tfidf_word", "tfidf_char", "tfidf_subword")
+BASELINES = ("tfidf_word", "tfidf_char", "tfidf_subword", "minilm")
 
 
 def sample_texts(store: TokenStore, tokenizer, first: np.ndarray, count: np.ndarray, length: int = 32) -> list[str]:
@@ -43,11 +44,14 @@ def make_vectorizer(name: str) -> TfidfVectorizer:
 
 
 def fit(name: str, store: TokenStore, tokenizer, posts: int = 500_000, length: int = 32, seed: int = 0) -> Callable:
-    """Fit a baseline on a training store; returns (store, first, count) -> sparse unit rows, one a sample.
+    """Fit a baseline on a training store; returns (store, first, count) -> unit rows, one a sample, most sparse.
 
     The first two are fitted on at most ``posts`` single posts, as released. "tfidf_subword" counts the encoder's own
     subwords and pairs of neighbours, sublinear, fitted on samples of 16 posts: what the count branch starts from.
+    "minilm" is a pretrained sentence encoder, fitted to nothing here, see :mod:`helpers.pretrained`.
     """
+    if name == "minilm":
+        return lambda some, first, count: sentence_vectors(sample_texts(some, tokenizer, first, count, length))
     if name == "tfidf_subword":
         return _fit_subword(store, tokenizer.vocabulary, length)
     vectorizer = make_vectorizer(name)

@@ -1,12 +1,14 @@
 """Embed many samples with a trained encoder: any windows of a store, in any order, at bounded memory."""
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import nn
 
 from helpers.progress import bar
 from helpers.sampling import gather
-from helpers.store import TokenStore
+from helpers.store import TokenStore, ranges
 
 
 def embed(
@@ -39,3 +41,23 @@ def embed(
     result = np.empty_like(embedded)
     result[order] = embedded
     return result
+
+
+def embedder(encoder: nn.Module, length: int = 32) -> Callable:
+    """A scorer like those of :mod:`helpers.baselines`: (store, first post (N,), size (N,)) -> unit rows (N, D)."""
+    return lambda store, first, count: embed(encoder, store, np.zeros_like(first), first, count, length)
+
+
+def average_embedder(encoder: nn.Module, length: int = 32) -> Callable:
+    """As :func:`embedder`, each post embedded alone and the vectors averaged: "Avg" of khan2021 Table 3.
+
+    It is made for an encoder that was trained on single posts. Memory: D floats for each post.
+    """
+
+    def vectors(store, first, count):
+        posts, offsets = ranges(first, count)
+        alone = embed(encoder, store, np.zeros_like(posts), posts, np.ones_like(posts), length)
+        total = np.add.reduceat(alone, offsets[:-1])
+        return total / np.linalg.norm(total, axis=1, keepdims=True)
+
+    return vectors

@@ -6,7 +6,7 @@ from html import escape
 from helpers.artifacts import read_json
 from helpers.paths import Run
 
-FIRST, MEASURED = ["model", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|c@1|F0?\.5u?|F1|Brier|accuracy|overall"
+FIRST, MEASURED = ["model", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F0?\.5u?|F1|Brier|accuracy|overall"
 LAST = ["queries", "targets", "pairs", "sample_size", "seed"]
 
 
@@ -27,7 +27,7 @@ def _made_from(path):
 
 
 def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Per protocol the columns that its metrics files hold, and the rows: by split, best MRR first."""
+    """Per protocol the columns that its metrics files hold, and the rows: by split, the best first."""
     found: dict[str, list[dict]] = {}
     for metrics in current(run)[0]:
         found.setdefault(str(metrics.get("protocol", "")), []).append(metrics)
@@ -36,7 +36,7 @@ def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
         names = {name for row in rows for name in row}
         measured = sorted((name for name in names if re.fullmatch(MEASURED, name)), key=_rank)
         columns = [name for name in [*FIRST, *measured, *LAST] if name in names]
-        rows.sort(key=lambda row: (str(row.get("split", "")), -(row.get("MRR") or 0), str(row.get("model", ""))))
+        rows.sort(key=lambda row: (str(row.get("split", "")), -(row.get("MRR") or 0), row.get("EER") or 0, str(row.get("model", ""))))
         made[protocol] = columns, [[_cell(row.get(name)) for name in columns] for row in rows]
     return made
 

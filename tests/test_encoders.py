@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from helpers.embedding import average_embedder, embedder
 from helpers.encoders import FEATURES, StreamEncoder, parameter_counts
 from helpers.sampling import Batch
 from helpers.textconv import PAD
@@ -217,3 +218,14 @@ def test_a_single_attention_is_a_loop_over_the_posts():
 def test_unknown_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         make(**settings)
+
+
+def test_averages_are_those_of_a_loop_over_single_posts(make_store):
+    store = make_store([9, 4], vocabulary=VOCABULARY, lengths=[3] * 13)
+    encoder = make(dtype=torch.float32).eval()
+    first, count = np.array([1, 9, 0]), np.array([3, 4, 1])
+    found = average_embedder(encoder, 6)(store, first, count)
+    one = embedder(encoder, 6)
+    for row, (begin, size) in enumerate(zip(first, count)):
+        total = sum(one(store, np.array([post]), np.array([1]))[0] for post in range(begin, begin + size))
+        np.testing.assert_allclose(found[row], total / np.linalg.norm(total), atol=1e-5)

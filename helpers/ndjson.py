@@ -43,7 +43,7 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
                 start, size = piece.index(b"\n") + 1, 0
                 piece, end = piece[start:], end - start
             if end:
-                yield b"".join([*tail, piece[:end]])
+                yield b"".join([*tail, memoryview(piece)[:end]])  # a slice would copy it once more
                 tail, size = [], 0
             size += len(piece) - end
             tail = [*tail, piece[end:]] if size <= LONGEST else []

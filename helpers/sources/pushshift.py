@@ -26,6 +26,7 @@ SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published
 FIELDS = ["author", "created_utc", "subreddit", "body", "id"]
 EARLIEST, LATEST = 1_119_484_800, 4_102_444_800  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
 LINES = pa.schema([("line", pa.large_string())])
+INDENT = ("    ", "\t")  # of code
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 
 # A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python does for ASCII, which
@@ -97,17 +98,21 @@ def own_words(text: str) -> str:
     """
     if "!<" in text:  # at the start of a line ">!" would pass for a quote
         text = "\n".join(map(_uncovered, text.split("\n")))
-    kept, may_begin, listed = [], True, False
-    for line in text.split("\n"):
-        blank, indented = not line.strip(), line.startswith(("    ", "\t"))
+    if text.startswith(INDENT) or any(f"\n{indent}" in text for indent in INDENT):
+        text = "\n".join(_without_code(text.split("\n")))
+    return QUOTE_LINE.sub("", text).strip()
+
+
+def _without_code(lines):
+    may_begin, listed = True, False
+    for line in lines:
+        blank, indented = not line.strip(), line.startswith(INDENT)
         # code cannot interrupt a paragraph, and below a list item the same indent continues the item
-        if indented and not blank and may_begin and not listed:
-            continue
-        kept.append(line)
-        may_begin = blank
+        if blank or not indented or not may_begin or listed:
+            yield line
+            may_begin = blank
         if not blank and not indented:
             listed = LIST_ITEM.match(line) is not None
-    return QUOTE_LINE.sub("", "\n".join(kept)).strip()
 
 
 def _uncovered(line):

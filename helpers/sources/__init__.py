@@ -18,11 +18,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 import pandas as pd
 
+from helpers import paths
+
 COLUMNS = ["author", "time", "topic", "text"]
-SOURCES = ("demo", "zulip", "pipermail", "table")
+SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "table")
 # invented people need no pseudonyms, and a keyed hash would give each machine another demo corpus
 INVENTED = ("demo",)
 
@@ -51,4 +54,24 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     found = import_module(f"helpers.sources.{kind}").parts(location, **options)
     if not found:
         raise ValueError(f"source {kind!r}: nothing to read at {location!r}")
+    return found
+
+
+def files(kind: str, location: str | list[str], wanted: Callable[[Path], bool]) -> dict[str, Path]:
+    """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
+
+    location: a file, taken as it is, a folder, searched recursively for what is wanted, or a list of these.
+    Raises ValueError where a location is missing or two files would have one name.
+    """
+    found = {}
+    for place in [location] if isinstance(location, str | Path) else location:
+        root = paths.resolve(place)
+        if not root.exists():
+            raise ValueError(f"{kind}: {root} is missing")
+        below = [path for path in sorted(root.rglob("*")) if path.is_file() and wanted(path)]
+        for path in below if root.is_dir() else [root]:
+            name = path.relative_to(root).as_posix() if root.is_dir() else path.name
+            if name in found:
+                raise ValueError(f"{kind}: {found[name]} and {path} have the same name; rename one")
+            found[name] = path
     return found

@@ -3,12 +3,8 @@
 The posts table's topic is the list, named after the folder (or the web page's folder) that holds its months.
 """
 
-import email.errors
-import email.header
 import email.parser
-import email.utils
 import re
-import time
 import urllib.parse
 import zlib
 from collections import Counter
@@ -21,6 +17,7 @@ from helpers import paths
 from helpers.artifacts import stamp
 from helpers.cleaning import is_bot, mask_name, sound
 from helpers.downloads import fetched, get
+from helpers.headers import decoded, seconds, sender
 from helpers.mail import SCRUBBED, own_words
 from helpers.sources import Part
 
@@ -30,9 +27,6 @@ SEPARATOR = re.compile(
     rb"(?:\A|(?<=\n\n))From [^\n]{0,300}?(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +[A-Z][a-z]{2} +\d{1,2} +"
     rb"\d{1,2}:\d\d:\d\d +(?:[A-Z+-][A-Z\d]{1,4} +)?\d{4}[ \t]*\n(?=[A-Za-z][A-Za-z\d-]{0,60}:)"
 )
-ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
-EARLIEST = 315_532_800  # 1980-01-01: no list is older, an earlier date is a clock that was never set
-DAY = 86_400
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
@@ -106,10 +100,10 @@ def _row(message, raw):
         text = message.decode("cp1252", errors="replace")
     head, _, body = text.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    name, address = _sender(_decoded(fields.get("From", "")))
+    name, address = sender(decoded(fields.get("From", "")))
     if not (name or address) or "Date" not in fields:
         return "broken_header"
-    when = _seconds(fields["Date"])
+    when = seconds(fields["Date"])
     if when is None:
         return "bad_date"
     # The address is the identity: on a busy list two people called "David" or "J. Smith" are common, and a label
@@ -126,36 +120,7 @@ def _row(message, raw):
         body = mask_name(words, name)  # who reads the table knows the address only
     if not body.strip():
         return "empty"
-    return sound(author), when, body.strip(), sound(_decoded(fields.get("Message-ID", "")).strip("<> "))
-
-
-def _sender(value):
-    """(name, address in lower case) of "x at y (Name)", "Name <x at y>", "Name" or nothing."""
-    found = ADDRESS.search(value)
-    name = re.sub(r"[<>\"]|^\W*\(|\)\s*$", " ", value.replace(found[0], " ") if found else value)
-    name = " ".join(re.sub(r"^[\s(]+|[\s)]+$", "", name).split())
-    return name, f"{found[1]}@{found[2]}".lower() if found else ""
-
-
-def _decoded(value):
-    """A header as text: unfolded, RFC 2047 words decoded; a word that cannot be decoded stays as it is."""
-    value = " ".join(str(value).split())
-    try:
-        return str(email.header.make_header(email.header.decode_header(value))) if "=?" in value else value
-    except (LookupError, ValueError, email.errors.HeaderParseError):
-        return value
-
-
-def _seconds(value):
-    """A Date header in seconds UTC, or None where it is unreadable or absurd."""
-    try:
-        parsed = email.utils.parsedate_tz(" ".join(str(value).split()))
-        seconds = int(email.utils.mktime_tz(parsed))
-    except (TypeError, ValueError, OverflowError, IndexError):
-        return None
-    if abs(parsed[9] or 0) > 15 * 3600:  # no place on Earth
-        return None
-    return seconds if EARLIEST <= seconds <= time.time() + DAY else None
+    return sound(author), when, body.strip(), sound(decoded(fields.get("Message-ID", "")).strip("<> "))
 
 
 def _files(path):

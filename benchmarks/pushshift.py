@@ -1,0 +1,153 @@
+"""MB/s of uncompressed Reddit dump through helpers.sources.pushshift and through a plain loop over json.loads.
+
+    python benchmarks/pushshift.py                       0.3 GB of generated comments, plain and zstd
+    python benchmarks/pushshift.py --memory              peak memory as the input grows from 0.3 GB to 3 GB
+    python benchmarks/pushshift.py --file RC_2015-07.zst
+
+Generated comments have the fields of 2015 or, with --era 2019, of 2019. Every measurement is a process of its own, of
+one thread, on the same file; the ways take turns and the best of each counts, because a busy machine only slows down.
+The loop reads the five fields and keeps nothing. The source judges, filters and builds frames as well.
+"""
+
+import argparse
+import io
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import zstandard
+
+from helpers import ndjson
+from helpers.sources import pushshift
+
+WORDS = "the of and to in is that it for you was with on as have but be they I this not are or from at one had".split()
+LATER = {
+    "all_awardings": [], "author_created_utc": 1_400_000_000, "author_flair_background_color": "",
+    "author_premium": False, "author_flair_richtext": [], "author_flair_type": "text", "author_fullname": "t2_abcde",
+    "can_gild": True, "can_mod_post": False, "collapsed": False, "collapsed_reason": None, "gildings": {},
+    "is_submitter": False,
+    "locked": False, "no_follow": True, "permalink": "/r/pics/comments/abc/a_title/def/", "send_replies": True,
+    "subreddit_name_prefixed": "r/pics", "subreddit_type": "public", "total_awards_received": 0,
+    "quarantined": False,
+}  # fmt: skip
+
+
+def comment(number: int, rng: random.Random, era: str) -> str:
+    """A line of 30 words on average, some quoted, escaped or code; one author in 20 is deleted, one in 60 a bot."""
+    words = rng.choices(WORDS, k=max(1, int(rng.lognormvariate(2.9, 1))))
+    chance = rng.random()
+    body = " ".join(words)
+    if chance < 0.1:
+        body = f"&gt; {' '.join(words[:12])}\n\n{body}"
+    elif chance < 0.25:
+        body = f"{body}.\n\n{body[:80]} &amp; so \"on\" \u00e9"
+    elif chance < 0.26:
+        body += "\n\n    x = 1\n\nso"
+    author = rng.choice(["[deleted]"] * 3 + ["AutoModerator"] + [f"User_{rng.randrange(3_000_000)}"] * 56)
+    record = {
+        "controversiality": 0, "body": body, "subreddit_id": "t5_2qh1i", "link_id": f"t3_{number:x}", "stickied": False,
+        "subreddit": rng.choice(["AskReddit", "pics", "funny", "nba"]), "score": rng.randrange(-5, 400), "ups": 2,
+        "author_flair_css_class": None, "created_utc": 1_435_708_800 + number // 30, "author_flair_text": None,
+        "author": author, "id": f"c{number:x}", "edited": False, "parent_id": f"t1_{number:x}", "gilded": 0,
+        "distinguished": None, "retrieved_on": 1_437_000_000, "archived": False, "downs": 0, "score_hidden": False,
+    }  # fmt: skip
+    return json.dumps(record | (LATER if era == "2019" else {}), separators=(",", ":")) + "\n"
+
+
+def write(path: Path, size: int, era: str):
+    """About ``size`` bytes of comments, 50,000 different ones; compressed where the name says so."""
+    rng = random.Random(0)
+    lines = [comment(number, rng, era).encode() for number in range(50_000)]
+    with zstandard.open(path, "wb") if path.suffix == ".zst" else open(path, "wb") as file:
+        while size > 0:
+            rng.shuffle(lines)  # or zstd would only find one repetition
+            block = b"".join(lines)
+            file.write(block)
+            size -= len(block)
+
+
+def loop(path: Path):
+    if path.suffix == ".zst":
+        binary = zstandard.ZstdDecompressor(max_window_size=ndjson.WINDOW).stream_reader(open(path, "rb"))
+    else:
+        binary = open(path, "rb")
+    with io.TextIOWrapper(binary, "utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            record["author"], record["created_utc"], record["subreddit"], record["body"], record["id"]
+
+
+def source(path: Path, raw: bool):
+    for _ in pushshift.read(path, Counter(), raw):
+        pass
+
+
+WAYS = {"json.loads": loop, "source, raw": lambda path: source(path, True), "source": lambda path: source(path, False)}
+
+
+def measured(way: str, path: Path):
+    """(seconds, seconds of the processor, MB at most) of one way in a process of its own."""
+    command = [sys.executable, __file__, "--one", way, "--file", str(path)]
+    threads = {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | threads)
+    return json.loads(done.stdout)
+
+
+def one(way, path):
+    began, processor = time.perf_counter(), time.process_time()
+    WAYS[way](path)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps([time.perf_counter() - began, time.process_time() - processor, peak]))
+
+
+def compare(path, times):
+    size = sum(map(len, ndjson.blocks(path, Counter()))) / 1e6
+    rows = {way: [] for way in WAYS}
+    for _ in range(times):
+        for way in WAYS:
+            rows[way].append(measured(way, path))
+    print(f"{path.name}, {size:,.0f} MB uncompressed, best of {times}")
+    print(f"{'':12} {'MB/s':>7} {'ratio':>7} {'MB/s of processor time':>25} {'ratio':>7} {'peak':>9}")
+    base = [min(column) for column in zip(*rows["json.loads"])]
+    for way, taken in rows.items():
+        wall, processor, _ = (min(column) for column in zip(*taken))
+        peak = max(row[2] for row in taken)
+        print(f"{way:12} {size / wall:7,.0f} {base[0] / wall:6.2f}x {size / processor:25,.0f} "
+              f"{base[1] / processor:6.2f}x {peak:6,.0f} MB")  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--file", type=Path, help="a dump of your own")
+    parser.add_argument("--era", choices=("2015", "2019"), default="2015")
+    parser.add_argument("--gigabytes", type=float, default=0.3)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        return one(arguments.one, arguments.file)
+    if arguments.file:
+        return compare(arguments.file, arguments.times)
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in (".ndjson", ".zst"):
+            path = Path(folder) / f"RC{suffix}"
+            if not arguments.memory:
+                write(path, int(arguments.gigabytes * 1e9), arguments.era)
+                compare(path, arguments.times)
+            else:
+                for gigabytes in (0.3, 3):
+                    write(path, int(gigabytes * 1e9), arguments.era)
+                    print(f"{path.name} {gigabytes:4} GB: peak {measured('source', path)[2]:,.0f} MB")
+            path.unlink()
+
+
+if __name__ == "__main__":
+    main()

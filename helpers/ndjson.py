@@ -1,0 +1,88 @@
+"""JSON lines as the large dumps publish them: plain or compressed, far larger than memory, sometimes cut off."""
+
+import bz2
+import gzip
+import json
+import lzma
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+
+BLOCK = 1 << 18  # bytes read at a time: what stays in a processor's cache is parsed twice as fast as 16 MB
+LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kept
+WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
+OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+COMPRESSED = (*OPEN, ".zst")
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
+
+def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
+    """The lines of a file, in blocks that each end with a newline and hold whole lines, about BLOCK bytes or one line.
+
+    path: ``.zst``, ``.gz``, ``.bz2`` and ``.xz`` are unpacked, of any window and any number of frames; else plain.
+    Drops counted: truncated_file, where the stream is damaged or cut (what can be unpacked before is yielded) or the
+    last line of a file is not whole; broken_json, a line longer than LONGEST. Memory does not grow with the file.
+    Raises OSError where the file cannot be opened.
+    """
+    tail, size, cut = [], 0, False  # the pieces of a line whose end is not read yet
+    with open(path, "rb") as file:
+        unpacked = _unpacked(file, path.suffix)
+        while True:
+            try:
+                piece = next(unpacked, None)
+            except DAMAGE:
+                cut, piece = True, None
+            if piece is None:
+                break
+            end = piece.rfind(b"\n") + 1
+            if end and size > LONGEST:
+                drops["broken_json"] += 1
+                start, size = piece.index(b"\n") + 1, 0
+                piece, end = piece[start:], end - start
+            if end:
+                yield b"".join([*tail, memoryview(piece)[:end]])  # a slice would copy it once more
+                tail, size = [], 0
+            size += len(piece) - end
+            tail = [*tail, piece[end:]] if size <= LONGEST else []
+    last = b"".join(tail)
+    if last.strip() and _is_json(last):
+        yield last + b"\n"
+    elif last.strip() or size > LONGEST:
+        cut = True
+    if cut:
+        drops["truncated_file"] += 1
+
+
+def _unpacked(file, suffix):
+    """The content in pieces. A cut file raises one of DAMAGE, after all that could be unpacked."""
+    if suffix == ".zst":
+        yield from _zstd(file)
+    else:
+        file = OPEN[suffix](file) if suffix in OPEN else file
+        # read() would keep back what it had gathered when the damage shows
+        while piece := file.read1(BLOCK):
+            yield piece
+
+
+def _zstd(file):
+    decompressor, frame = zstandard.ZstdDecompressor(max_window_size=WINDOW), None
+    while piece := file.read(BLOCK // 8):
+        while piece:
+            # the stream reader of zstandard takes a cut file for a whole one; a frame knows whether it has ended
+            frame = frame or decompressor.decompressobj()
+            yield frame.decompress(piece)
+            piece = frame.unused_data
+            frame = None if frame.eof else frame
+    if frame:
+        raise EOFError("the last frame is cut")
+
+
+def _is_json(line):
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True

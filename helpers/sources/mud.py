@@ -1,0 +1,159 @@
+"""MUD, the Reddit posts of Khan et al. 2021 as their authors released them: already tokenised, one author a line.
+
+What is assumed, after the code that wrote and reads the files (noa/naacl2021): each line is a JSON object with
+``author_id`` and five lists of one length, one element a post, in the order in which the posts were made:
+
+===========  ========================================================================================
+syms         the post's subwords: ids of a SentencePiece model, or the pieces themselves
+hour         0 to 23
+minute       0 to 59
+day          0 to 6, Monday is 0: a weekday, so the date of a post is not known
+action_type  the number of the subreddit; the posts table's topic is that number as text
+===========  ========================================================================================
+
+Hour and day were taken in the time zone of the machine that wrote the files, which is not recorded; they count as UTC.
+``author_id`` counts the authors of one archive: read no two archives in one run but queries and targets that belong
+together, or two people become one author.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import sentencepiece
+
+from helpers import paths
+from helpers.ndjson import blocks
+from helpers.sources import COLUMNS, Part, files
+
+ROWS = 20_000  # of one frame
+LINES = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
+DAY, WEEK = 86_400, 7 * 86_400
+LATEST = 4_102_444_800  # 2100-01-01 UTC
+LISTS = ["syms", "day", "hour", "minute", "action_type"]
+DAYS = ("weekday", "count")
+
+
+def parts(
+    location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-01", day: str = "weekday", raw: bool = False
+) -> list[Part]:
+    """One part per file.
+
+    location: a file, a folder (searched recursively for ``.json``, ``.jsonl``, ``.ndjson``, plain or compressed), or
+        a list of these. Unpack the released ``.tar.gz`` first.
+    pieces: the SentencePiece model whose ids ``syms`` holds, to decode them; not needed where they are pieces.
+    epoch: ISO date of the first day, UTC; that of MUD is 2015-07-01.
+    day: "weekday": each post lies at the first moment, not before the author's previous post, that has its weekday,
+        hour and minute. Order, weekday, hour and minute are right; a silence is shortened by whole weeks, so dates of
+        different authors cannot be compared, and a split by time says nothing.
+        "count": ``day`` counts the days since ``epoch``, for files whose dates were kept.
+    raw: accepted for all sources; subwords have no markup of their own to remove.
+    Drops counted: truncated_file, broken_json and bad_record (an author each: no ``author_id``, a list is missing or
+        of another length, an id the model lacks); bad_time and empty (a post each).
+    Raises ValueError where a location or the model is missing, ``epoch`` is no date, ``day`` is neither, two files
+    have the same name, or ids are read without a model.
+    """
+    if day not in DAYS:
+        raise ValueError(f"mud: day must be one of {', '.join(DAYS)}, not {day!r}")
+    try:
+        first = datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}") from None
+    model = _model(paths.resolve(pieces)) if pieces else None
+    begin = int(first.timestamp())
+    return [
+        Part(name, lambda drops, path=path: read(path, drops, model, begin, day == "weekday"))
+        for name, path in files("mud", location, lambda path: bool(LINES.search(path.name))).items()
+    ]
+
+
+def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) -> Iterator[pd.DataFrame]:
+    """The posts of one file in frames of about ROWS rows; an author is never divided.
+
+    model: a SentencePieceProcessor or None. begin: midnight of the first day, seconds since 1970 UTC.
+    """
+    rows = []
+    for record in _records(path, drops):
+        if not _is_sound(record, model):
+            drops["bad_record"] += 1
+            continue
+        times = _times(record, begin, weekday)
+        for text, when, topic in zip(_texts(record["syms"], model), times, record["action_type"], strict=True):
+            if when is None:
+                drops["bad_time"] += 1
+            elif not text.strip():
+                drops["empty"] += 1
+            else:
+                rows.append((str(record["author_id"]), when, str(topic), text.strip()))
+        if len(rows) >= ROWS:
+            yield pd.DataFrame(rows, columns=COLUMNS).astype({"time": "int64"})
+            rows = []
+    if rows:
+        yield pd.DataFrame(rows, columns=COLUMNS).astype({"time": "int64"})
+
+
+def _records(path, drops):
+    """What the lines of a file hold, of whatever type."""
+    for block in blocks(path, drops):
+        for line in block.split(b"\n"):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError):
+                    drops["broken_json"] += 1
+
+
+def _is_sound(record, model):
+    """Whether a record can be read. Raises ValueError where it holds ids and there is no model."""
+    if not isinstance(record, dict) or type(record.get("author_id")) not in (int, str):
+        return False
+    lists = [record.get(name) for name in LISTS]
+    if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
+        return False
+    for post in record["syms"]:
+        kinds = {str} if isinstance(post, str) else set(map(type, post)) if isinstance(post, list) else {None}
+        if kinds == {int}:
+            if model is None:
+                raise ValueError("mud: syms are the ids of a SentencePiece model; name the model's file as `pieces`")
+            if not (0 <= min(post) and max(post) < model.get_piece_size()):
+                return False
+        elif not kinds <= {str}:
+            return False
+    return all(type(topic) in (int, str) for topic in record["action_type"])
+
+
+def _texts(posts, model):
+    for post in posts:
+        if post and isinstance(post, list) and isinstance(post[0], int):
+            yield model.decode(post)
+        else:
+            yield "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
+
+
+def _times(record, begin, weekday):
+    """Seconds since 1970 UTC of each post, None where a number is out of range."""
+    start = datetime.fromtimestamp(begin, UTC).weekday()
+    previous = begin
+    for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
+        clock = all(type(number) is int for number in (day, hour, minute)) and 0 <= hour < 24 and 0 <= minute < 60
+        if not clock or not 0 <= day < (7 if weekday else LATEST // DAY):
+            yield None
+            continue
+        when = begin + day * DAY + hour * 3600 + minute * 60
+        if weekday:
+            when = previous + (when - start * DAY - previous) % WEEK
+            previous = when
+        yield when if when <= LATEST else None
+
+
+def _model(path):
+    if not path.is_file():
+        raise ValueError(f"mud: the SentencePiece model {path} is missing")
+    try:
+        return sentencepiece.SentencePieceProcessor(model_file=str(path))
+    except (RuntimeError, OSError) as error:
+        raise ValueError(f"mud: {path} is no SentencePiece model: {error}") from None

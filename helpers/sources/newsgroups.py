@@ -1,0 +1,107 @@
+"""The 20 Newsgroups: one file a message with its headers, one folder a group, in a tree or a ``.tar.gz`` of it.
+
+The files have no common encoding, and most predate any: they are read as Latin-1. Versions of the collection differ
+in their headers. The original of 19,997 messages has dates; "bydate" and the one of 18,828 messages were published
+without, and a message without a date is dropped, because a stream of posts is made of times.
+"""
+
+import email.parser
+import re
+import tarfile
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pandas as pd
+
+from helpers import paths
+from helpers.cleaning import mask_name, sound
+from helpers.headers import decoded, seconds, sender
+from helpers.mail import own_words
+from helpers.sources import Part
+
+NUMBER = re.compile(r"\d+")  # the name of a message's file
+
+
+def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+    """One part per group, and per half of "bydate".
+
+    location: a folder at or above those of the groups, a ``.tar.gz`` or ``.tar`` that holds one, or a list of these.
+        Messages are files whose name is a number; their folder's name is the group, the posts table's topic.
+    raw: keep the whole body.
+    Drops counted: no_author, no_date, bad_date (see :func:`helpers.headers.seconds`), empty.
+    Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path.
+    """
+    found = {}
+    for place in [location] if isinstance(location, str | Path) else location:
+        root = paths.resolve(place)
+        if not root.exists():
+            raise ValueError(f"newsgroups: {root} is missing")
+        for name, messages in (_tree(root) if root.is_dir() else _archive(root)).items():
+            if name in found:
+                raise ValueError(f"newsgroups: two of the locations hold {name}; name the folder above both")
+            found[name] = messages
+    return [
+        Part(name, lambda drops, name=name, messages=messages: read(PurePosixPath(name).name, messages, drops, raw))
+        for name, messages in sorted(found.items())
+    ]
+
+
+def read(group: str, messages: list[Path | bytes], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+    """The posts of one group, as one frame. messages: files, or what they hold."""
+    rows = []
+    for message in messages:
+        row = _row(message.read_bytes() if isinstance(message, Path) else message, raw)
+        if isinstance(row, str):
+            drops[row] += 1
+        else:
+            rows.append(row)
+    if rows:
+        frame = pd.DataFrame(rows, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
+        frame.insert(2, "topic", group)
+        yield frame
+
+
+def _row(message, raw):
+    """(author, time, text, id), or the reason for the drop."""
+    head, _, body = message.decode("latin-1").replace("\r\n", "\n").partition("\n\n")
+    fields = email.parser.HeaderParser().parsestr(head + "\n\n")
+    name, address = sender(decoded(fields.get("From", "")))
+    if not (name or address):
+        return "no_author"
+    if "Date" not in fields:
+        return "no_date"
+    when = seconds(fields["Date"])
+    if when is None:
+        return "bad_date"
+    body = sound(body)
+    if not raw:
+        body = mask_name(own_words(body), name)  # who reads the table knows the address only
+    if not body.strip():
+        return "empty"
+    return sound(address or name), when, body.strip(), sound(decoded(fields.get("Message-ID", "")).strip("<> "))
+
+
+def _tree(root):
+    """The messages of each group, by the group's path below the root."""
+    groups = defaultdict(list)
+    for path in sorted(root.rglob("*")):
+        if NUMBER.fullmatch(path.name) and path.is_file():
+            folder = path.parent.relative_to(root).as_posix()
+            groups[root.name if folder == "." else folder].append(path)
+    return groups
+
+
+def _archive(path):
+    """The same of an archive, whose messages are held in memory: a compressed one has no middle to begin at."""
+    groups = defaultdict(list)
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if member.isfile() and NUMBER.fullmatch(name.name):
+                    groups[str(name.parent)].append((name.name, archive.extractfile(member).read()))
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"newsgroups: cannot read {path}: {error}") from None
+    return {name: [content for _, content in sorted(messages)] for name, messages in groups.items()}

@@ -1,0 +1,181 @@
+"""Reddit comments as Pushshift and its successors publish them: monthly dumps ``RC_YYYY-MM``, one JSON object a line.
+
+Fields come in any order and differ from month to month; ``author``, ``created_utc``, ``subreddit``, ``body`` and
+``id`` are read. The posts table's topic is the subreddit.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from helpers.cleaning import BOT, QUOTE_LINE, sound
+from helpers.ndjson import COMPRESSED, blocks
+from helpers.sources import COLUMNS, Part, files
+
+ROWS = 16_384  # of one frame
+SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
+SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published beside the comments
+FIELDS = ["author", "created_utc", "subreddit", "body", "id"]
+EARLIEST, LATEST = 1_119_484_800, 4_102_444_800  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
+LINES = pa.schema([("line", pa.large_string())])
+INDENT = ("    ", "\t")  # of code
+LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
+
+# A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python does for ASCII, which
+# Reddit's names are made of. Few texts begin with a character below "!", the first that is no blank. Reddit escapes
+# "<", ">" and "&" in what it serves: "&" comes last, because "&amp;gt;" is what somebody typed as "&gt;".
+# Each step is a query of its own: within a CASE, an alias of the same SELECT would be computed anew.
+QUERY = f"""
+    WITH parsed AS (
+        SELECT line, try(json_extract_string(line, {[f"$.{name}" for name in FIELDS]})) AS field FROM lines
+    ), posts AS (
+        SELECT line, field[1] AS author, field[2] AS created, field[3] AS topic, field[4] AS text, field[5] AS id,
+            try_cast(created AS DOUBLE) AS time
+        FROM parsed
+    ), judged AS (
+        SELECT *, CASE
+            WHEN author IS NULL AND created IS NULL AND topic IS NULL AND text IS NULL THEN 'unread'
+            WHEN author IS NULL OR created IS NULL OR topic IS NULL OR text IS NULL
+                OR author < '!' AND trim(author) = '' OR topic < '!' AND trim(topic) = '' THEN 'missing_field'
+            WHEN author IN ('[deleted]', '[removed]') OR text IN ('[deleted]', '[removed]') THEN 'deleted'
+            WHEN regexp_matches(author, '{BOT.pattern.replace("'", "''")}') THEN 'bot'
+            WHEN time IS NULL OR time NOT BETWEEN {EARLIEST} AND {LATEST} THEN 'bad_time'
+            WHEN text < '!' AND NOT regexp_matches(text, '\\S') THEN 'empty' END AS reason
+        FROM posts
+    ), unescaped AS (
+        SELECT * REPLACE (CASE WHEN contains(text, '&')
+            THEN replace(replace(replace(text, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') ELSE text END AS text)
+        FROM judged
+    )
+    SELECT reason, CASE WHEN reason = 'unread' THEN encode(line) END AS unread, author,
+        CASE WHEN reason IS NULL THEN floor(time)::BIGINT END AS time, topic, text, id, CASE
+        WHEN text < '!' OR starts_with(text, '>') THEN true
+        WHEN contains(text, '\n') THEN contains(text, '\n>') OR contains(text, '\n ') OR contains(text, '\n\t')
+        ELSE false END AS marked
+    FROM unescaped"""
+SETTINGS = {"threads": 1, "arrow_large_buffer_size": True}  # the parts run side by side; pandas' text is large
+
+
+def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+    """One part per file: a compressed stream has no middle to begin at, so a month is read whole or again.
+
+    location: a file, a folder (searched recursively for ``.zst``, ``.bz2``, ``.xz``, ``.gz``, ``.ndjson``, ``.jsonl``,
+        ``.json`` and for ``RC_YYYY-MM`` without suffix; submissions, ``RS_``, are passed over), or a list of these.
+    raw: keep quotes, code and spoiler marks.
+    Drops counted: broken_json, truncated_file (what precedes the damage is kept), missing_field, deleted (author or
+        body), bot, bad_time (unreadable, before Reddit or after 2099), empty.
+    Raises ValueError where a location is missing or two files hold the same month.
+
+    Memory is that of some thousand posts, and for ``--long=31`` the 2 GB window that such a file needs by its nature.
+    """
+    found = {}
+    for name, path in files("pushshift", location, _is_dump).items():
+        month = re.sub("|".join(rf"\{suffix}$" for suffix in SUFFIXES), "", name)
+        if month in found:
+            raise ValueError(f"pushshift: {found[month]} and {path} hold the same month; keep one")
+        found[month] = path
+    return [Part(month, lambda drops, path=path: read(path, drops, raw)) for month, path in found.items()]
+
+
+def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+    """The posts of one file in frames of about ROWS rows."""
+    with duckdb.connect(config=SETTINGS) as connection:
+        yield from _frames(connection, map(_lines, blocks(path, drops)), drops, raw)
+
+
+def own_words(text: str) -> str:
+    """A comment without quoted lines and indented code, spoilers uncovered. May be empty.
+
+    The rest of the markup is left to :func:`helpers.cleaning.clean`, which other sources need for it as well.
+    """
+    if "!<" in text:  # at the start of a line ">!" would pass for a quote
+        text = "\n".join(map(_uncovered, text.split("\n")))
+    if text.startswith(INDENT) or any(f"\n{indent}" in text for indent in INDENT):
+        text = "\n".join(_without_code(text.split("\n")))
+    return QUOTE_LINE.sub("", text).strip()
+
+
+def _without_code(lines):
+    may_begin, listed = True, False
+    for line in lines:
+        blank, indented = not line.strip(), line.startswith(INDENT)
+        # code cannot interrupt a paragraph, and below a list item the same indent continues the item
+        if blank or not indented or not may_begin or listed:
+            yield line
+            may_begin = blank
+        if not blank and not indented:
+            listed = LIST_ITEM.match(line) is not None
+
+
+def _uncovered(line):
+    covered, mark, rest = line.rpartition("!<")
+    return (covered.replace(">!", "").replace("!<", "") if mark and ">!" in covered else covered + mark) + rest
+
+
+def _frames(connection, lines, drops, raw, repaired=False):
+    """Frames from record batches of lines. repaired: the lines were rewritten by :func:`_repaired`."""
+    source = pa.RecordBatchReader.from_batches(LINES, lines)
+    # one query for the whole stream: to plan one costs as much as to parse some megabytes
+    for batch in connection.cursor().from_arrow(source).query("lines", QUERY).to_arrow_reader(ROWS):
+        reasons = Counter({each["values"]: each["counts"] for each in pc.value_counts(batch["reason"]).to_pylist()})
+        kept = reasons.pop(None, 0)
+        if unread := reasons.pop("unread", 0):
+            if repaired:
+                drops["missing_field"] += unread
+            else:
+                yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, True)
+        drops.update(reasons)
+        if kept:
+            frame = _frame(batch.filter(pc.is_null(batch["reason"])), drops, raw)
+            if len(frame):
+                yield frame
+
+
+def _frame(batch, drops, raw):
+    text = batch["text"]
+    if not raw:
+        marked = batch["marked"]
+        texts = [own_words(each) for each in text.filter(marked).to_pylist()]
+        text = pc.replace_with_mask(text, marked, pa.array(texts, text.type))
+        batch = batch.set_column(batch.schema.get_field_index("text"), "text", text)
+        if empty := texts.count(""):
+            drops["empty"] += empty
+            batch = batch.filter(pc.not_equal(text, ""))
+    return batch.select([*COLUMNS, "id"]).to_pandas()
+
+
+def _lines(block):
+    """A block of whole lines as a record batch, without copying it."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
+    offsets = np.zeros(len(ends) + 1, np.int64)
+    offsets[1:] = ends + 1
+    column = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(block))
+    return pa.record_batch([column], schema=LINES)
+
+
+def _second_try(lines, drops):
+    """One batch of the lines that Python's more lenient parser reads: lone surrogates, a byte that is no UTF-8."""
+    repaired = []
+    for line in lines.to_pylist():
+        try:
+            record = json.loads(line.decode("utf-8-sig", "replace")) if line.strip() else None
+        except (ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict):
+            values = {name: record.get(name) for name in FIELDS}
+            repaired.append(json.dumps({name: value and sound(str(value)) for name, value in values.items()}))
+        elif line.strip():
+            drops["broken_json"] += 1
+    return [_lines("".join(line + "\n" for line in repaired).encode())]
+
+
+def _is_dump(path):
+    return not SUBMISSIONS.match(path.name) and (path.suffix in SUFFIXES or bool(re.fullmatch(r"RC_[\d-]+", path.name)))

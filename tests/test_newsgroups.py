@@ -1,0 +1,151 @@
+"""20 Newsgroups: the messages of a tree and of an archive, their headers, and what is dropped."""
+
+import calendar
+import io
+import tarfile
+import time
+from collections import Counter
+
+import pandas as pd
+import pytest
+
+from helpers.headers import seconds, sender
+from helpers.sources import COLUMNS, open_source
+
+
+def message(body="My own words.\n", sender="jd@cs.example.edu (Jane Doe)", date="Tue, 6 Apr 93 01:23:45 GMT", more=""):
+    date = "" if date is None else f"Date: {date}\n"
+    sender = "" if sender is None else f"From: {sender}\n"
+    return f"Newsgroups: sci.space\n{sender}Subject: Re: moon\n{date}{more}Message-ID: <1@x>\nLines: 3\n\n{body}"
+
+
+def tree(folder, *messages, group="20news-bydate-train/sci.space"):
+    path = folder / group
+    path.mkdir(parents=True, exist_ok=True)
+    for number, each in enumerate(messages):
+        (path / str(59_000 + number)).write_bytes(each.encode("latin-1") if isinstance(each, str) else each)
+    return folder
+
+
+def read(location, **options):
+    drops = Counter()
+    parts = open_source("newsgroups", location if isinstance(location, list) else str(location), **options)
+    frames = [frame for part in parts for frame in part.read(drops)]
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    assert list(rows.columns[:4]) == COLUMNS
+    return rows, dict(drops)
+
+
+def test_rows(tmp_path):
+    body = "In article <1@x> bob@example.org (Bob) writes:\n>theirs\n\nMine, cliché.\n\n--\nJane Doe  +1 555 123 4567\n"
+    tree(tmp_path, message(body), message("Signed, Jane\n", sender="Jane Doe", date="6 Apr 1993 03:23:45 +0200"))
+    rows, drops = read(tmp_path)
+    assert rows[COLUMNS].values.tolist() == [
+        ["jd@cs.example.edu", 734_059_425, "sci.space", "Mine, cliché."],
+        ["Jane Doe", 734_059_425, "sci.space", "Signed, @self"],
+    ]
+    assert rows["time"].dtype == "int64" and rows["id"].tolist() == ["1@x"] * 2 and drops == {}
+    raw, _ = read(tmp_path, raw=True)
+    assert raw["text"].tolist() == [body.strip(), "Signed, Jane"]
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"),
+    [
+        ("Tue, 6 Apr 93 01:23:45 GMT", "1993-04-06 01:23:45"),
+        ("6 Apr 93 01:23:45 GMT", "1993-04-06 01:23:45"),
+        ("6 Apr 1993 01:23 UT", "1993-04-06 01:23:00"),
+        ("Tue, 06 Apr 1993 01:23:45 -0500", "1993-04-06 06:23:45"),
+        ("Tuesday, 6 Apr 93 01:23:45 EST", "1993-04-06 06:23:45"),
+        ("Tue Apr  6 01:23:45 1993", "1993-04-06 01:23:45"),
+        ("6 Apr 93 01:23:45", "1993-04-06 01:23:45"),
+        ("6 Apr 93 01:23:45 MET DST", "1993-04-06 01:23:45"),
+        ("6 Apr 93 01:23:45 -0000", "1993-04-06 01:23:45"),
+        ("Tue, 6 Apr\n\t93 01:23:45 GMT", "1993-04-06 01:23:45"),
+        ("yesterday", None),
+        ("", None),
+        ("Mon, 99 Apr 93 99:99:99 GMT", None),
+        ("6 Apr 93 01:23:45 +9900", None),
+        ("6 Apr 1903 01:23:45 GMT", None),
+        ("6 Apr 2093 01:23:45 GMT", None),
+    ],
+)
+def test_dates(date, expected, monkeypatch):
+    for zone in ("UTC", "Asia/Tokyo"):  # a date without a zone is not one of this machine's
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert seconds(date) == (expected and calendar.timegm(time.strptime(expected, "%Y-%m-%d %H:%M:%S")))
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_senders():
+    assert sender("jd@cs.example.edu (Jane Doe)") == ("Jane Doe", "jd@cs.example.edu")
+    assert sender('"Jane Doe" <JD@cs.Example.edu>') == ("Jane Doe", "jd@cs.example.edu")
+    assert sender("root@vax") == ("", "root@vax") and sender(" ") == ("", "")
+
+
+def test_every_drop_is_counted(tmp_path):
+    lost = {
+        "no_author": [message(sender=None), message(sender=""), message(sender="<>"), "", b"\x00\xff\n\n"],
+        "no_date": [message(date=None)],
+        "bad_date": [message(date="sometime"), message(date="")],
+        "empty": [message(""), message("> theirs\n"), message("In article <1@x> a@b.org writes:\n> x\n")],
+    }
+    tree(tmp_path, message(), *(each for group in lost.values() for each in group))
+    rows, drops = read(tmp_path)
+    assert len(rows) == 1 and drops == {reason: len(group) for reason, group in lost.items()}
+
+
+def test_latin_1_bytes_and_line_ends(tmp_path):
+    tree(tmp_path, message("na\u00efve \u00ff words\n").replace("\n", "\r\n"), message("utf \u00e9\n").encode())
+    assert read(tmp_path)[0]["text"].tolist() == ["na\u00efve \u00ff words", "utf \u00c3\u00a9"]
+
+
+def groups(folder):
+    tree(folder, message("one\n"), message("two\n"))
+    tree(folder, message("three\n"), group="20news-bydate-train/alt.atheism")
+    return tree(folder, message("four\n"), group="20news-bydate-test/sci.space")
+
+
+def test_one_part_per_group_wherever_the_location_is(tmp_path):
+    groups(tmp_path)
+    (tmp_path / "20news-bydate-train" / "README").write_text(message())
+    names = [part.name for part in open_source("newsgroups", str(tmp_path))]
+    assert names == ["20news-bydate-test/sci.space", "20news-bydate-train/alt.atheism", "20news-bydate-train/sci.space"]
+    below = [part.name for part in open_source("newsgroups", str(tmp_path / "20news-bydate-train"))]
+    assert below == ["alt.atheism", "sci.space"]
+    rows, _ = read(tmp_path / "20news-bydate-train" / "sci.space")
+    assert rows[["topic", "text"]].values.tolist() == [["sci.space", "one"], ["sci.space", "two"]]
+    halves = [str(tmp_path / f"20news-bydate-{half}") for half in ("train", "test")]
+    with pytest.raises(ValueError, match="two of the locations hold sci.space"):
+        open_source("newsgroups", halves)
+
+
+@pytest.mark.parametrize("kind", ["gz", ""])
+def test_an_archive_is_its_tree(tmp_path, kind):
+    folder = groups(tmp_path / "tree")
+    path = tmp_path / "20news.tar"
+    with tarfile.open(path, f"w:{kind}") as archive:
+        for file in sorted(folder.rglob("*"), reverse=True):
+            archive.add(file, file.relative_to(folder).as_posix(), recursive=False)
+        link = tarfile.TarInfo("20news-bydate-train/sci.space/1")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("20news-bydate-train/sci.space/index"), io.BytesIO())
+    pd.testing.assert_frame_equal(read(path)[0], read(folder)[0])
+
+
+def test_unreadable_locations(tmp_path):
+    folder = groups(tmp_path / "tree")
+    path = tmp_path / "20news.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(folder, "x")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="cannot read"):
+        open_source("newsgroups", str(path))
+    with pytest.raises(ValueError, match="absent is missing"):
+        open_source("newsgroups", str(tmp_path / "absent"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="nothing to read"):
+        open_source("newsgroups", str(tmp_path / "empty"))

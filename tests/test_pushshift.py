@@ -1,0 +1,223 @@
+"""Reddit dumps: what is read is what the plain loop over json.loads reads; what breaks costs itself only."""
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+from collections import Counter
+
+import pandas as pd
+import pytest
+import zstandard
+
+from helpers import ndjson
+from helpers.cleaning import clean, is_bot
+from helpers.sources import open_source, pushshift
+
+TIME = 1_435_708_800
+GOOD = {"author": "jane_7", "created_utc": TIME, "subreddit": "askscience", "body": "why is it blue", "id": "c1"}
+
+
+def comment(**changes):
+    """One line of a dump, with the fields in another order than the one they are read in."""
+    record = {"score": 3, "gildings": {"gid_1": [{"id": "g", "author": "x"}]}} | GOOD | changes
+    return json.dumps(dict(sorted(record.items())))
+
+
+def long_window(data):
+    settings = zstandard.ZstdCompressionParameters.from_level(1, window_log=31, enable_ldm=True)
+    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    return packer.compress(data) + packer.flush()
+
+
+PACK = {
+    ".zst": long_window, ".gz": gzip.compress, ".bz2": bz2.compress,
+    ".xz": lambda data: lzma.compress(data, preset=0), ".ndjson": bytes, "": bytes,
+}  # fmt: skip
+
+
+def dump(folder, lines, name="RC_2015-07", suffix="", end="\n"):
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}{suffix}"
+    data = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines) + end.encode()
+    path.write_bytes(PACK[suffix](data))
+    return path
+
+
+def read(location, **options):
+    drops = Counter()
+    parts = open_source("pushshift", str(location), **options)
+    frames = [frame for part in parts for frame in part.read(drops)]
+    columns = ["author", "time", "topic", "text", "id"]
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    assert list(rows.columns) == columns and (not len(rows) or rows["time"].dtype == "int64")
+    return rows, dict(drops)
+
+
+def random_records(number, seed=0):
+    rng = random.Random(seed)
+    letters = "abc é🙂\"\\/\u2028\t" + "xyz "
+    people = ["jane_7", "Abbott", "AutoModerator", "[deleted]", "RemindMeBot", "bot_of_x", "Talbot-9", "x-reply", None]
+    for i in range(number):
+        body = "".join(rng.choices(letters, k=rng.randrange(60)))
+        yield {
+            "extra": {"body": "not this", "author": ["x"]}, "body": rng.choice([body, body, body, "[removed]", " \n"]),
+            "author": rng.choice(people), "created_utc": rng.choice([TIME + i, str(TIME + i), TIME + i + 0.5, "then"]),
+            "subreddit": "s", "id": f"c{i}", "long": "y" * rng.randrange(300),
+        }  # fmt: skip
+
+
+def slow(records):
+    """The same in plain Python: rows and drops, without the markup."""
+    rows, drops = [], Counter()
+    for record in records:
+        author, created, text = record["author"], record["created_utc"], record["body"]
+        if author is None:
+            drops["missing_field"] += 1
+        elif "[deleted]" in (author, text) or "[removed]" in (author, text):
+            drops["deleted"] += 1
+        elif is_bot(author):
+            drops["bot"] += 1
+        elif created == "then":
+            drops["bad_time"] += 1
+        elif not text.strip(" \t\n"):
+            drops["empty"] += 1
+        else:
+            rows.append([author, int(float(created)), record["subreddit"], text, record["id"]])
+    return rows, dict(drops)
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_it_reads_what_a_plain_loop_reads(tmp_path, suffix):
+    records = list(random_records(3000))
+    dump(tmp_path / "in", map(json.dumps, records), suffix=suffix)
+    rows, drops = read(tmp_path / "in", raw=True)
+    expected, lost = slow(records)
+    assert rows.values.tolist() == expected and drops == lost
+    assert len(lost) == 5 and len(expected) > 500
+
+
+def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
+    records = list(random_records(400))
+    path = dump(tmp_path, map(json.dumps, records), end="")
+    expected = slow(records)[0]
+    for size in (1, 7, 1000, 1 << 20):
+        monkeypatch.setattr(ndjson, "BLOCK", size)
+        assert read(path, raw=True)[0].values.tolist() == expected
+    monkeypatch.setattr(pushshift, "ROWS", 100)
+    frames = list(pushshift.read(path, Counter(), raw=True))
+    assert len(frames) > 1 and pd.concat(frames).values.tolist() == expected
+
+
+def test_every_drop_is_counted(tmp_path):
+    lost = {
+        "broken_json": ['{"author": "a', "[1, 2]", "null", '"text"', "{'author': 'a'}", comment() + " x", b"\xff\xfe"],
+        "missing_field": ["{}", *(comment(**{name: None}) for name in pushshift.FIELDS[:4]), comment(author=" "),
+                          comment(subreddit="")],
+        "deleted": [comment(author="[deleted]"), comment(body="[deleted]"), comment(body="[removed]")],
+        "bot": [comment(author="AutoModerator"), comment(author="RemindMeBot"), comment(author="some_bot")],
+        "bad_time": [comment(created_utc=value) for value in ("x", "", 5, -5, True, 1e300, float("nan"), 10**12)],
+        "empty": [comment(body=""), comment(body=" \n\t"), comment(body="&gt; all quoted")],
+    }  # fmt: skip
+    lines = [line for group in lost.values() for line in group]
+    random.Random(0).shuffle(lines)
+    rows, drops = read(dump(tmp_path, [comment(), "", *lines, "  ", comment(id=None)]))
+    assert rows["id"].isna().tolist() == [False, True] and rows["text"].tolist() == ["why is it blue"] * 2
+    assert drops == {reason: len(group) for reason, group in lost.items()}
+
+
+def test_a_broken_line_costs_itself_only(tmp_path):
+    lines = [comment(id=str(number)) for number in range(20_000)]
+    for number in range(0, 20_000, 500):
+        lines[number] = lines[number][:-9]
+    rows, drops = read(dump(tmp_path, lines))
+    assert drops == {"broken_json": 40} and len(rows) == 19_960
+
+
+def test_what_only_a_lenient_parser_reads_is_read(tmp_path):
+    good = comment().encode()
+    lines = [comment(body="half \ud800 a face"), good.replace(b"blue", b"bl\xffue"), b"\xef\xbb\xbf" + good,
+             comment(body="nul \x00 inside"), good + b"\r"]  # fmt: skip
+    rows, drops = read(dump(tmp_path, lines))
+    assert drops == {} and sorted(map(clean, rows["text"])) == [
+        "half a face", "nul inside", "why is it blue", "why is it blue", "why is it bl\ufffdue",
+    ]  # fmt: skip
+    rows.to_parquet(tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
+def test_a_cut_file_yields_what_precedes_the_cut(tmp_path, suffix):
+    rng = random.Random(0)
+    lines = [comment(id=str(number), body=rng.randbytes(200).hex()) for number in range(5000)]
+    path = dump(tmp_path, lines, suffix=suffix)
+    path.write_bytes(path.read_bytes()[: -path.stat().st_size // 3])
+    rows, drops = read(path)
+    assert drops == {"truncated_file": 1}
+    assert 1500 < len(rows) < 5000 and rows["id"].tolist() == [str(number) for number in range(len(rows))]
+
+
+def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
+    lines = (comment() + "\n").encode() * 3000
+    path = tmp_path / "RC_2015-07.zst"
+    path.write_bytes(long_window(lines) + zstandard.compress(lines))
+    assert len(read(path)[0]) == 6000
+    path.write_bytes(zstandard.compress(lines) + b"no frame")
+    rows, drops = read(path)
+    assert len(rows) == 3000 and drops == {"truncated_file": 1}
+    path.write_bytes(b"<html>not found</html>")
+    assert read(path)[1] == {"truncated_file": 1}
+
+
+def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
+    path = dump(tmp_path, [comment(), comment(body="long " * 10**6), comment()])
+    assert read(path)[0]["text"].str.len().tolist() == [len(GOOD["body"]), 5 * 10**6, len(GOOD["body"])]
+    monkeypatch.setattr(ndjson, "LONGEST", 10**6)
+    rows, drops = read(path)
+    assert len(rows) == 2 and drops == {"broken_json": 1}
+    rows, drops = read(dump(tmp_path, [comment(), "x" * 3 * 10**6], end=""))
+    assert len(rows) == 1 and drops == {"truncated_file": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("&gt; theirs\n\nmine\n\n &gt;&gt; deeper", "mine"),
+        ("a &amp;gt; b &amp;amp; c, &amp;#x200B;d", "a > b & c, d"),
+        ("5 &lt; 6 &amp;&amp; 7 &gt; 3", "5 < 6 && 7 > 3"),
+        ("so:\n\n    x = 1\n\n    print(x)\n\nrest", "so: rest"),
+        ("\tx = 1\n\nrest", "rest"),
+        ("a paragraph\n    goes on", "a paragraph goes on"),
+        ("1. item\n\n    goes on\n\n    and on\n\nend\n\n    code", "1. item goes on and on end"),
+        ("&gt;!he dies!&lt; is said\n&gt;!and!&lt; so", "he dies is said and so"),
+        ("&gt;!important they said\n\nno", "no"),
+        ("&gt; theirs &gt;!hidden!&lt;\nmine", "mine"),
+        ("```\ncode\n```\nuse `f(x)`", "use @code"),
+        ("line one  \nline two", "line one line two"),
+    ],
+)
+def test_markup_after_the_common_cleaning(tmp_path, body, text):
+    rows, _ = read(dump(tmp_path, [comment(body=body)]))
+    assert clean(rows["text"][0]) == text
+
+
+def test_raw_keeps_the_markup_but_not_the_escapes(tmp_path):
+    rows, _ = read(dump(tmp_path, [comment(body="&gt; q &amp;gt;\n\n    code\n\n&gt;!s!&lt;")]), raw=True)
+    assert rows["text"].tolist() == ["> q &gt;\n\n    code\n\n>!s!<"]
+
+
+def test_files_that_are_found(tmp_path):
+    for name in ("RC_2015-07", "RC_2015-07.txt", "RS_2015-07", "cats_submissions"):
+        dump(tmp_path / "in", [comment()], name=name)
+    for name, suffix in (("RC_2015-08", ".zst"), ("RS_2015-08", ".zst"), ("cats_comments", ".zst"), ("x", ".ndjson")):
+        dump(tmp_path / "in", [comment()], name=name, suffix=suffix)
+    names = [part.name for part in open_source("pushshift", str(tmp_path / "in"))]
+    assert names == ["RC_2015-07", "RC_2015-08", "cats_comments", "x"]
+    dump(tmp_path / "in", [comment()], suffix=".gz")
+    with pytest.raises(ValueError, match="same month"):
+        open_source("pushshift", str(tmp_path / "in"))
+    with pytest.raises(ValueError, match="absent is missing"):
+        open_source("pushshift", str(tmp_path / "absent"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="nothing to read"):
+        open_source("pushshift", str(tmp_path / "empty"))

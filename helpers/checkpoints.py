@@ -11,9 +11,13 @@ from torch import Tensor, nn
 from helpers.artifacts import whole
 
 
-def weights(encoder: nn.Module) -> dict[str, Tensor]:
-    """The encoder's tensors as a checkpoint names them."""
-    return {f"encoder.{name}": value.contiguous() for name, value in encoder.state_dict().items()}
+def weights(**parts: nn.Module) -> dict[str, Tensor]:
+    """The tensors of named parts, such as ``encoder`` and ``loss``, as a checkpoint names them."""
+    return {
+        f"{part}.{name}": value.contiguous()
+        for part, module in parts.items()
+        for name, value in module.state_dict().items()
+    }
 
 
 def optimizer_state(optimizer) -> dict[str, Tensor]:
@@ -39,8 +43,11 @@ def save_history(folder: Path, history: list[dict]) -> None:
         pd.DataFrame(history).to_csv(partial, index=False)
 
 
-def resume(folder: Path, made_from: str, encoder: nn.Module, optimizer, scaler) -> tuple[int, list[dict]]:
-    """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history)."""
+def resume(folder: Path, made_from: str, parts: dict[str, nn.Module], optimizer, scaler) -> tuple[int, list[dict]]:
+    """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history).
+
+    parts: what is trained, by name, as given to :func:`weights`.
+    """
     path = folder / "last.safetensors"
     if not path.exists():
         return 0, []
@@ -49,7 +56,8 @@ def resume(folder: Path, made_from: str, encoder: nn.Module, optimizer, scaler) 
         if saved.get("made_from") != made_from:
             return 0, []
         tensors = {name: file.get_tensor(name) for name in file.keys()}
-    load_weights(encoder, path)
+    for part, module in parts.items():
+        load_weights(module, path, part)
     state = optimizer.state_dict()
     state["state"] = {}
     for name, value in tensors.items():
@@ -64,11 +72,11 @@ def resume(folder: Path, made_from: str, encoder: nn.Module, optimizer, scaler) 
     return step, history[history.step <= step].to_dict("records")
 
 
-def load_weights(encoder: nn.Module, path: str | Path) -> None:
-    """Load ``best.safetensors`` or ``last.safetensors`` into an encoder of the same shape."""
+def load_weights(module: nn.Module, path: str | Path, part: str = "encoder") -> None:
+    """Load one part of ``best.safetensors`` (the encoder) or ``last.safetensors`` into a module of the same shape."""
     tensors = {
-        name.removeprefix("encoder."): value
+        name.removeprefix(f"{part}."): value
         for name, value in load_file(path).items()
-        if name.startswith("encoder.")
+        if name.startswith(f"{part}.")
     }
-    encoder.load_state_dict(tensors)
+    module.load_state_dict(tensors)

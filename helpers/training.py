@@ -2,7 +2,8 @@
 
 The batch of a step, its learning rate and its random state are functions of (seed, step), so a run that was killed
 and started again ends with the same weights on CPU as one that was left alone. ``last.safetensors`` holds weights
-and optimizer in one file, replaced in one step; ``best.safetensors`` the weights with the best dev score;
+(of the encoder, and of a loss that learns) and optimizer in one file, replaced in one step; ``best.safetensors`` the
+encoder's weights with the best dev score;
 ``history.csv`` the learning curve; ``training.json`` appears when training is complete.
 """
 
@@ -80,7 +81,8 @@ def train(
     """Train an encoder in place and leave it with its best weights; returns the history.
 
     draw: step -> the batch of that step, the same on every process; with several processes each encodes its share
-    and the loss sees all embeddings, with gradients. loss: (embeddings (B, D), labels (B,)) -> scalar.
+    and the loss sees all embeddings, with gradients. loss: (embeddings (B, D), labels (B,)) -> scalar; one that is a
+    module is trained too, and must begin with the same weights on every process.
     score: encoder -> dev metrics with "MRR", the larger the better.
     Complete and current training is loaded, interrupted training continues.
     Raises FloatingPointError where the loss is not finite.
@@ -95,8 +97,11 @@ def train(
     accelerator.wait_for_everyone()  # all have looked before one changes anything
     if accelerator.is_main_process:
         (folder / "training.json").unlink(missing_ok=True)  # of another training, whose files end here
-    wrapped, optimizer = accelerator.prepare(encoder, _optimizer(encoder, recipe))
-    step, history = checkpoints.resume(folder, made_from, encoder, optimizer, accelerator.scaler)
+    # not wrapped like the encoder: every process computes the whole loss, so its gradients are equal as they are
+    learned = loss.to(accelerator.device) if isinstance(loss, nn.Module) else nn.Module()
+    parts = {"encoder": encoder, "loss": learned}
+    wrapped, optimizer = accelerator.prepare(encoder, _optimizer([*encoder.parameters(), *learned.parameters()], recipe))
+    step, history = checkpoints.resume(folder, made_from, parts, optimizer, accelerator.scaler)
     if step:
         log(f"continuing from step {step}")
     before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
@@ -119,12 +124,12 @@ def train(
         row = {"step": step, "loss": mean_loss, "lr": recipe.rate(step - 1), **score(encoder), "seconds": seconds}
         if accelerator.is_main_process:
             if row["MRR"] > max((old["MRR"] for old in history), default=-math.inf):
-                checkpoints.save(folder / "best.safetensors", checkpoints.weights(encoder), {"step": step})
+                checkpoints.save(folder / "best.safetensors", checkpoints.weights(encoder=encoder), {"step": step})
             history.append(row)
             checkpoints.save_history(folder, history)
             scaler = accelerator.scaler and accelerator.scaler.state_dict()
             state = {"made_from": made_from, "step": step, "scaler": scaler}
-            tensors = {**checkpoints.weights(encoder), **checkpoints.optimizer_state(optimizer)}
+            tensors = {**checkpoints.weights(**parts), **checkpoints.optimizer_state(optimizer)}
             checkpoints.save(folder / "last.safetensors", tensors, state)
         shown.set_postfix(loss=f"{mean_loss:.3f}", dev_MRR=f"{row['MRR']:.3f}")
         accelerator.wait_for_everyone()
@@ -144,7 +149,7 @@ def _step(accelerator, encoder, optimizer, batch, loss, clip) -> Tensor:
         embeddings = encoder(batch[begin : begin + share])
     value = loss(gather_with_gradient(embeddings), labels)
     accelerator.backward(value)
-    accelerator.clip_grad_norm_(encoder.parameters(), clip)
+    accelerator.clip_grad_norm_([weight for group in optimizer.param_groups for weight in group["params"]], clip)
     optimizer.step()
     optimizer.zero_grad()
     return value.detach()
@@ -170,10 +175,10 @@ def gather_with_gradient(mine: Tensor) -> Tensor:
     return _Gather.apply(mine) if dist.is_available() and dist.is_initialized() else mine
 
 
-def _optimizer(encoder, recipe):
+def _optimizer(parameters, recipe):
     if recipe.optimizer == "sgd":
-        return torch.optim.SGD(encoder.parameters(), recipe.lr, momentum=0.9, weight_decay=recipe.weight_decay)
-    return torch.optim.AdamW(encoder.parameters(), recipe.lr, weight_decay=recipe.weight_decay, fused=True)
+        return torch.optim.SGD(parameters, recipe.lr, momentum=0.9, weight_decay=recipe.weight_decay)
+    return torch.optim.AdamW(parameters, recipe.lr, weight_decay=recipe.weight_decay, fused=True)
 
 
 def _summary(made_from, recipe, history, device) -> dict:

@@ -66,6 +66,7 @@ def test_rows(tmp_path):
         ("", None),
         ("Mon, 99 Apr 93 99:99:99 GMT", None),
         ("6 Apr 93 01:23:45 +9900", None),
+        ("6 Apr 93 01:23:45 +1600", None),
         ("6 Apr 1903 01:23:45 GMT", None),
         ("6 Apr 2093 01:23:45 GMT", None),
     ],

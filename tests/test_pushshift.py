@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import random
+import zlib
 from collections import Counter
 
 import pandas as pd
@@ -155,6 +156,16 @@ def test_a_cut_file_yields_what_precedes_the_cut(tmp_path, suffix):
     rows, drops = read(path)
     assert drops == {"truncated_file": 1}
     assert 1500 < len(rows) < 5000 and rows["id"].tolist() == [str(number) for number in range(len(rows))]
+    if suffix == ".gz":  # to the last whole line
+        assert len(rows) == zlib.decompressobj(wbits=31).decompress(path.read_bytes()).count(b"\n")
+
+
+def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
+    packer = zstandard.ZstdCompressor().compressobj()
+    data = packer.compress(f"{comment()}\n".encode() * 10) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    (tmp_path / "RC_2015-07.zst").write_bytes(data)
+    rows, drops = read(tmp_path)
+    assert len(rows) == 10 and drops == {"truncated_file": 1}
 
 
 def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
@@ -175,7 +186,11 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(ndjson, "LONGEST", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
-    rows, drops = read(dump(tmp_path, [comment(), "x" * 3 * 10**6], end=""))
+    monkeypatch.setattr(ndjson, "LONGEST", 1000)
+    monkeypatch.setattr(ndjson, "BLOCK", 64)  # the line after the long one is in several pieces
+    rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
+    assert len(rows) == 3 and drops == {"broken_json": 1}
+    rows, drops = read(dump(tmp_path, [comment(), "x" * 3000], end=""))
     assert len(rows) == 1 and drops == {"truncated_file": 1}
 
 

@@ -175,3 +175,46 @@ def reliability(tables: dict[str, pd.DataFrame], title: str = "are the probabili
     figure.add_scatter(x=[0, 1], y=[0, 1], name="right", mode="lines", line={"dash": "dot", "color": "#999999"})
     figure.update_xaxes(title="probability given", range=[0, 1])
     return figure.update_yaxes(title="share of one account", range=[0, 1.005])
+
+
+def loss_picture(points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, title: str, vectors: int = 0) -> go.Figure:
+    """Which pairs a loss acts on, and where the points go. points (N, 2) of length 1, labels (N,) from 0.
+
+    pairs (N, N): derivative of the loss by the cosine of each pair. A line pulls where it is below 0 and pushes where
+    it is above, the wider the larger; an arrow is the sum of a point's pairs, along the circle. Widths and lengths
+    are relative to the largest of the picture. The last ``vectors`` points are a loss's own class vectors, diamonds.
+    """
+    figure = go.Figure(layout={"title": {"text": title, "font": {"size": 14}}, "width": 520, "height": 430})
+    angle = np.linspace(0, 2 * np.pi, 181)
+    figure.add_scatter(x=np.cos(angle), y=np.sin(angle), mode="lines", line={"color": "#dddddd"}, showlegend=False)
+    largest = np.abs(pairs).max() or 1.0
+    for name, colour, sign in (("pulled together", COLOURS[0], -1), ("pushed apart", COLOURS[1], 1)):
+        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 4})
+        for i, j in zip(*np.nonzero(np.triu(sign * pairs) > 0.005 * largest)):
+            figure.add_scatter(x=points[[i, j], 0], y=points[[i, j], 1], mode="lines", opacity=0.7, showlegend=False,
+                               line={"color": colour, "width": 0.7 + 6 * abs(pairs[i, j]) / largest})  # fmt: skip
+    force = -pairs @ points
+    force -= (force * points).sum(1, keepdims=True) * points
+    force *= 0.45 / (np.linalg.norm(force, axis=1).max() or 1.0)
+    for (x, y), (dx, dy) in zip(points, force):
+        if np.hypot(dx, dy) > 0.08:  # a shorter one would be hidden by its point
+            figure.add_annotation(x=x + dx, y=y + dy, ax=x, ay=y, xref="x", yref="y", axref="x", ayref="y", text="",
+                                  arrowhead=2, arrowwidth=1.5, arrowcolor="#333333")  # fmt: skip
+    for author in np.unique(labels):
+        symbols = np.where(np.arange(len(points)) < len(points) - vectors, "circle", "diamond")[labels == author]
+        figure.add_scatter(x=points[labels == author, 0], y=points[labels == author, 1], mode="markers",
+                           name=f"author {author + 1}",
+                           marker={"size": 15, "color": COLOURS[author + 2], "symbol": symbols})  # fmt: skip
+    hidden = {"visible": False, "range": [-1.3, 1.3]}
+    return figure.update_xaxes(**hidden).update_yaxes(**hidden, scaleanchor="x")
+
+
+def growth(costs: pd.DataFrame, against: str, title: str) -> go.Figure:
+    """What a step takes as something grows, on log scales. costs: columns ``loss``, ``seconds``, ``MB``, ``against``."""
+    figure = make_subplots(1, 2, subplot_titles=["milliseconds a step", "memory, MB"])
+    for colour, (name, part) in zip(COLOURS, costs.groupby("loss", sort=False)):
+        style = {"name": escape(name), "mode": "lines+markers", "line_color": colour, "legendgroup": name}
+        figure.add_scatter(x=part[against], y=part.seconds * 1000, **style, row=1, col=1)
+        figure.add_scatter(x=part[against], y=part.MB, **style, showlegend=False, row=1, col=2)
+    figure.update_layout(title=title).update_yaxes(type="log", dtick=1)
+    return figure.update_xaxes(type="log", title=against, tickvals=sorted(costs[against].unique()))

@@ -6,7 +6,8 @@
 
 Generated comments have the fields of 2015 or, with --era 2019, of 2019. Every measurement is a process of its own, of
 one thread, on the same file; the ways take turns and the best of each counts, because a busy machine only slows down.
-The loop reads the five fields and keeps nothing. The source judges, filters and builds frames as well.
+The loop reads the five fields and keeps nothing. The source judges, filters and builds frames as well. The peak is an
+upper bound: Linux begins a process's count with what its parent held.
 """
 
 import argparse

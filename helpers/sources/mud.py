@@ -27,6 +27,7 @@ import pandas as pd
 import sentencepiece
 
 from helpers import paths
+from helpers.artifacts import stamp
 from helpers.ndjson import blocks
 from helpers.sources import COLUMNS, Part, files
 
@@ -66,7 +67,7 @@ def parts(
     model = _model(paths.resolve(pieces)) if pieces else None
     begin = int(first.timestamp())
     return [
-        Part(name, lambda drops, path=path: read(path, drops, model, begin, day == "weekday"))
+        Part(name, lambda drops, path=path: read(path, drops, model, begin, day == "weekday"), stamp(path))
         for name, path in files("mud", location, lambda path: bool(LINES.search(path.name))).items()
     ]
 

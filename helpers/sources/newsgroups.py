@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from helpers import paths
+from helpers.artifacts import stamp
 from helpers.cleaning import mask_name, sound
 from helpers.headers import decoded, seconds, sender
 from helpers.mail import own_words
@@ -41,10 +42,10 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         for name, messages in (_tree(root) if root.is_dir() else _archive(root)).items():
             if name in found:
                 raise ValueError(f"newsgroups: two of the locations hold {name}; name the folder above both")
-            found[name] = messages
+            found[name] = messages, stamp(root)
     return [
-        Part(name, lambda drops, name=name, messages=messages: read(PurePosixPath(name).name, messages, drops, raw))
-        for name, messages in sorted(found.items())
+        Part(name, lambda drops, name=name, messages=messages: read(PurePosixPath(name).name, messages, drops, raw), made)
+        for name, (messages, made) in sorted(found.items())
     ]
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from helpers.artifacts import stamp
 from helpers.cleaning import BOT, QUOTE_LINE, sound
 from helpers.ndjson import COMPRESSED, blocks
 from helpers.sources import COLUMNS, Part, files
@@ -82,7 +83,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         if month in found:
             raise ValueError(f"pushshift: {found[month]} and {path} hold the same month; keep one")
         found[month] = path
-    return [Part(month, lambda drops, path=path: read(path, drops, raw)) for month, path in found.items()]
+    return [Part(month, lambda drops, path=path: read(path, drops, raw), stamp(path)) for month, path in found.items()]
 
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:

@@ -210,7 +210,7 @@ def loss_picture(points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, titl
 
 
 def growth(costs: pd.DataFrame, against: str, title: str) -> go.Figure:
-    """What a step takes as something grows, on log scales. costs: columns ``loss``, ``seconds``, ``MB``, ``against``."""
+    """What a step takes as something grows, log scales. costs: columns ``loss``, ``seconds``, ``MB``, ``against``."""
     figure = make_subplots(1, 2, subplot_titles=["milliseconds a step", "memory, MB"])
     for colour, (name, part) in zip(COLOURS, costs.groupby("loss", sort=False)):
         style = {"name": escape(name), "mode": "lines+markers", "line_color": colour, "legendgroup": name}

@@ -15,7 +15,8 @@ KHAN2021_TABLE1 = pd.DataFrame(
     columns=["features", "loss", "MRR", "R@4", "R@8"],
 )  # ranking, 111,396 test authors of Reddit, samples of 16 posts
 
-LINKING = ["TF-IDF", "sentence encoder", "IUR", "TP, 1-8 posts", "TP, 1-16 posts"]  # the second: Universal Sentence Encoder
+# the second is the Universal Sentence Encoder
+LINKING = ["TF-IDF", "sentence encoder", "IUR", "TP, 1-8 posts", "TP, 1-16 posts"]
 
 KHAN2021_TABLE2 = pd.DataFrame(
     {"EER": [0.341, 0.363, 0.247, 0.169, 0.132], "minDCF": [0.971, 0.981, 0.999, 0.848, 0.792]}, LINKING

@@ -36,9 +36,13 @@ def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
         names = {name for row in rows for name in row}
         measured = sorted((name for name in names if re.fullmatch(MEASURED, name)), key=_rank)
         columns = [name for name in [*FIRST, *measured, *LAST] if name in names]
-        rows.sort(key=lambda row: (str(row.get("split", "")), -(row.get("MRR") or 0), row.get("EER") or 0, str(row.get("model", ""))))
+        rows.sort(key=_order)
         made[protocol] = columns, [[_cell(row.get(name)) for name in columns] for row in rows]
     return made
+
+
+def _order(row: dict) -> tuple:
+    return str(row.get("split", "")), -(row.get("MRR") or 0), row.get("EER") or 0, str(row.get("model", ""))
 
 
 def _rank(name: str) -> tuple:

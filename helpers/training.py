@@ -100,7 +100,8 @@ def train(
     # not wrapped like the encoder: every process computes the whole loss, so its gradients are equal as they are
     learned = loss.to(accelerator.device) if isinstance(loss, nn.Module) else nn.Module()
     parts = {"encoder": encoder, "loss": learned}
-    wrapped, optimizer = accelerator.prepare(encoder, _optimizer([*encoder.parameters(), *learned.parameters()], recipe))
+    trained = [*encoder.parameters(), *learned.parameters()]
+    wrapped, optimizer = accelerator.prepare(encoder, _optimizer(trained, recipe))
     step, history = checkpoints.resume(folder, made_from, parts, optimizer, accelerator.scaler)
     if step:
         log(f"continuing from step {step}")

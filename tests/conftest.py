@@ -50,9 +50,8 @@ def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, leng
         tokens = own[author[post], rng.integers(0, 6, len(post))]
         hour = (author * 7 + rng.integers(0, 3, posts)) % 24
     offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
-    time = (rng.integers(0, 10_000, posts) * 24 + hour) * 3600
-    time = time[np.lexsort([time, author])]  # an author's posts are in time order
-    hour = time // 3600 % 24
+    days = np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()  # time grows from post to post
+    time = (days * 24 + hour) * 3600
     meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
     return TokenStore(
         Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), time, topic.astype("u2"), offsets[1]

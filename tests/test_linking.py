@@ -300,5 +300,5 @@ def test_a_habit_is_found_and_chance_is_chance(make_store):
     found = linking.results(score(store, choose(store, **settings), hours)).loc["mean"]
     store.hour[:] = np.random.default_rng(0).permutation(store.hour)
     lost = linking.results(score(store, choose(store, **settings), hours)).loc["mean"]
-    assert found.EER < 0.15 and found.EER_high < 0.3 and found.minDCF < 1
+    assert found.EER < 0.15 and found.EER_high < 0.3
     assert 0.35 < lost.EER < 0.65 and lost.EER_low < 0.5 < lost.EER_high

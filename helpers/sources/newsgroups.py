@@ -44,7 +44,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
                 raise ValueError(f"newsgroups: two of the locations hold {name}; name the folder above both")
             found[name] = messages, stamp(root)
     return [
-        Part(name, lambda drops, name=name, messages=messages: read(PurePosixPath(name).name, messages, drops, raw), made)
+        Part(name, lambda drops, group=PurePosixPath(name).name, those=messages: read(group, those, drops, raw), made)
         for name, (messages, made) in sorted(found.items())
     ]
 

@@ -110,7 +110,8 @@ def test_what_prose_cites_is_checked(path):
 def test_it_stays_readable(path):
     assert path.stat().st_size < 1.5e6
     for cell in code_cells(path):
-        assert len(cell.source.splitlines()) <= 25, cell.source.splitlines()[0]
+        most = 30 if "parameters" in cell.metadata.get("tags", []) else 25
+        assert len(cell.source.splitlines()) <= most, cell.source.splitlines()[0]
         assert not any("widget" in kind for output in cell.outputs for kind in output.get("data", {}))
     first = nbformat.read(path, as_version=4).cells[0]
     assert first.cell_type == "markdown" and re.match(r"# \S", first.source)

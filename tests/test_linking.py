@@ -302,3 +302,21 @@ def test_a_habit_is_found_and_chance_is_chance(make_store):
     lost = linking.results(score(store, choose(store, **settings), hours)).loc["mean"]
     assert found.EER < 0.15 and found.EER_high < 0.3
     assert 0.35 < lost.EER < 0.65 and lost.EER_low < 0.5 < lost.EER_high
+
+
+def test_targets_that_are_the_same_for_all_topics_are_embedded_once(corpus):
+    store, _ = corpus
+    calls = []
+
+    def vectors(some, first, count):
+        calls.append(len(first))
+        return count_vectors(some, first, count)
+
+    chosen = choose(store, **SMALL | {"accounts": None})
+    trials = score(store, chosen, vectors)
+    assert len(calls) == 3 and len(chosen) == 2
+    alone = [score(store, [topic], count_vectors) for topic in chosen]
+    assert trials.score.tolist() == [value for part in alone for value in part.score]
+    calls.clear()
+    score(store, choose(store, **SMALL), vectors)
+    assert len(calls) == 4

@@ -34,6 +34,10 @@ class Samples:
         """Posts in each sample, (N,)."""
         return np.diff(self.offsets)
 
+    def equals(self, other: "Samples") -> bool:
+        """Whether these are the same posts, sample by sample."""
+        return np.array_equal(self.posts, other.posts) and np.array_equal(self.offsets, other.offsets)
+
     def windows(self, store: TokenStore) -> tuple[TokenStore, np.ndarray, np.ndarray]:
         """A store of these posts, and the first post (N,) and size (N,) of each sample in it."""
         return take(store, self.posts, self.offsets), self.offsets[:-1], self.sizes()
@@ -149,10 +153,12 @@ def score(store: TokenStore, chosen: list[Topic], vectors: Callable) -> pd.DataF
     embeddings or what :func:`helpers.baselines.fit` returns. Each pair is scored alone, by the product of its rows.
     """
     names = [topic.name for topic in chosen]
-    frames = []
+    frames, embedded = [], None
     for number, topic in enumerate(chosen):
         queries, targets = topic.queries, topic.targets
-        scores = products(vectors(*queries.windows(store)), vectors(*targets.windows(store)))
+        if not number or not targets.equals(chosen[number - 1].targets):  # often everybody is a target in every topic
+            embedded = vectors(*targets.windows(store))
+        scores = products(vectors(*queries.windows(store)), embedded)
         query, target = (place.ravel() for place in np.indices(scores.shape, np.int32))
         frames.append(pd.DataFrame({
             "topic": pd.Categorical.from_codes(np.full(scores.size, number, np.int16), names),

@@ -9,11 +9,17 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
+from helpers import pretrained
 from helpers.counts import CountBranch, sample_windows
-from helpers.pretrained import sentence_vectors
 from helpers.store import TokenStore
 
 BASELINES = ("tfidf_word", "tfidf_char", "tfidf_subword", "minilm")
+
+
+def require(names: list[str]) -> None:
+    """Raise ValueError where one of these baselines needs a model that is not installed, before long work begins."""
+    if "minilm" in names:
+        pretrained.locate("minilm")
 
 
 def sample_texts(store: TokenStore, tokenizer, first: np.ndarray, count: np.ndarray, length: int = 32) -> list[str]:
@@ -51,7 +57,8 @@ def fit(name: str, store: TokenStore, tokenizer, posts: int = 500_000, length: i
     "minilm" is a pretrained sentence encoder, fitted to nothing here, see :mod:`helpers.pretrained`.
     """
     if name == "minilm":
-        return lambda some, first, count: sentence_vectors(sample_texts(some, tokenizer, first, count, length))
+        read = pretrained.sentence_vectors
+        return lambda some, first, count: read(sample_texts(some, tokenizer, first, count, length))
     if name == "tfidf_subword":
         return _fit_subword(store, tokenizer.vocabulary, length)
     vectorizer = make_vectorizer(name)

@@ -122,7 +122,8 @@ class CountBranch(nn.Module):
         author, first, count = sample_windows(store, posts, windows)
         dim = self.axes.shape[1]
         if len(author) <= dim or len(np.unique(author)) == len(author):
-            raise ValueError(f"{len(author)} samples of {store.authors} authors cannot fit {dim} dimensions")
+            raise ValueError(f"{len(author)} samples of {store.authors} authors cannot fit a count branch of {dim} "
+                             "dimensions: lower counts")  # fmt: skip
         matrix = self.count_matrix(store, first, count, length)
         matrix.data = 1 + np.log(matrix.data)
         idf = np.log((1 + len(author)) / (1 + np.bincount(matrix.indices, minlength=matrix.shape[1]))) + 1

@@ -40,6 +40,8 @@ class IUREncoder(PostFeatures):
         clock: str = "hour",
         text_path: str = "auto",
     ):
+        if attention % heads:
+            raise ValueError(f"IUR has {heads} heads: its width must be a multiple of {heads}, not {attention}")
         known = topic_dropout, clock, text_path, {"stream": embedding}
         super().__init__(vocabulary, topics, features, filters, token_dim, (2, 3, 4, 5), *known)
         self.post = nn.Linear(self.width, attention)

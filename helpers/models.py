@@ -23,9 +23,10 @@ from helpers.iur import IUREncoder
 from helpers.sampling import draw_batch
 from helpers.store import TokenStore
 
-VERSION = 2  # raised when the same settings give other weights
+VERSION = 3  # raised when the same settings give other weights
 ENCODERS = {"stream": StreamEncoder, "iur": IUREncoder}
 STEPS = 10  # weights are tried in tenths of the joined score's spread
+DEAR = 600  # seconds of training; what took longer is not replaced because code or data changed
 CHOOSERS = 1000  # dev authors that choose the weights, at most
 NOT_TRAINING = {"run", "name"}  # parameters that leave the weights as they are
 
@@ -47,17 +48,21 @@ def _make(shape, vocabulary, topics):
 def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.Module], dict[str, float]]:
     """A function encoder -> MRR and R@8 on a store's authors: their first ``posts`` against their last.
 
-    Where the encoder has a count branch, its weights are set to those with the highest MRR.
+    Where the encoder has a count branch, these are of the stream alone, which is what training changes; the weights
+    are set to those with the highest MRR of all parts joined, which is ``joined``.
     """
     author, query, target = ranking.query_target_windows(store, posts)
     count = np.full(len(author), posts)
 
     def score(encoder):
         sides = [embed_parts(encoder, store, author, first, count, length) for first in (query, target)]
+        rank = ranking.ranks(*(side[0] for side in sides))
+        found = {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
         if encoder.counts is not None:
             encoder.weights.copy_(choose_weights([[part[:CHOOSERS] for part in side] for side in sides]))
-        rank = ranking.ranks(*(join(side, encoder.weights.cpu()) for side in sides))
-        return {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
+            rank = ranking.ranks(*(join(side, encoder.weights.cpu()) for side in sides))
+            found["joined"] = float((1 / rank).mean())
+        return found
 
     return score
 
@@ -113,8 +118,8 @@ def fit(
 
     drawing: keyword arguments of :func:`~helpers.sampling.draw_batch`. settings: every parameter of the notebook;
     with the stores' own fingerprints they decide whether what is in ``folder`` is current.
-    Raises ValueError where ``folder`` holds a complete training on these stores with other settings: it may have
-    taken days, so it is not replaced unasked.
+    Raises ValueError where ``folder`` holds a complete training that may be wanted still: one on these stores with
+    other settings, or one that took long.
     """
     folder = Path(folder)
     relevant = {key: value for key, value in settings.items() if key not in NOT_TRAINING}
@@ -138,14 +143,16 @@ def fit(
 def _refuse_to_replace(folder, settings, data):
     if not (folder / "training.json").exists() or not (folder / "model.json").exists():
         return
-    old = read_json(folder / "model.json")
-    if old.get("data") != data:
-        return  # made from other data or by another version: stale whatever the settings
-    other = [f"{key} {old['settings'].get(key)!r}, now {value!r}" for key, value in settings.items()
-             if old["settings"].get(key) != value]  # fmt: skip
-    if other:
+    old, took = read_json(folder / "model.json"), training.completed(folder)["seconds"]
+    known = old.get("settings", {})
+    other = [f"{key} {known[key]!r}, now {value!r}" for key, value in settings.items()
+             if key in known and known[key] != value]  # fmt: skip
+    if old.get("data") == data and other:
         raise ValueError(f"{folder.name} is already trained with other settings ({'; '.join(other)}): "
-                         f"give this one another name, or delete {folder.parent.name}/{folder.name}")  # fmt: skip
+                         f"give this one another name, or delete {folder}")  # fmt: skip
+    if took > DEAR:
+        raise ValueError(f"{folder.name} was trained for {took / 60:.0f} minutes, on other data or by earlier code: "
+                         f"delete {folder} to train it again, or give this one another name")  # fmt: skip
 
 
 def _fit_counts(branch, path, store, drawing, seed, made_from):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
 
 from helpers.artifacts import file_fingerprint
 from helpers.progress import bar
@@ -32,17 +31,13 @@ def locate(name: str) -> str:
     return str(folder)
 
 
-def available(name: str) -> bool:
-    """Whether :func:`sentence_vectors` can be used with this model."""
-    return name != "minilm" or util.find_spec(PACKAGE) is not None
-
-
 def sentence_vectors(
     texts: list[str], model: str = "minilm", longest: int = 512, batch_size: int = 16, progress: bool = False
 ) -> np.ndarray:
-    """(N, D) float32 unit vectors: mean of the last layer over a text's tokens, cut to ``longest`` of them.
+    """(N, D) float32 unit vectors: mean of the last layer over all of a text's tokens.
 
-    Texts are batched by length. Raises ValueError where the model cannot be loaded without the network.
+    A text longer than ``longest`` tokens is read in pieces. Pieces are batched by length. Raises ValueError where the
+    model cannot be loaded without the network.
     """
     from transformers import AutoModel, AutoTokenizer
 
@@ -53,15 +48,16 @@ def sentence_vectors(
         raise ValueError(f"model {model!r} is neither a folder nor in the local cache: {error}") from None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     encoder.to(device).eval()
-    tokens = tokenizer(texts, truncation=True, max_length=longest)
+    tokens = tokenizer(texts, truncation=True, max_length=longest, return_overflowing_tokens=True)
+    text = np.array(tokens.pop("overflow_to_sample_mapping"))
     order = np.argsort([len(ids) for ids in tokens["input_ids"]], kind="stable")
-    vectors = np.empty((len(texts), encoder.config.hidden_size), np.float32)
+    total = np.zeros((len(texts), encoder.config.hidden_size), np.float32)
     for begin in bar(range(0, len(order), batch_size), progress=progress, desc="sentences"):
         rows = order[begin : begin + batch_size]
         batch = tokenizer.pad({name: [values[row] for row in rows] for name, values in tokens.items()},
                               return_tensors="pt").to(device)  # fmt: skip
         with torch.no_grad():
             states = encoder(**batch).last_hidden_state
-        real = batch["attention_mask"][..., None]
-        vectors[rows] = nnf.normalize((states * real).sum(1) / real.sum(1), dim=1).float().cpu().numpy()
-    return vectors
+        sums = (states * batch["attention_mask"][..., None]).sum(1).float().cpu().numpy()
+        np.add.at(total, text[rows], sums)  # the mean over tokens has the direction of their sum
+    return total / np.linalg.norm(total, axis=1, keepdims=True)

@@ -3,7 +3,7 @@
 No author is in two splits and each split lies in its own period: train < t1 <= dev < t2 <= test (K13). Whoever is
 trained on is never asked about later, and what is asked about happened after the training ended. Archives that end in
 different years have no period in common: with ``periods="community"`` t1 and t2 are those of each community, what
-precedes the first "/" of a topic, and the rule holds within each.
+precedes the first "/" of a topic, and the rule holds within each, not between them.
 """
 
 import re

@@ -80,7 +80,7 @@ def open_store(folder: str | Path) -> TokenStore:
     arrays = {}
     for name, dtype in FILES.items():
         path = _file(folder, name)
-        wanted = meta["counts"][name] * np.dtype(dtype).itemsize
+        wanted = meta["counts"].get(name, -1) * np.dtype(dtype).itemsize  # -1: made when there was no such file
         if not path.exists() or path.stat().st_size != wanted:
             raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: build the store again")
         arrays[name] = np.memmap(path, dtype, "r") if wanted else np.empty(0, dtype)
@@ -136,7 +136,7 @@ def build_store(
     folder = Path(folder)
     encoding = fingerprint(VERSION, encoding, vocabulary, topics)
     made_from = fingerprint(encoding, file_fingerprint(posts))
-    if is_current(folder / "store.json", made_from):
+    if is_current(folder / "store.json", made_from) and set(read_json(folder / "store.json")["counts"]) == set(FILES):
         return open_store(folder)
     (folder / "store.json").unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)

@@ -320,3 +320,17 @@ def test_targets_that_are_the_same_for_all_topics_are_embedded_once(corpus):
     calls.clear()
     score(store, choose(store, **SMALL), vectors)
     assert len(calls) == 4
+
+
+def test_targets_of_the_same_community_only(corpus):
+    """Accounts 0..19 write in a/..., the others in b/...; some posts are of no known topic."""
+    store, _ = corpus
+    store = replace(store, meta={"topics": ["a/x", "a/y", "b/x"]})
+    for author in range(40):
+        mine = slice(*store.author_offsets[author : author + 2].tolist())
+        store.topic[mine] = np.where(np.arange(mine.stop - mine.start) % 5 == 0, 3, author % 2 if author < 20 else 2)
+    settings = SMALL | {"topics": 3, "distinguished": 3, "accounts": None}
+    for topic in choose(store, **settings, same_community=True):
+        wanted = range(20) if topic.name.startswith("a/") else range(20, 40)
+        assert set(topic.targets.authors.tolist()) <= set(wanted) and len(topic.targets.authors) > 14
+    assert all(len(topic.targets.authors) > 34 for topic in choose(store, **settings))

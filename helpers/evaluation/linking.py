@@ -65,6 +65,7 @@ def choose(
     fewest_query_posts: int | None = None,
     target_posts: int = 4,
     fewest_target_posts: int = 16,
+    same_community: bool = False,
     seed: int = 0,
 ) -> list[Topic]:
     """The most popular topics that have enough accounts, by their posts in the query period.
@@ -75,6 +76,8 @@ def choose(
     ``fewest_target_posts`` later posts in any topic, as many as there are where these are at least
     ``fewest_distinguished`` (default: all of them). Their query is their latest ``query_posts`` or fewer.
     accounts: the distinguished ones and others with enough later posts; None: all of those.
+    same_community: only accounts that mostly write in the topic's community, what precedes its first "/"; an account
+    of another archive is told apart too easily.
     Which accounts these are depends on the seed and the topic, not on ``query_posts`` (where ``fewest_query_posts``
     is given) or ``target_posts``. Takes about 30 bytes a post.
 
@@ -99,13 +102,17 @@ def choose(
     early = early[np.argsort(store.topic[early], kind="stable")]  # within a topic still by author, then time
     names = store.meta["topics"]  # posts in none of these have the next row, and are no topic
     bounds = np.searchsorted(store.topic[early], np.arange(len(names) + 1))
+    community = _communities(store, author) if same_community else np.zeros(store.authors, np.int64)
+    home = [name.split("/")[0] for name in names] if same_community else [0] * len(names)
+    everybody = active
     chosen, found = [], {}
     for row in np.argsort(-np.diff(bounds), kind="stable").tolist():
         posts = early[bounds[row] : bounds[row + 1]]
+        active = everybody & (community == home[row])
         able = np.bincount(author[posts], minlength=store.authors) >= fewest_query_posts
         able = np.flatnonzero(able & active)
         found[names[row]] = len(able)
-        if len(able) < fewest_distinguished:
+        if len(able) < fewest_distinguished or active.sum() < (accounts or 2):
             continue
         rng = np.random.default_rng([seed, row])
         mine = np.sort(rng.choice(able, min(distinguished, len(able)), replace=False))
@@ -120,6 +127,17 @@ def choose(
     raise ValueError(
         f"{len(chosen)} of {topics} topics have {fewest_distinguished} accounts with {fewest_query_posts} posts there "
         f"in the query period and {fewest_target_posts} later; accounts found: {most}")  # fmt: skip
+
+
+def _communities(store, author):
+    """(authors,): the community in which each account has most of its posts in known topics, "" where in none."""
+    names = np.array([name.split("/")[0] for name in store.meta["topics"]])
+    kinds, kind = np.unique(names, return_inverse=True)
+    known = np.flatnonzero(np.asarray(store.topic) < len(names))
+    count = np.zeros((store.authors, len(kinds) + 1))
+    np.add.at(count, (author[known], kind[store.topic[known]]), 1)
+    count[:, -1] = 0.5
+    return np.append(kinds, "")[count.argmax(1)]
 
 
 def _since(store, author, value):
@@ -200,7 +218,11 @@ def results(
 
 
 def by_target_size(
-    store: TokenStore, vectors: Callable, sizes: tuple[int, ...] = (4, 8, 12), **settings
+    store: TokenStore,
+    vectors: Callable,
+    sizes: tuple[int, ...] = (4, 8, 12),
+    costs: detection.Costs = detection.PAPER,
+    **settings,
 ) -> pd.DataFrame:
     """The "mean" row of :func:`results` at each size of the targets, column ``target_posts`` (khan2021 Figure 6).
 
@@ -209,5 +231,5 @@ def by_target_size(
     rows = []
     for size in sizes:
         trials = score(store, choose(store, **settings | {"target_posts": size}), vectors)
-        rows.append(results(trials).loc[["mean"]].assign(target_posts=size))
+        rows.append(results(trials, costs, settings.get("seed", 0)).loc[["mean"]].assign(target_posts=size))
     return pd.concat(rows, ignore_index=True)

@@ -131,6 +131,21 @@ def _run_ends(codes):
     return edges[np.cumsum(last) - last]
 
 
+def dissolve(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The documents of pairs, each once: columns ``author``, ``topic``, ``text``, ``id`` (that of the pair, /a or /b).
+
+    pairs: columns ``id`` and ``author_``, ``topic_``, ``text_`` with a and b. Of equal texts of one author the first is
+    kept. Pairs made of these are the "modified test" of tyo2021, where those dissolved were the test pairs.
+    """
+    names = ["author", "topic", "text"]
+    sides = [
+        pairs[[f"{name}_{side}" for name in names]].set_axis(names, axis=1).assign(id=pairs.id + f"/{side}")
+        for side in "ab"
+    ]
+    both = pd.concat([side.reset_index(drop=True) for side in sides]).sort_index(kind="stable")
+    return both.drop_duplicates(["author", "text"]).reset_index(drop=True)
+
+
 def split_documents(documents: pd.DataFrame, test: float = 0.1, seed: int = 0) -> np.ndarray:
     """Whether each document is for test, (N,) bool: a random share of the authors, with all their documents.
 

@@ -70,7 +70,7 @@ class PPM:
             if counted:
                 left *= len(counted) / total
                 excluded = after  # what a longer context was followed by, its shorter ones were too
-        return left / (ALPHABET - len(excluded)) if len(excluded) < ALPHABET else 0.0
+        return left / (ALPHABET - len(excluded))
 
     def cross_entropy(self, text: str) -> float:
         """Mean bits a byte of another text; NaN for an empty one."""

@@ -235,14 +235,14 @@ def score_histograms(scores: np.ndarray, same: np.ndarray, title: str = "scores 
 def threshold_surface(table: pd.DataFrame, title: str = "overall by the two thresholds") -> go.Figure:
     """tyo2021 Figure 2b. table: columns ``lower``, ``upper``, ``overall``, one row per combination, at least one.
 
-    The first row of the highest overall is marked.
+    The first row of the highest overall is marked and named in the title.
     """
     grid, best = table.pivot(index="upper", columns="lower", values="overall"), table.loc[table.overall.idxmax()]
+    title = f"{title}: {best.overall:.3f} at {best.lower:.3f}, {best.upper:.3f}"
     figure = go.Figure(layout={"title": title, "width": 620, "height": 540})
     figure.add_heatmap(x=grid.columns, y=grid.index, z=grid, colorscale="Viridis", colorbar_title="overall",
                        hovertemplate="lower %{x:.3f}, upper %{y:.3f}: %{z:.3f}<extra></extra>")  # fmt: skip
-    figure.add_scatter(x=[best.lower], y=[best.upper], mode="markers+text", showlegend=False, textposition="top left",
-                       text=f"{best.overall:.3f} at {best.lower:.3f}, {best.upper:.3f}",
+    figure.add_scatter(x=[best.lower], y=[best.upper], mode="markers", showlegend=False,
                        marker={"color": COLOURS[1], "size": 12, "line": {"color": "white", "width": 2}})  # fmt: skip
     figure.update_xaxes(title="lower threshold")
     return figure.update_yaxes(title="upper threshold")

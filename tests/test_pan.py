@@ -94,7 +94,8 @@ def test_the_texts_are_paired_anew():
         "topic_b": ["G", "H"], "text_a": ["a", "a"], "text_b": ["b", "c"],
     }, index=[7, 7])  # fmt: skip
     documents = dissolve(pairs)
-    assert documents[["author", "text", "id"]].values.tolist() == [["1", "a", "p/a"], ["1", "b", "p/b"], ["2", "c", "q/b"]]
+    wanted = [["1", "a", "p/a"], ["1", "b", "p/b"], ["2", "c", "q/b"]]
+    assert documents[["author", "text", "id"]].values.tolist() == wanted
     again = make_pairs(documents, 2)
     assert sorted(again.same) == [False, True]
 

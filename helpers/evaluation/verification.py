@@ -31,22 +31,24 @@ def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21")
     if definition not in DEFINITIONS:
         raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
     scores, same = _checked(scores, same)
-    open_, yes = scores == 0.5, scores > 0.5
-    right, unanswered = ((yes == same) & ~open_).sum(), open_.sum()
+    skipped, yes = scores == 0.5, scores > 0.5
+    right, unanswered = ((yes == same) & ~skipped).sum(), skipped.sum()
+    # as the evaluator of 2020 had it, nothing is unanswered here
+    accepted, left_out = (yes, skipped) if definition == "pan21" else (yes | skipped, np.zeros_like(skipped))
     result = {
         "AUC": float(roc_auc_score(same, scores)),
-        "F1": float(f1_score(same[~open_], yes[~open_], zero_division=0)) if not open_.all() else 0.0,
+        "F1": float(f1_score(same[~skipped], yes[~skipped], zero_division=0)) if not skipped.all() else 0.0,
         "c@1": float(right * (1 + unanswered / len(same)) / len(same)),
-        "F_0.5u": _f_05_u(yes, open_, same) if definition == "pan21" else _f_05_u(yes | open_, open_ & False, same),
+        "F_0.5u": _f_05_u(accepted, left_out, same),
         "Brier": float(1 - brier_score_loss(same, scores)),
     }
     averaged = [value for name, value in result.items() if definition == "pan21" or name != "Brier"]
     return result | {"overall": float(np.mean(averaged)), "n_unanswered": int(unanswered)}
 
 
-def _f_05_u(yes, unanswered, same):
+def _f_05_u(yes, skipped, same):
     hit = 1.25 * (yes & same).sum()
-    return float(hit / (hit + 0.25 * ((~yes & ~unanswered & same).sum() + unanswered.sum()) + (yes & ~same).sum()))
+    return float(hit / (hit + 0.25 * ((~yes & ~skipped & same).sum() + skipped.sum()) + (yes & ~same).sum()))
 
 
 def _checked(scores, same):
@@ -81,7 +83,8 @@ def threshold_surface(
 ) -> pd.DataFrame:
     """:func:`pan_metrics` of dev pairs for every lower <= upper of the grid (tyo2021 Figure 2b).
 
-    Columns ``lower``, ``upper`` and the metrics; one row per combination, 1,225 by default.
+    Columns ``lower``, ``upper`` and the metrics; one row per combination: 1,225 by default, at
+    some 10 ms each for 14,000 pairs.
     """
     return pd.DataFrame([
         {"lower": lower, "upper": upper, **pan_metrics(apply_thresholds(scores, lower, upper), same, definition)}

@@ -3,7 +3,7 @@
 One JSON object a line, joined by ``id``: a pair is ``{"id", "fandoms": [a, b], "pair": [text, text]}``, its truth
 ``{"id", "same", "authors": [x, y]}``. The truth of ``pairs.jsonl`` is ``truth.jsonl`` beside it, that of ``name.jsonl``
 is ``name-truth.jsonl``. The texts have no date: in the posts table the time is 0, the first second of 1970, so a split
-by time and an hour of day say nothing.
+by time and an hour of day say nothing. They are longer than what a collection keeps of a post by default (max_chars).
 """
 
 import json

@@ -1,0 +1,204 @@
+"""Pairs of documents for verification, and the division of given pairs into training and test (tyo2021 section 2.1.1).
+
+A pair is of one author or of two, of one topic or of two. Of the four kinds PAN 2020 has three: no two texts of one
+author share a fandom, so a model may learn topics instead. Pairs made here hold both topics in both, as far as the
+documents allow. Documents of different authors must be divided before they are paired, never after.
+"""
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+KINDS = [(True, True), (True, False), (False, True), (False, False)]  # same author, same topic
+RULES = ("components", "drop", "published")
+
+
+def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5) -> pd.DataFrame:
+    """Draw ``count`` different pairs of documents, the shares of author and topic as even as the documents allow.
+
+    documents: columns ``author`` and ``topic``; every row is one document. same_share: of the pairs, of one author.
+    Columns ``first``, ``second`` (row numbers of documents, in random order), ``same``, ``same_topic``; rows shuffled.
+    Half of the pairs of one author share the topic, and half of those of two; where a kind has too few, the other
+    topic makes up for it. Pairs of one author come from all authors alike as far as theirs go, so that prolific ones
+    do not prevail; those of two authors are uniform. Deterministic for a seed; memory of a few times the result.
+    Raises ValueError where authors or topics are missing, or the documents cannot make so many pairs of each author
+    kind (it says how many).
+    """
+    if documents[["author", "topic"]].isna().any(axis=None):
+        raise ValueError("every document needs an author and a topic")
+    if not (count >= 0 and 0 <= same_share <= 1):
+        raise ValueError(f"count {count} must not be negative and same_share {same_share} must lie in [0, 1]")
+    author, topic = (pd.factorize(documents[name])[0] for name in ("author", "topic"))
+    room = capacity(documents)
+    of_one = round(count * same_share)
+    wanted = {}
+    for same, number in ((True, of_one), (False, count - of_one)):
+        if number > room[same, True] + room[same, False]:
+            raise ValueError(f"{number} pairs of {'one author' if same else 'two authors'} wanted, "
+                             f"{room[same, True] + room[same, False]} can be made")  # fmt: skip
+        wanted[same, True] = min(max(number // 2, number - room[same, False]), room[same, True])
+        wanted[same, False] = number - wanted[same, True]
+    rng = np.random.default_rng(seed)
+    frames = []
+    for kind in KINDS:
+        first, second = _draw(author, topic, *kind, wanted[kind], rng)
+        swap = rng.random(len(first)) < 0.5
+        frames.append(pd.DataFrame({"first": np.where(swap, second, first), "second": np.where(swap, first, second),
+                                    "same": kind[0], "same_topic": kind[1]}))  # fmt: skip
+    return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
+
+
+def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
+    """How many different pairs there are of each kind, by (same author, same topic)."""
+
+    def within(columns):
+        sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
+        return int((sizes * (sizes - 1) // 2).sum())
+
+    both, author, topic = within(["author", "topic"]), within(["author"]), within(["topic"])
+    every = len(documents) * (len(documents) - 1) // 2
+    return dict(zip(KINDS, (both, author - both, topic - both, every - author - topic + both)))
+
+
+def _draw(author, topic, same, same_topic, wanted, rng):
+    """``wanted`` different pairs of a kind, (first, second).
+
+    In an order that puts authors (or topics) together the partners of document i are the later rows low[i] to high[i].
+    That numbers all pairs of the kind, and numbers are drawn: all of them shuffled where that is little more than
+    wanted, else some at a time until there are enough.
+    """
+    if not wanted:
+        return np.empty((2, 0), np.int64)
+    order, low, high = _partners(author, topic, same, same_topic)
+    room = np.maximum(high - low, 0)
+    ends = np.cumsum(room)
+    a, t = author[order], topic[order]
+
+    def pair(number):
+        i = np.searchsorted(ends, number, side="right")
+        return i, low[i] + number - (ends[i] - room[i])
+
+    def is_kind(number):
+        i, j = pair(number)
+        return ((a[i] == a[j]) == same) & ((t[i] == t[j]) == same_topic)
+
+    found = np.empty(0, np.int64)
+    if ends[-1] <= 4 * wanted:
+        found = rng.permutation(ends[-1])
+        found = found[is_kind(found)]
+        if same:  # one of each author, then a second of each ...
+            turn = pd.Series(found).groupby(a[pair(found)[0]]).cumcount()
+            found = found[np.argsort(turn, kind="stable")]
+    if same:  # the pairs of an author have numbers in a row
+        begin = np.append(0, ends)[np.unique(a, return_index=True)[1]]
+        per_author = np.diff(np.append(begin, ends[-1]))
+    while len(found) < wanted:
+        size = 2 * (wanted - len(found)) + 1000
+        if same:  # an author with pairs left, then one of its pairs
+            used = np.bincount(a[pair(found)[0]], minlength=len(per_author))
+            chosen = rng.choice(np.flatnonzero(per_author > used), size)
+            number = begin[chosen] + rng.integers(per_author[chosen])
+        else:
+            number = rng.integers(ends[-1], size=size)
+        found = pd.unique(np.concatenate([found, number[is_kind(number)]]))
+    first, second = pair(found[:wanted])
+    return order[first], order[second]
+
+
+def _partners(author, topic, same, same_topic):
+    """An order of the documents, and in it for each the rows from low to high that hold its partners.
+
+    They hold nothing else, but for two authors and two topics: then the groups leave as few others as they can.
+    """
+    size = len(author)
+    if not (same or same_topic):
+        groups = max((author, topic), key=lambda codes: (np.bincount(codes) ** 2.0).sum())
+        order = np.argsort(groups, kind="stable")
+        return order, _run_ends(groups[order]), np.full(size, size)
+    first, second = (author, topic) if same else (topic, author)
+    order = np.lexsort((second, first))
+    outer, inner = _run_ends(first[order]), _run_ends(second[order])
+    if same and same_topic:
+        return order, np.arange(1, size + 1), np.minimum(outer, inner)
+    return order, inner, outer  # where the inner run goes on in the next group there is no partner
+
+
+def _run_ends(codes):
+    """For each element the end of its run of equal ones."""
+    last = np.append(codes[1:] != codes[:-1], True)
+    edges = np.flatnonzero(last) + 1
+    return edges[np.cumsum(last) - last]
+
+
+def dissolve(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The documents of pairs, each once: columns ``author``, ``topic``, ``text``, ``id`` (that of the pair, /a or /b).
+
+    pairs: columns ``id`` and ``author_``, ``topic_``, ``text_`` with a and b. Of equal texts of one author the first is
+    kept. Pairs made of these are the "modified test" of tyo2021, where those dissolved were the test pairs.
+    """
+    names = ["author", "topic", "text"]
+    sides = [
+        pairs[[f"{name}_{side}" for name in names]].set_axis(names, axis=1).assign(id=pairs.id + f"/{side}")
+        for side in "ab"
+    ]
+    both = pd.concat([side.reset_index(drop=True) for side in sides]).sort_index(kind="stable")
+    return both.drop_duplicates(["author", "text"]).reset_index(drop=True)
+
+
+def split_documents(documents: pd.DataFrame, test: float = 0.1, seed: int = 0) -> np.ndarray:
+    """Whether each document is for test, (N,) bool: a random share of the authors, with all their documents.
+
+    Make pairs of each side by itself: no author is then in pairs of both. Raises ValueError where a side is empty.
+    """
+    author, names = pd.factorize(documents["author"])
+    chosen = np.random.default_rng(seed).permutation(len(names))[: round(test * len(names))]
+    if not 0 < len(chosen) < len(names):
+        raise ValueError(f"{test} of {len(names)} authors leaves none for one of the sides")
+    return np.isin(author, chosen)
+
+
+def split_pairs(pairs: pd.DataFrame, test: float = 0.1, seed: int = 0, rule: str = "components"):
+    """Divide given pairs as tyo2021 does PAN's: ``(side, report)``, side (N,) of "train", "test" or "dropped".
+
+    pairs: columns ``author_a``, ``author_b``. Whoever shares a pair is connected, and so on.
+    "components": whole components of connected authors are drawn while they fit into the share ``test`` of the pairs;
+    no author is on both sides and nothing is dropped. "published": that share of pairs is drawn, and every other pair
+    that holds one of their authors moves to test; the other authors of those pairs stay in training as well.
+    "drop": drawn alike, but a pair of a test author and another is dropped.
+    report: pairs of each side, ``moved`` beyond the draw, and ``authors_on_both_sides``, which is 0 but for
+    "published". Raises ValueError for another rule, a share outside (0, 1), or where a side is empty.
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule {rule!r}: one of {', '.join(RULES)}")
+    if not 0 < test < 1:
+        raise ValueError(f"test must lie in (0, 1), not {test!r}")
+    codes, names = pd.factorize(pd.concat([pairs.author_a, pairs.author_b]))
+    a, b = codes.reshape(2, -1)
+    size, rng = round(test * len(pairs)), np.random.default_rng(seed)
+    side = np.full(len(pairs), "train", dtype=object)
+    if rule == "components":
+        links = coo_array((np.ones(len(pairs), bool), (a, b)), shape=(len(names), len(names)))
+        component = connected_components(links, directed=False)[1][a]
+        pairs_of = np.bincount(component)
+        taken = np.zeros(len(pairs_of), bool)
+        left = size
+        for each in rng.permutation(len(pairs_of)):
+            if pairs_of[each] <= left:
+                taken[each], left = True, left - pairs_of[each]
+        drawn = taken[component]
+        side[drawn] = "test"
+    else:
+        drawn = np.isin(np.arange(len(pairs)), rng.permutation(len(pairs))[:size])
+        known = np.zeros(len(names), bool)
+        known[a[drawn]] = known[b[drawn]] = True
+        side[known[a] | known[b]] = "test"
+        if rule == "drop":
+            side[known[a] != known[b]] = "dropped"
+    on = [np.union1d(a[side == name], b[side == name]) for name in ("train", "test")]
+    report = {name: int((side == name).sum()) for name in ("train", "test", "dropped")}
+    report |= {"moved": report["test"] - int(drawn.sum()), "authors_on_both_sides": len(np.intersect1d(*on))}
+    if not (report["train"] and report["test"]):
+        raise ValueError(f"{rule!r} leaves {report['train']} pairs for training and {report['test']} for test; "
+                         "another rule or share may help")  # fmt: skip
+    return side, report

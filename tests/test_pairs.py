@@ -1,0 +1,180 @@
+"""Pairs against enumeration of all of them; splits against their rules, author by author."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.pairs import KINDS, RULES, capacity, make_pairs, split_documents, split_pairs
+
+
+def documents(size=60, authors=8, topics=4, seed=0):
+    rng = np.random.default_rng(seed)
+    author = rng.choice(authors, size, p=np.arange(1, authors + 1) / np.arange(1, authors + 1).sum())
+    topic = (author + rng.integers(0, 2, size)) % topics
+    return pd.DataFrame({"author": [f"a{each}" for each in author], "topic": [f"t{each}" for each in topic]})
+
+
+def enumerated(table):
+    """Every pair of documents by kind."""
+    kinds = {kind: set() for kind in KINDS}
+    rows = list(zip(table.author, table.topic))
+    for i, j in combinations(range(len(rows)), 2):
+        kinds[rows[i][0] == rows[j][0], rows[i][1] == rows[j][1]].add((i, j))
+    return kinds
+
+
+def drawn(pairs):
+    """The pairs by kind; none may be there twice."""
+    kinds = {kind: set() for kind in KINDS}
+    for row in pairs.itertuples():
+        pair = min(row.first, row.second), max(row.first, row.second)
+        assert pair not in kinds[row.same, row.same_topic]
+        kinds[row.same, row.same_topic].add(pair)
+    return kinds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
+    table = documents(seed=seed)
+    every = enumerated(table)
+    assert capacity(table) == {kind: len(pairs) for kind, pairs in every.items()}
+    for count in (1, 40, 2 * min(len(every[True, True]) + len(every[True, False]), 10**9)):
+        pairs = make_pairs(table, count, seed)
+        found = drawn(pairs)
+        assert len(pairs) == count and all(found[kind] <= every[kind] for kind in KINDS)
+        assert abs(pairs.same.sum() - count / 2) <= 0.5
+    assert found[True, True] == every[True, True] and found[True, False] == every[True, False], "all there are"
+
+
+def test_all_pairs_of_every_kind_can_be_had():
+    table = documents(40)
+    every = enumerated(table)
+    of_one, total = len(every[True, True]) + len(every[True, False]), 40 * 39 // 2
+    assert drawn(make_pairs(table, total, same_share=of_one / total)) == every
+
+
+def test_topics_are_balanced_where_they_can_be():
+    kinds = make_pairs(documents(2000, 50), 1000).value_counts(["same", "same_topic"])
+    assert kinds.tolist() == [250] * 4
+    table = documents(2000, 50)
+    table["topic"] = table.author + table.groupby("author").cumcount().astype(str)  # like PAN's fandoms
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 0): 50, (1, 0): 50}
+    table["topic"] = "one"
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 1): 50, (1, 1): 50}
+
+
+def test_a_rare_kind_is_found_without_trying_all():
+    table = pd.DataFrame({"author": np.arange(30_000) // 2, "topic": np.arange(30_000) == 7})
+    pairs = make_pairs(table, 50_000, same_share=0)
+    assert pairs.same_topic.sum() == 25_000, "of 29,998 across topics"
+    for kind in ((True, False), (False, False)):
+        assert len(drawn(pairs)[kind]) == (kind == (False, False)) * 25_000
+
+
+@pytest.mark.parametrize("count", [300, 10_000, 60_000])
+def test_authors_come_alike_as_far_as_their_pairs_go(count):
+    """30 authors of 4 documents and one of 400: 6 pairs each and 79,800."""
+    author = np.concatenate([np.repeat(np.arange(30), 4), np.full(400, 30)])
+    pairs = make_pairs(pd.DataFrame({"author": author, "topic": 0}), count, same_share=1)
+    times = Counter(author[pairs["first"]].tolist())
+    if count == 300:
+        assert times[30] > 100 and all(2 <= times[each] <= 6 for each in range(30))
+    else:
+        assert all(times[each] == 6 for each in range(30))
+    few = make_pairs(pd.DataFrame({"author": author, "topic": 0}), 62, same_share=1, seed=1)
+    assert Counter(author[few["first"]].tolist())[30] < 10
+
+
+def test_uniform_over_the_pairs_of_two_authors():
+    table = pd.DataFrame({"author": list("aabbc"), "topic": list("xyxyz")})
+    times = Counter()
+    for seed in range(300):
+        times.update(drawn(make_pairs(table, 4, seed, same_share=0))[False, False])
+    assert set(times) == enumerated(table)[False, False]
+    assert sum(times.values()) == 600 and max(times.values()) < 1.4 * min(times.values())
+
+
+def test_deterministic_and_shuffled():
+    table = documents(500, 20)
+    one, again, other = make_pairs(table, 200, 3), make_pairs(table, 200, 3), make_pairs(table, 200, 4)
+    pd.testing.assert_frame_equal(one, again)
+    assert not one.equals(other)
+    assert 60 < one.same[:100].sum() + one.same_topic[:100].sum() < 140
+    ordered = make_pairs(table.sort_values(["author", "topic"]), 200)
+    for _, part in ordered.groupby("same"):
+        assert 30 < (part["first"] < part["second"]).sum() < 70, "the order of a pair says nothing"
+
+
+def test_errors():
+    table = documents()
+    with pytest.raises(ValueError, match="1000000 pairs of one author wanted, [0-9]+ can be made"):
+        make_pairs(table, 2_000_000)
+    with pytest.raises(ValueError, match="needs an author and a topic"):
+        make_pairs(table.assign(topic=None), 4)
+    with pytest.raises(ValueError, match="same_share 2 must"):
+        make_pairs(table, 4, same_share=2)
+    assert len(make_pairs(table, 0)) == 0 and len(make_pairs(table[:0], 0)) == 0
+
+
+def test_documents_are_divided_by_author():
+    table = documents(500, 50)
+    test = split_documents(table, 0.2)
+    assert not set(table.author[test]) & set(table.author[~test])
+    assert table.author[test].nunique() == round(0.2 * table.author.nunique())
+    with pytest.raises(ValueError, match="leaves none"):
+        split_documents(table, 0.001)
+
+
+def given(size=2000, authors=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, authors, (2, size))
+    return pd.DataFrame({"author_a": a, "author_b": np.where(rng.random(size) < 0.5, a, b)}).astype(str)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("seed", range(3))
+def test_rules(rule, seed):
+    pairs = given(seed=seed)
+    side, report = split_pairs(pairs, 0.1, seed, rule)
+    sides = {name: pairs[side == name] for name in ("train", "test", "dropped")}
+    who = {name: set(part.author_a) | set(part.author_b) for name, part in sides.items()}
+    assert {name: len(part) for name, part in sides.items()} == {name: report[name] for name in sides}
+    assert sum(map(len, sides.values())) == len(pairs)
+    assert report["authors_on_both_sides"] == len(who["train"] & who["test"])
+    if rule == "published":
+        drawn = np.random.default_rng(seed).permutation(2000)[:200]
+        known = set(pairs.author_a[drawn]) | set(pairs.author_b[drawn])
+        holds = pairs.author_a.isin(known) | pairs.author_b.isin(known)
+        np.testing.assert_array_equal(side == "test", holds)
+        assert report["moved"] == holds.sum() - 200 > 0 and report["authors_on_both_sides"] > 0
+    else:
+        assert report["authors_on_both_sides"] == 0
+    if rule == "components":
+        assert report["test"] == 200 and report["dropped"] == report["moved"] == 0
+    if rule == "drop":
+        assert report["dropped"] > 0 and report["test"] >= 200
+        mixed = sides["dropped"].author_a.isin(who["test"]) != sides["dropped"].author_b.isin(who["test"])
+        assert mixed.all(), "nothing else is dropped"
+
+
+def test_components_are_whole():
+    """A chain a-b-c-d and three pairs apart: whoever is connected moves together."""
+    pairs = pd.DataFrame({"author_a": list("abcxyz"), "author_b": list("bcdxyz")})
+    for seed in range(20):
+        side, report = split_pairs(pairs, 0.5, seed)
+        assert len(set(side[:3])) == 1 and report["test"] == 3
+
+
+def test_split_errors():
+    chain = pd.DataFrame({"author_a": list("abcd"), "author_b": list("bcde")})
+    with pytest.raises(ValueError, match="'components' leaves 4 pairs for training and 0 for test"):
+        split_pairs(chain, 0.25)
+    with pytest.raises(ValueError, match="one of components, drop, published"):
+        split_pairs(chain, rule="best")
+    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
+        split_pairs(chain, 1)
+    with pytest.raises(ValueError, match="leaves 0 pairs"):
+        split_pairs(chain[:0])

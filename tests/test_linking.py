@@ -320,6 +320,9 @@ def test_targets_that_are_the_same_for_all_topics_are_embedded_once(corpus):
     calls.clear()
     score(store, choose(store, **SMALL), vectors)
     assert len(calls) == 4
+    calls.clear()
+    by_target_size(store, vectors, (1, 2, 2), **SMALL | {"accounts": None, "target_posts": 2})
+    assert len(calls) == 2 + 2, "the queries once, the targets of each size once"
 
 
 def test_targets_of_the_same_community_only(corpus):

@@ -34,10 +34,6 @@ class Samples:
         """Posts in each sample, (N,)."""
         return np.diff(self.offsets)
 
-    def equals(self, other: "Samples") -> bool:
-        """Whether these are the same posts, sample by sample."""
-        return np.array_equal(self.posts, other.posts) and np.array_equal(self.offsets, other.offsets)
-
     def windows(self, store: TokenStore) -> tuple[TokenStore, np.ndarray, np.ndarray]:
         """A store of these posts, and the first post (N,) and size (N,) of each sample in it."""
         return take(store, self.posts, self.offsets), self.offsets[:-1], self.sizes()
@@ -163,20 +159,27 @@ def _latest(posts, author, wanted, most):
     return Samples(wanted, posts[place], offsets)
 
 
-def score(store: TokenStore, chosen: list[Topic], vectors: Callable) -> pd.DataFrame:
+def score(store: TokenStore, chosen: list[Topic], vectors: Callable, memory: dict | None = None) -> pd.DataFrame:
     """All trials of all topics, about 22 bytes each: columns ``topic``, ``query_author``, ``target_author`` (their rows
     in the store), ``query_posts``, ``target_posts`` (sizes), ``score`` and ``same`` (of one account).
 
     vectors: (store, first post (N,), size (N,)) -> unit rows (N, D), an array or a SciPy sparse matrix: an encoder's
     embeddings or what :func:`helpers.baselines.fit` returns. Each pair is scored alone, by the product of its rows.
+    memory: of one scorer and store, filled here, so that the same samples are embedded once in several calls.
     """
+    memory = {} if memory is None else memory
+
+    def embedded(samples):  # often everybody is a target in every topic
+        key = samples.posts.tobytes(), samples.offsets.tobytes()
+        if key not in memory:
+            memory[key] = vectors(*samples.windows(store))
+        return memory[key]
+
     names = [topic.name for topic in chosen]
-    frames, embedded = [], None
+    frames = []
     for number, topic in enumerate(chosen):
         queries, targets = topic.queries, topic.targets
-        if not number or not targets.equals(chosen[number - 1].targets):  # often everybody is a target in every topic
-            embedded = vectors(*targets.windows(store))
-        scores = products(vectors(*queries.windows(store)), embedded)
+        scores = products(embedded(queries), embedded(targets))
         query, target = (place.ravel() for place in np.indices(scores.shape, np.int32))
         frames.append(pd.DataFrame({
             "topic": pd.Categorical.from_codes(np.full(scores.size, number, np.int16), names),
@@ -222,14 +225,15 @@ def by_target_size(
     vectors: Callable,
     sizes: tuple[int, ...] = (4, 8, 12),
     costs: detection.Costs = detection.PAPER,
+    memory: dict | None = None,
     **settings,
 ) -> pd.DataFrame:
     """The "mean" row of :func:`results` at each size of the targets, column ``target_posts`` (khan2021 Figure 6).
 
-    settings: of :func:`choose`; accounts and queries are the same at every size.
+    memory: of :func:`score`. settings: of :func:`choose`; accounts and queries are the same at every size.
     """
-    rows = []
+    rows, memory = [], {} if memory is None else memory
     for size in sizes:
-        trials = score(store, choose(store, **settings | {"target_posts": size}), vectors)
+        trials = score(store, choose(store, **settings | {"target_posts": size}), vectors, memory)
         rows.append(results(trials, costs, settings.get("seed", 0)).loc[["mean"]].assign(target_posts=size))
     return pd.concat(rows, ignore_index=True)

@@ -27,7 +27,7 @@ def publish() -> None:
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         print(f"{path.stem} ... ", end="", flush=True)
         book = nbformat.read(path, as_version=4)
-        client = NotebookClient(book, timeout=None, kernel_name="python3", extra_arguments=["--log-level=ERROR"],
+        client = NotebookClient(book, timeout=None, kernel_name="python3", extra_arguments=["--log-level=CRITICAL"],
                                 resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
         try:
             client.execute()

@@ -43,7 +43,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     source, start = paths.NOTEBOOKS / f"{stage.notebook}.ipynb", time.perf_counter()
     try:
         papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, kernel_name="python3",
-                                   progress_bar=False, extra_arguments=["--log-level=ERROR"])
+                                   progress_bar=False, extra_arguments=["--log-level=CRITICAL"])
     except Exception as error:
         if running.exists():
             os.replace(running, failed)

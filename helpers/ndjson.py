@@ -56,6 +56,20 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
         drops["truncated_file"] += 1
 
 
+def records(path: Path, drops: Counter) -> Iterator:
+    """What the lines of a file hold, of whatever type.
+
+    Drops counted: those of :func:`blocks`, and broken_json, a line that is no JSON.
+    """
+    for block in blocks(path, drops):
+        for line in block.split(b"\n"):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except (ValueError, RecursionError):
+                    drops["broken_json"] += 1
+
+
 def _unpacked(file, suffix):
     """The content in pieces. A cut file raises one of DAMAGE, after all that could be unpacked."""
     if suffix == ".zst":

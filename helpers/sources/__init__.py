@@ -15,7 +15,7 @@ Every raw record is either yielded or counted in ``drops[reason]``: nothing is l
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -75,3 +75,16 @@ def files(kind: str, location: str | list[str], wanted: Callable[[Path], bool]) 
                 raise ValueError(f"{kind}: {found[name]} and {path} have the same name; rename one")
             found[name] = path
     return found
+
+
+def frame(rows: Iterable[tuple | str], topic: str, drops: Counter) -> Iterator[pd.DataFrame]:
+    """One frame of a topic's messages, none where nothing is left. rows: (author, time, text, id) or why it is dropped."""
+    kept = []
+    for row in rows:
+        if isinstance(row, str):
+            drops[row] += 1
+        else:
+            kept.append(row)
+    if kept:
+        table = pd.DataFrame(kept, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
+        yield table.assign(topic=topic)[[*COLUMNS, "id"]]

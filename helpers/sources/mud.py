@@ -16,7 +16,6 @@ Hour and day were taken in the time zone of the machine that wrote the files, wh
 together, or two people become one author.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ import sentencepiece
 
 from helpers import paths
 from helpers.artifacts import stamp
-from helpers.ndjson import blocks
+from helpers.ndjson import records
 from helpers.sources import COLUMNS, Part, files
 
 ROWS = 20_000  # of one frame
@@ -78,7 +77,7 @@ def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) ->
     model: a SentencePieceProcessor or None. begin: midnight of the first day, seconds since 1970 UTC.
     """
     rows = []
-    for record in _records(path, drops):
+    for record in records(path, drops):
         if not _is_sound(record, model):
             drops["bad_record"] += 1
             continue
@@ -95,17 +94,6 @@ def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) ->
             rows = []
     if rows:
         yield pd.DataFrame(rows, columns=COLUMNS).astype({"time": "int64"})
-
-
-def _records(path, drops):
-    """What the lines of a file hold, of whatever type."""
-    for block in blocks(path, drops):
-        for line in block.split(b"\n"):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except (ValueError, RecursionError):
-                    drops["broken_json"] += 1
 
 
 def _is_sound(record, model):

@@ -20,7 +20,7 @@ from helpers.artifacts import stamp
 from helpers.cleaning import mask_name, sound
 from helpers.headers import decoded, seconds, sender
 from helpers.mail import own_words
-from helpers.sources import Part
+from helpers.sources import Part, frame
 
 NUMBER = re.compile(r"\d+")  # the name of a message's file
 
@@ -51,17 +51,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 def read(group: str, messages: list[Path | bytes], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
     """The posts of one group, as one frame. messages: files, or what they hold."""
-    rows = []
-    for message in messages:
-        row = _row(message.read_bytes() if isinstance(message, Path) else message, raw)
-        if isinstance(row, str):
-            drops[row] += 1
-        else:
-            rows.append(row)
-    if rows:
-        frame = pd.DataFrame(rows, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
-        frame.insert(2, "topic", group)
-        yield frame
+    contents = (message.read_bytes() if isinstance(message, Path) else message for message in messages)
+    yield from frame((_row(content, raw) for content in contents), group, drops)
 
 
 def _row(message, raw):

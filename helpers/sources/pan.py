@@ -6,7 +6,6 @@ is ``name-truth.jsonl``. The texts have no date: in the posts table the time is 
 by time and an hour of day say nothing. They are longer than what a collection keeps of a post by default (max_chars).
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import pandas as pd
 
 from helpers.artifacts import stamp
 from helpers.cleaning import sound
-from helpers.ndjson import blocks
+from helpers.ndjson import records
 from helpers.pairs import dissolve
 from helpers.sources import COLUMNS, Part, files
 
@@ -76,11 +75,11 @@ def read_pairs(path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
     Raises ValueError where the truth is missing.
     """
     truth = {}
-    for record in _records(truth_of(path), drops):
+    for record in records(truth_of(path), drops):
         if isinstance(record, dict):
             truth.setdefault(str(record.get("id")), record)
     rows, seen = [], set()
-    for record in _records(path, drops):
+    for record in records(path, drops):
         row = _row(record, truth, seen)
         if isinstance(row, str):
             drops[row] += 1
@@ -114,14 +113,3 @@ def _row(record, truth, seen):
 
 def _is_two(values, kind):
     return isinstance(values, list) and len(values) == 2 and all(isinstance(value, kind) for value in values)
-
-
-def _records(path, drops):
-    """What the lines of a file hold, of whatever type."""
-    for block in blocks(path, drops):
-        for line in block.split(b"\n"):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except (ValueError, RecursionError):
-                    drops["broken_json"] += 1

@@ -19,7 +19,7 @@ from helpers.cleaning import is_bot, mask_name, sound
 from helpers.downloads import fetched, get
 from helpers.headers import decoded, seconds, sender
 from helpers.mail import SCRUBBED, own_words
-from helpers.sources import Part
+from helpers.sources import Part, frame
 
 MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
 # A body line may begin with "From " too: a separator also has a date, stands after a blank line, before a header.
@@ -58,19 +58,10 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
     """The posts of one monthly file, as one frame."""
-    rows, messages = [], _messages(path)
+    messages = _messages(path)
     if not messages:
         drops["broken_file"] += 1
-    for message in messages:
-        row = _row(message, raw)
-        if isinstance(row, str):
-            drops[row] += 1
-        else:
-            rows.append(row)
-    if rows:
-        frame = pd.DataFrame(rows, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
-        frame.insert(2, "topic", path.parent.name)
-        yield frame
+    yield from frame((_row(message, raw) for message in messages), path.parent.name, drops)
 
 
 def _messages(path):

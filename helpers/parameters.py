@@ -6,7 +6,9 @@ cell's own annotations.
 """
 
 import difflib
+import inspect
 import types
+from collections.abc import Callable
 from typing import Any, Union, get_args, get_origin
 
 PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
@@ -53,6 +55,17 @@ def check(namespace: dict, **allowed) -> dict[str, Any]:
                 _check_value(name, element, allowed[name])
         settings[name] = value
     return settings
+
+
+def check_entries(settings: dict, takers: dict[str, Callable]) -> None:
+    """Check parameters that are dicts of arguments: ``takers`` names the function or class that takes each.
+
+    Raises ValueError on an entry that it does not take, or that is a parameter of its own.
+    """
+    for name, taker in takers.items():
+        valid = set(inspect.signature(taker).parameters) - set(settings)
+        if message := unknown(settings[name], valid, f"entry of {name!r}"):
+            raise ValueError(message)
 
 
 def _check_value(name, value, allowed):

@@ -6,7 +6,7 @@ from typing import Optional
 import pytest
 
 from helpers import paths
-from helpers.parameters import check, unknown
+from helpers.parameters import check, check_entries, unknown
 
 DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
@@ -122,3 +122,15 @@ class TestPaths:
         assert paths.resolve("data/x.csv") == paths.ROOT / "data" / "x.csv"
         assert paths.resolve(tmp_path / "x") == tmp_path / "x"
         assert paths.resolve("~/x") == tmp_path / "x"
+
+
+def test_entries_of_a_dict_are_arguments_of_whom_they_are_for():
+    def draw(store, sizes="beta", overlap=True):
+        pass
+
+    settings = {"sizes": "beta", "more": {"overlap": False}}
+    check_entries(settings, {"more": draw})
+    with pytest.raises(ValueError, match="unknown entry of 'more' 'overlp' .did you mean 'overlap'"):
+        check_entries(settings | {"more": {"overlp": False}}, {"more": draw})
+    with pytest.raises(ValueError, match="unknown entry of 'more' 'sizes'"):  # a parameter of the notebook's own
+        check_entries(settings | {"more": {"sizes": "uniform"}}, {"more": draw})

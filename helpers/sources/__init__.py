@@ -78,7 +78,7 @@ def files(kind: str, location: str | list[str], wanted: Callable[[Path], bool]) 
 
 
 def frame(rows: Iterable[tuple | str], topic: str, drops: Counter) -> Iterator[pd.DataFrame]:
-    """One frame of a topic's messages, none where nothing is left. rows: (author, time, text, id) or why it is dropped."""
+    """One frame of a topic's messages, none where none is left. rows: (author, time, text, id), or a drop's reason."""
     kept = []
     for row in rows:
         if isinstance(row, str):

@@ -10,17 +10,13 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, write_json
-from helpers.duplicates import NORMAL
+from helpers.artifacts import file_fingerprint, fingerprint, read_json, write_json
+from helpers.audits import SHARED_AUTHORS, SHARED_TEXTS, AuditError, current, out_of_order, too_few, verdict
 from helpers.merge import database, text, write
 
 SPLITS = ("train", "dev", "test")
 PERIODS = ("common", "community")
 DEV_SHARE = 0.35  # of the authors who could be in dev and in test
-
-
-class AuditError(ValueError):
-    """A split breaks one of its rules; the message names each broken rule and its number."""
 
 
 def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.3, min_posts=16, eval_posts=32,
@@ -37,7 +33,7 @@ def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.
 
     ``split.json`` holds the parameters, t1, t2, posts and authors of each split, and the posts that are unused by
     reason; used and unused add up to all posts. Raises ValueError on a date or fraction out of order, or where a
-    split is empty; :class:`AuditError` where the result breaks a rule.
+    split is empty; :class:`~helpers.audits.AuditError` where the result breaks a rule.
     """
     folder = Path(out_folder)
     settings = {"split": "future", "train_until": train_until, "dev_until": dev_until, "heldout": heldout,
@@ -47,7 +43,7 @@ def future(posts_path, out_folder, *, train_until=0.7, dev_until=0.8, heldout=0.
     if not 0 <= heldout < 1:
         raise ValueError(f"heldout must lie in [0, 1), not {heldout!r}")
     made_from = fingerprint(settings, DEV_SHARE, file_fingerprint(posts_path))
-    if _current(folder, made_from, SPLITS):
+    if current(folder, made_from, SPLITS):
         return read_json(folder / "split.json")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "split.json").unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
@@ -111,7 +107,7 @@ def none(posts_path, out_folder, memory_limit="2GB") -> dict:
     """Write all posts as ``all.parquet``, and ``split.json``; return the latter. For corpora only looked at."""
     folder = Path(out_folder)
     made_from = fingerprint("none", file_fingerprint(posts_path))
-    if not _current(folder, made_from, ["all"]):
+    if not current(folder, made_from, ["all"]):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "split.json").unlink(missing_ok=True)
         with database(folder / "work", memory_limit) as connection:
@@ -145,8 +141,7 @@ def audit(folder, report=None, memory_limit="2GB") -> list[dict]:
         def check(name, query, detail=""):
             rows.append({"check": name, "value": _value(connection, query), "detail": detail})
 
-        check("authors in more than one split", """
-            SELECT count(*) FROM (SELECT author FROM posts GROUP BY author HAVING count(DISTINCT split) > 1)""")
+        check("authors in more than one split", SHARED_AUTHORS)
         found = connection.execute("SELECT split, min(second), max(second) FROM posts GROUP BY split").fetchall()
         times = {name: (low, high) for name, low, high in found}
         if empty := [name for name in SPLITS if name not in times]:
@@ -157,30 +152,18 @@ def audit(folder, report=None, memory_limit="2GB") -> list[dict]:
                 SELECT count(*) FROM posts JOIN ends USING (community) WHERE split = '{late}' AND second <= last""",
                   f"{early} ends {_iso(times[early][1])}, {late} begins {_iso(times[late][0])}"
                   if community == "''" else "within each community")
-        check("texts in more than one split", f"""
-            SELECT count(*) FROM (SELECT md5_number({NORMAL}) AS hash FROM posts GROUP BY hash
-                                  HAVING count(DISTINCT split) > 1)""", "lower case, white space collapsed")
+        check("texts in more than one split", SHARED_TEXTS, "lower case, white space collapsed")
         for name in SPLITS:
             least = int(report["min_posts" if name == "train" else "eval_posts"])
-            check(f"{name} authors with fewer than {least} posts", f"""
-                SELECT count(*) FROM (
-                    SELECT author FROM {text(files[name])} GROUP BY author HAVING count(*) < {least})""")
-            check(f"{name} rows out of order (author, then time)", f"""
-                SELECT count(*) FROM (
-                    SELECT author < lag(author) OVER w
-                           OR (author = lag(author) OVER w AND time < lag(time) OVER w) AS wrong
-                    FROM (SELECT author, time, file_row_number AS n
-                          FROM read_parquet({text(files[name])}, file_row_number = true))
-                    WINDOW w AS (ORDER BY n)) WHERE wrong""")
+            check(f"{name} authors with fewer than {least} posts", too_few(files[name], least))
+            check(f"{name} rows out of order (author, then time)", out_of_order(files[name]))
         for name in SPLITS:
             counts = tuple(connection.execute(
                 "SELECT count(*), count(DISTINCT author) FROM posts WHERE split = ?", [name]).fetchall()[0])
             told = (report[f"{name}_posts"], report[f"{name}_authors"])
             rows.append({"check": f"{name} counts differ from split.json", "value": int(counts != told),
                          "detail": f"{counts[0]} posts, {counts[1]} authors"})
-    if broken := [row for row in rows if row["value"]]:
-        raise AuditError("; ".join(f"{row['check']}: {row['value']} {row['detail']}".strip() for row in broken))
-    return rows
+    return verdict(rows)
 
 
 def _community(periods):
@@ -211,10 +194,6 @@ def _dates(instants):
 
 def _iso(second):
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _current(folder, made_from, names):
-    return is_current(folder / "split.json", made_from) and all((folder / f"{name}.parquet").exists() for name in names)
 
 
 def _value(connection, query):

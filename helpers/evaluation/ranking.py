@@ -45,14 +45,13 @@ def ranks(
     inside = ((0 <= own) & (own < targets.shape[0])).all()
     if queries.shape[1] != targets.shape[1] or len(own) != queries.shape[0] or not inside:
         raise ValueError(f"queries {queries.shape}, targets {targets.shape} and {len(own)} truths do not fit together")
-    product = _sparse_product if sparse.issparse(queries) else _dense_product
-    queries, targets = _prepare(queries), _prepare(targets)
+    queries, targets = prepare(queries), prepare(targets)
     result = np.empty(len(own))
     for begin in range(0, len(own), rows):
         mine = torch.from_numpy(own[begin : begin + rows])
         block = queries[begin : begin + rows]
         score = _own_scores(block, targets, mine)
-        before, upto = _count(block, targets, score, product, columns, ties)
+        before, upto = _count(block, targets, score, columns, ties)
         if ties == "pessimistic":
             result[begin : begin + rows] = np.maximum(upto, 1)  # the own target is among those at least as good
         else:
@@ -60,7 +59,8 @@ def ranks(
     return result
 
 
-def _prepare(matrix):
+def prepare(matrix):
+    """Rows as :func:`product` takes them: float32 tensor or CSR. Raises ValueError for values that are not finite."""
     matrix = matrix.tocsr() if sparse.issparse(matrix) else torch.as_tensor(matrix).float()
     values = torch.from_numpy(matrix.data) if sparse.issparse(matrix) else matrix
     if not torch.isfinite(values).all():
@@ -68,12 +68,11 @@ def _prepare(matrix):
     return matrix
 
 
-def _dense_product(block, targets):
+def product(block, targets) -> torch.Tensor:
+    """Scores of every row of a block with every target, (B, T) float32."""
+    if sparse.issparse(block):
+        return torch.from_numpy((block @ targets.T).toarray()).float()
     return block @ targets.T
-
-
-def _sparse_product(block, targets):
-    return torch.from_numpy((block @ targets.T).toarray()).float()
 
 
 def _own_scores(block, targets, mine):
@@ -82,7 +81,7 @@ def _own_scores(block, targets, mine):
     return (block * targets[mine]).sum(1, keepdim=True)
 
 
-def _count(block, targets, score, product, columns, ties):
+def _count(block, targets, score, columns, ties):
     """How many targets score clearly better, and how many at least as well."""
     before = np.zeros(block.shape[0])
     upto = np.zeros(block.shape[0])

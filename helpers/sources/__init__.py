@@ -25,7 +25,7 @@ import pandas as pd
 from helpers import paths
 
 COLUMNS = ["author", "time", "topic", "text"]
-SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "table")
+SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
 # invented people need no pseudonyms, and a keyed hash would give each machine another demo corpus
 INVENTED = ("demo",)
 

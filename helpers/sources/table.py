@@ -36,7 +36,8 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
 
     location: a file, a folder (searched recursively) or a list of these.
     columns: the file's column for each of author, time, topic, text and, if wanted, id; the same name where absent. A
-        list of columns is joined with "/". For the topic None stands for the file's name, alone or in a list.
+        list of columns is joined with "/". For the topic None stands for the file's name, alone or in a list; for the
+        time None says that there is none: it is 0, the first second of 1970, so a split by time says nothing.
     raw: accepted for all sources; a table has no markup of its own to remove.
     Drops counted: broken_row, broken_json, truncated_file, bad_time, empty_author, empty_text, empty_topic, bot.
     Raises ValueError where a location is missing, a file is unreadable or lacks a column (it lists those found).
@@ -45,7 +46,7 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
         raise ValueError(message)
     columns = {name: name for name in COLUMNS} | (columns or {})
     for name, wanted in columns.items():
-        if wanted == [] or name != "topic" and None in _listed(wanted):
+        if wanted == [] or None in _listed(wanted) and name != "topic" and (name, wanted) != ("time", None):
             raise ValueError(f"table: name the file's column for {name!r}")
     found = {}
     for place in [location] if isinstance(location, str | Path) else location:
@@ -76,7 +77,7 @@ def _frame(batch, columns, stem, drops):
         for name, wanted in columns.items()
         if name != "time"
     }
-    data["time"] = seconds(batch.column(columns["time"]))
+    data["time"] = seconds(batch.column(columns["time"])) if columns["time"] is not None else np.zeros(length, np.int64)
     frame = pd.DataFrame(data)
     keep = np.ones(length, bool)
     for name in ("author", "text", "topic"):

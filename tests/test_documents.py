@@ -1,0 +1,95 @@
+"""Documents against plain Python: what is joined, what is cut, what is dropped, and that the counts add up."""
+
+import random
+
+import pyarrow.parquet as pq
+import pytest
+
+from helpers import documents
+from helpers.documents import join_posts
+
+
+def load(path):
+    table = pq.read_table(path)
+    times = table["time"].cast("timestamp[s]").cast("int64").to_pylist()
+    return list(zip(table["author"].to_pylist(), times, table["topic"].to_pylist(), table["text"].to_pylist()))
+
+
+def join_slowly(rows, longest, shortest, per_topic):
+    """One post at a time; (documents, posts and characters used)."""
+    runs = {}
+    for author, time, topic, text in sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2])):
+        runs.setdefault((author, topic) if per_topic else author, []).append((author, time, topic, text))
+    found, posts, characters = [], 0, 0
+    for run in runs.values():
+        start, pages = 0, {}
+        for row in run:
+            pages.setdefault(start // longest, []).append(row)
+            start += len(row[3]) + 1
+        for page in pages.values():
+            whole = "\n".join(row[3] for row in page)
+            part = whole[:longest]
+            if len(part) >= shortest:
+                found.append((*page[0][:3], part))
+                posts += len(page)
+                characters += len(part) - (len(page) - 1)
+    return sorted(found, key=lambda row: (row[0], row[1], row[3], row[2])), posts, characters
+
+
+def made(seed):
+    rng = random.Random(seed)
+    letters = "ab \n'\"é🤦🏼\u0301"
+    rows = [(f"o'{rng.randrange(6)}", rng.randrange(50), rng.choice("xy"), f"{i}" + "".join(
+        rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300])))) for i in range(200)]
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("per_topic", [True, False])
+@pytest.mark.parametrize("seed, longest, shortest, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)])
+def test_it_joins(tmp_path, write_posts, monkeypatch, seed, longest, shortest, size, per_topic):
+    monkeypatch.setattr(documents, "SLICE", size)
+    rows = made(seed)
+    report = join_posts(write_posts(rows), tmp_path / "out.parquet", longest=longest, shortest=shortest,
+                        per_topic=per_topic)  # fmt: skip
+    found, posts, characters = join_slowly(rows, longest, shortest, per_topic)
+    assert load(tmp_path / "out.parquet") == found and found
+    assert report["documents"] == len(found) and report["authors"] == len({row[0] for row in found})
+    assert report["posts_used"] == posts and posts + report["posts_in_short_documents"] == len(rows)
+    assert report["characters_used"] == characters
+    lost = report["characters_in_short_documents"] + report["characters_cut"]
+    assert characters + lost == sum(len(row[3]) for row in rows)
+
+
+def test_by_hand(tmp_path, write_posts):
+    rows = [("a", 1, "x", "1234"), ("a", 2, "y", "other"), ("a", 3, "x", "678901"), ("a", 9, "x", "no"),
+            ("b", 4, "x", "0" * 25), ("b", 5, "x", "short"), ("c", 1, "x", "so")]  # fmt: skip
+    report = join_posts(write_posts(rows), tmp_path / "out.parquet", longest=10, shortest=3)
+    # a starts "no" at 4 + 1 + 6 + 1 = 12: the second document; b's second post starts at 26
+    assert load(tmp_path / "out.parquet") == [
+        ("a", 1, "x", "1234\n67890"), ("a", 2, "y", "other"), ("b", 4, "x", "0" * 10), ("b", 5, "x", "short"),
+    ]  # fmt: skip
+    del report["made_from"]
+    assert report == {
+        "longest": 10, "shortest": 3, "per_topic": True, "documents": 4, "authors": 2, "topics": 2, "posts_used": 5,
+        "posts_in_short_documents": 2, "characters_used": 29, "characters_in_short_documents": 4, "characters_cut": 16,
+        "documents_cut": 2,
+    }  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.parquet", "out.parquet.json", "posts.parquet"]
+
+
+def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
+    path, out = write_posts(made(0)), tmp_path / "out.parquet"
+    first = join_posts(path, out, longest=100, shortest=30)
+    before = out.stat().st_mtime_ns
+    assert join_posts(path, out, longest=100, shortest=30) == first and out.stat().st_mtime_ns == before
+    assert join_posts(path, out, longest=100, shortest=31)["made_from"] != first["made_from"]
+
+
+def test_what_cannot_be_joined_is_refused(tmp_path, write_posts):
+    path = write_posts(made(0))
+    for longest, shortest in ((10, 0), (10, 11)):
+        with pytest.raises(ValueError, match="shortest"):
+            join_posts(path, tmp_path / "out.parquet", longest=longest, shortest=shortest)
+    with pytest.raises(ValueError, match="no author has 9999 characters in a topic"):
+        join_posts(path, tmp_path / "out.parquet", longest=9999, shortest=9999)
+    assert [file.name for file in tmp_path.iterdir()] == ["posts.parquet"]

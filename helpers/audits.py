@@ -1,4 +1,4 @@
-"""What the audits of all splits have in common: they re-read the files, whatever wrote them, and name what is broken."""
+"""What the audits of all splits have in common: they re-read files, whatever wrote them, and name what is broken."""
 
 from helpers.artifacts import is_current
 from helpers.duplicates import NORMAL

@@ -55,7 +55,8 @@ def join_posts(posts_path, out_path, *, longest=2000, shortest=200, per_topic=Tr
                     FROM placed GROUP BY {run}, number),
                 limited AS (SELECT *, left(whole, {int(longest)}) AS part FROM joined)
                 SELECT author, second, topic, part, posts, given,
-                       given - (length(whole) - length(part)), length(whole) > length(part) FROM limited""", [first, last])
+                       given - (length(whole) - length(part)), length(whole) > length(part)
+                FROM limited""", [first, last])
         long = f"length(text) >= {int(shortest)}"
         names = ["documents", "authors", "topics", "posts_used", "posts_in_short_documents", "characters_used",
                  "characters_in_short_documents", "characters_cut", "documents_cut"]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 
 from helpers.artifacts import file_fingerprint, fingerprint, read_json, write_json
@@ -141,8 +142,6 @@ def _check_topics(connection, check, report, clustered):
     if report["kind"] != "random":
         check("topics of both train and test_cross", f"SELECT count(*) FROM (FROM {train} INTERSECT FROM {test})")
     if clustered:
-        known = read_json(clustered)
-        connection.execute("CREATE TABLE clusters (topic VARCHAR, cluster BIGINT)")
-        connection.executemany("INSERT INTO clusters VALUES (?, ?)", list(known.items()))
+        connection.register("clusters", pd.DataFrame(read_json(clustered).items(), columns=["topic", "cluster"]))
         sides = [f"SELECT cluster FROM {side} LEFT JOIN clusters USING (topic)" for side in (train, test)]
         check("clusters of both train and test_cross", f"SELECT count(*) FROM ({sides[0]} INTERSECT {sides[1]})")

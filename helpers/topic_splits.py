@@ -88,6 +88,7 @@ def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, t
     folder = Path(out_folder)
 
     def decide(connection):
+        (folder / "clusters.json").unlink(missing_ok=True)
         vectors = topic_vectors(connection, posts_path, min_df=min_df, seed=seed)
         topics = connection.execute("""
             SELECT topic, count(*) AS documents FROM posts GROUP BY topic ORDER BY documents DESC, topic""").df()

@@ -23,7 +23,7 @@ def topic_vectors(connection, posts_path, *, documents=20_000, terms=5000, min_d
 
     connection: of :func:`helpers.merge.database`. documents: read in all, as many of each topic as go into it, drawn by
     a hash of seed and text, at least one a topic; of each the first 2,000 characters. terms: the most frequent of those
-    in at most half and at least ``min_df`` of the documents. A topic without any of them is a zero row, similar to none.
+    in at most half and at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
     Raises ValueError where no term is left.
     """
     (topics,) = connection.execute(f"SELECT count(DISTINCT topic) FROM {text(posts_path)}").fetchall()[0]

@@ -69,7 +69,8 @@ def test_line_breaks_and_hostile_text(tmp_path):
 
 
 def test_a_cut_file_gives_what_is_whole(tmp_path):
-    path = write(tmp_path / "Books.jsonl.gz", [new(text=random.Random(number).randbytes(50).hex()) for number in range(99)])
+    texts = [random.Random(number).randbytes(50).hex() for number in range(99)]
+    path = write(tmp_path / "Books.jsonl.gz", [new(text=text) for text in texts])
     path.write_bytes(path.read_bytes()[:-400])
     rows, drops = read(path)
     assert 0 < len(rows) < 99 and drops == {"truncated_file": 1}

@@ -141,8 +141,9 @@ class TestRetrieve:
 
     def test_what_does_not_fit_is_refused(self):
         vectors, labels = unit(4, 3), ["a", "a", "b", "b"]
+        fit = "do not fit"
         for queries, targets, message in (([0], [2, 3], "1 of 1 queries have no target"), ([0], [0, 1], "twice"),
-                                          ([], [1], "do not fit"), ([0], [4], "do not fit"), ([-1], [0], "do not fit")):  # fmt: skip
+                                          ([], [1], fit), ([0], [4], fit), ([-1], [0], fit)):  # fmt: skip
             with pytest.raises(ValueError, match=message):
                 retrieve(vectors, labels, queries, targets)
         with pytest.raises(ValueError, match="do not fit"):

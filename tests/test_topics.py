@@ -1,0 +1,68 @@
+"""Topic vectors, the most similar training topic, and clusters, against naive loops."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.merge import database
+from helpers.topics import cluster_topics, topic_similarity, topic_vectors
+
+
+def frame(rows):
+    rows = np.asarray(rows, float)
+    return pd.DataFrame(rows / np.linalg.norm(rows, axis=1, keepdims=True), [f"t{n}" for n in range(len(rows))])
+
+
+def test_topics_that_say_the_same_are_alike(tmp_path, write_posts):
+    rng = np.random.default_rng(0)
+    words = {"sea": "ship wave salt sail", "ocean": "ship wave salt sail", "law": "court judge plea case",
+             "it's \N{FISH}": "cod eel carp pike"}  # fmt: skip
+    rows = [(f"a{n % 7}", n, topic, f"{n} and " + " ".join(rng.choice(own.split(), 6)))
+            for n, (topic, own) in enumerate(list(words.items()) * 40)]  # fmt: skip
+    with database(tmp_path / "work") as connection:
+        path = write_posts(sorted(rows))
+        vectors = topic_vectors(connection, path)
+        assert vectors.index.tolist() == sorted(words) and np.allclose(np.linalg.norm(vectors, axis=1), 1)
+        assert vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9 and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
+        assert topic_vectors(connection, path).equals(vectors)
+        assert len(topic_vectors(connection, path, documents=8, min_df=1)) == 4
+        with pytest.raises(ValueError, match="4 documents of 4 topics share no terms"):
+            topic_vectors(connection, path, documents=4)
+
+
+def test_the_most_similar_training_topic():
+    vectors = frame(np.abs(np.random.default_rng(1).standard_normal((9, 4))))
+    train, test = vectors.index[:5], vectors.index[5:]
+    found = topic_similarity(vectors, train, test)
+    assert found["similarity"].is_monotonic_decreasing and sorted(found["test_topic"]) == sorted(test)
+    for row in found.itertuples():
+        scores = {name: float(vectors.loc[row.test_topic] @ vectors.loc[name]) for name in train}
+        assert row.train_topic == max(scores, key=scores.get)
+        assert row.similarity == pytest.approx(max(scores.values()))
+    assert topic_similarity(vectors, train, train)["similarity"].tolist() == pytest.approx([1] * 5)
+    with pytest.raises(ValueError, match="no vector of the topics nowhere"):
+        topic_similarity(vectors, train, ["nowhere"])
+    with pytest.raises(ValueError, match="0 training and 4 test topics"):
+        topic_similarity(vectors, [], test)
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.6, 0.8, 0.95, 1.0])
+def test_clusters_keep_what_is_alike_together(similarity):
+    vectors = frame(np.abs(np.random.default_rng(2).standard_normal((30, 4))))
+    vectors.iloc[7] = vectors.iloc[3]
+    clusters = cluster_topics(vectors, similarity)
+    group = list(range(30))  # merged one pair at a time
+    for i in range(30):
+        for j in range(30):
+            if vectors.iloc[i] @ vectors.iloc[j] > similarity - 1e-9:
+                group = [group[i] if each == group[j] else each for each in group]
+    for i in range(30):
+        for j in range(30):
+            assert (clusters.iloc[i] == clusters.iloc[j]) == (group[i] == group[j])
+
+
+def test_clusters_of_few_topics():
+    assert cluster_topics(frame([[1, 0]]), 0.5).tolist() == [0]
+    for similarity in (0, 1.5):
+        with pytest.raises(ValueError, match="similarity must lie in"):
+            cluster_topics(frame([[1, 0]]), similarity)

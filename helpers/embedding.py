@@ -23,13 +23,14 @@ def embed(
 ) -> np.ndarray:
     """Embeddings (N, D), float32, of N samples: ``count`` posts each, from post ``first`` of the store.
 
-    Samples are batched by size so that short ones do not pay for long ones; the result is in the given order.
+    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones; the result is in
+    the given order.
     The encoder is put in eval mode and back. Posts are cut to their first ``length`` tokens.
     """
     device = next(encoder.parameters()).device
     was_training = encoder.training
     encoder.eval()
-    order = np.argsort(count, kind="stable")
+    order = np.lexsort((store.post_offsets[first + count] - store.post_offsets[first], count))
     pieces = []
     with torch.no_grad(), encoder.inference():
         for begin in bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):

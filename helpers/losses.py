@@ -2,7 +2,7 @@
 
 Those of this module are independent of the number of authors: pairs, triplets and rankings within the batch.
 Letters: B samples, D dimensions; a = anchor, p = positive (same author), n = negative. Memory is O(B^2).
-Every loss normalises its input to unit length itself, so it takes raw vectors as well.
+Every loss normalises its input to unit length itself, so it takes raw vectors as well; distance "raw" does not.
 """
 
 from functools import partial
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from helpers.classification import ArcFace
 
-DISTANCES = ("euclidean", "cosine")
+DISTANCES = ("euclidean", "cosine", "raw")
 
 
 def _masks(labels: Tensor) -> tuple[Tensor, Tensor]:
@@ -31,11 +31,14 @@ def cosines(embeddings: Tensor) -> Tensor:
 def distances(embeddings: Tensor, distance: str = "euclidean") -> Tensor:
     """(B, D) -> (B, B) distances of the unit vectors, all in 0..2 (tyo2021 eq. 4 and 5).
 
-    "euclidean" is not squared; "cosine" is 1 - cosine, half of the squared Euclidean distance.
+    "euclidean" is not squared; "cosine" is 1 - cosine, half of the squared Euclidean distance. "raw" is the Euclidean
+    distance of the vectors as they are, for encoders that do not normalise: the margins above 2 of tyo2021 Table 2.
     Raises ValueError for another name.
     """
     if distance not in DISTANCES:
         raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
+    if distance == "raw":
+        return torch.cdist(embeddings, embeddings, compute_mode="donot_use_mm_for_euclid_dist")
     apart = (1 - cosines(embeddings)).clamp(min=0)
     if distance == "cosine":
         return apart
@@ -51,8 +54,11 @@ def contrastive(
     same_margin: float = 0.0,
     distance: str = "cosine",
     squared_hinge: bool = False,
+    neighbours: bool = False,
 ) -> Tensor:
     """Contrastive and modified contrastive loss, tyo2021 eq. 1 and 2, on all pairs of the batch.
+
+    neighbours: on the pairs of rows 2i and 2i + 1 alone, as :func:`helpers.document_sampling.draw_pairs` lays them.
 
     A pair at distance d costs, of one author, ``max(d^2 - same_margin, 0) / 2``, of two, ``max(margin - d, 0)^2 / 2``:
     the released form, which made the published numbers. ``squared_hinge``: ``max(d - same_margin, 0)^2 / 2`` for
@@ -64,7 +70,12 @@ def contrastive(
     apart = distances(embeddings, distance)
     pull = (apart - same_margin).clamp(min=0).square() if squared_hinge else (apart.square() - same_margin).clamp(min=0)
     push = (margin - apart).clamp(min=0).square()
-    means = [(cost * pairs).sum() / pairs.sum().clamp(min=1) for cost, pairs in zip((pull, push), _masks(labels))]
+    kinds = _masks(labels)
+    if neighbours:
+        row = torch.arange(len(labels), device=labels.device)
+        drawn = (row[:, None] // 2 == row // 2) & (row[:, None] != row)
+        kinds = [pairs & drawn for pairs in kinds]
+    means = [(cost * pairs).sum() / pairs.sum().clamp(min=1) for cost, pairs in zip((pull, push), kinds)]
     return sum(means) / 4  # the half of the formula, and the half of a mean of two
 
 

@@ -19,12 +19,13 @@ from helpers.artifacts import fingerprint, is_current, read_json, whole, write_j
 from helpers.embedding import embed
 from helpers.encoders import PostFeatures, StreamEncoder, join
 from helpers.evaluation import ranking
+from helpers.document_sampling import DRAWS
 from helpers.iur import IUREncoder
-from helpers.sampling import draw_batch
 from helpers.store import TokenStore
+from helpers.transformer import DocumentEncoder
 
 VERSION = 3  # raised when the same settings give other weights
-ENCODERS = {"stream": StreamEncoder, "iur": IUREncoder}
+ENCODERS = {"stream": StreamEncoder, "iur": IUREncoder, "document": DocumentEncoder}
 STEPS = 10  # weights are tried in tenths of the joined score's spread
 DEAR = 600  # seconds of training; what took longer is not replaced because code or data changed
 CHOOSERS = 1000  # dev authors that choose the weights, at most
@@ -116,12 +117,14 @@ def fit(
 ) -> pd.DataFrame:
     """Train an encoder on a store, or load it where this very training is complete; returns the history.
 
-    drawing: keyword arguments of :func:`~helpers.sampling.draw_batch`. settings: every parameter of the notebook;
+    drawing: ``draw``, one of DRAWS ("authors" where absent), and its keyword arguments. settings: every parameter of the notebook;
     with the stores' own fingerprints they decide whether what is in ``folder`` is current.
     Raises ValueError where ``folder`` holds a complete training that may be wanted still: one on these stores with
     other settings, or one that took long.
     """
     folder = Path(folder)
+    draw = DRAWS[drawing.get("draw", "authors")]
+    drawn = {key: value for key, value in drawing.items() if key != "draw"}
     relevant = {key: value for key, value in settings.items() if key not in NOT_TRAINING}
     data = [VERSION, store.meta["made_from"], dev.meta["made_from"]]
     made_from = fingerprint(relevant, *data)
@@ -135,8 +138,8 @@ def fit(
                                        "vocabulary": store.meta["vocabulary"], "topics": len(store.meta["topics"]) + 1,
                                        "settings": relevant})  # fmt: skip
     return training.train(
-        encoder, lambda step: draw_batch(store, recipe.seed, step, **drawing), loss,
-        dev_score(dev, drawing["largest"], drawing["length"]), folder, recipe, made_from,
+        encoder, lambda step: draw(store, recipe.seed, step, **drawn), loss,
+        dev_score(dev, drawing.get("largest", 1), drawing["length"]), folder, recipe, made_from,
     )  # fmt: skip
 
 

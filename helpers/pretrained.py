@@ -1,4 +1,4 @@
-"""Pretrained sentence encoders, as they are: text -> unit vectors, for zero-shot baselines.
+"""Pretrained encoders: where they are, and as they are: text -> unit vectors, for zero-shot baselines.
 
 khan2021 section 4.3 compares with the Universal Sentence Encoder on concatenated posts by angular distance; the same
 part is played here by a sentence transformer, and as the angle falls with the cosine, ranks and error rates are those
@@ -31,6 +31,35 @@ def locate(name: str) -> str:
     return str(folder)
 
 
+def read(name: str, kind):
+    """What ``kind``, a class of transformers with ``from_pretrained``, makes of a model.
+
+    Raises ValueError where the model cannot be loaded without the network.
+    """
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # a tenth of a second each
+    try:
+        return kind.from_pretrained(locate(name), local_files_only=True)
+    except OSError as error:
+        raise ValueError(f"model {name!r} is neither a folder nor in the local cache: {error}") from None
+
+
+def tokenizer_file(name: str) -> bytes:
+    """The ``tokenizer.json`` of a model, for :class:`helpers.tokenizer.HuggingFace`; raises as :func:`read`."""
+    from transformers import AutoTokenizer
+
+    return read(name, AutoTokenizer).backend_tokenizer.to_str().encode()
+
+
+def special_tokens(name: str) -> tuple[list[int], list[int]]:
+    """The ids that a model's tokenizer puts before and after a text ([CLS], [SEP] for BERT); raises as :func:`read`."""
+    from transformers import AutoTokenizer
+
+    around = read(name, AutoTokenizer)("")["input_ids"]
+    return around[:-1], around[-1:]
+
+
 def sentence_vectors(
     texts: list[str], model: str = "minilm", longest: int = 512, batch_size: int = 16, progress: bool = False
 ) -> np.ndarray:
@@ -41,11 +70,7 @@ def sentence_vectors(
     """
     from transformers import AutoModel, AutoTokenizer
 
-    try:
-        where = locate(model)
-        tokenizer, encoder = (kind.from_pretrained(where, local_files_only=True) for kind in (AutoTokenizer, AutoModel))
-    except OSError as error:
-        raise ValueError(f"model {model!r} is neither a folder nor in the local cache: {error}") from None
+    tokenizer, encoder = (read(model, kind) for kind in (AutoTokenizer, AutoModel))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     encoder.to(device).eval()
     tokens = tokenizer(texts, truncation=True, max_length=longest, return_overflowing_tokens=True)

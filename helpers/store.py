@@ -111,6 +111,23 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
     )  # fmt: skip
 
 
+def cut_posts(store: TokenStore, length: int) -> TokenStore:
+    """A store in memory whose nth "author" is post n, its posts the consecutive pieces of at most ``length`` tokens.
+
+    A post without tokens is one empty piece. What lies behind the first tokens of a long document can so be read.
+    """
+    begin, tokens = store.post_offsets[:-1], np.diff(store.post_offsets)
+    pieces = np.maximum(-(-tokens // length), 1)
+    post = np.repeat(np.arange(store.posts), pieces)
+    number, offsets = ranges(np.zeros_like(pieces), pieces)
+    post_offsets = np.append(begin[post] + number * length, store.post_offsets[-1:])
+    kept = {name: value for name, value in store.meta.items() if name in ("topics", "vocabulary")}
+    return replace(
+        store, folder=store.folder / "pieces", meta=kept, post_offsets=post_offsets, hour=store.hour[post],
+        time=store.time[post], topic=store.topic[post], author_offsets=offsets,
+    )  # fmt: skip
+
+
 def list_topics(posts: str | Path, most: int = 2048) -> list[str]:
     """The ``most`` frequent topics of a posts table, most frequent first, ties by name (khan2021: 2048)."""
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"

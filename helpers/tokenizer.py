@@ -1,7 +1,8 @@
 """Tokenizers with one interface: ``encode(texts) -> arrays of ids``, ``decode(ids) -> text``, ``vocabulary``.
 
 khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or raw UTF-8 bytes.
-Spelling, case and punctuation are style, so nothing is normalised away before the model sees it.
+Spelling, case and punctuation are style, so nothing is normalised away before the model sees it. A pretrained
+transformer comes with a tokenizer of its own (tyo2021: WordPiece), which does as it was made.
 """
 
 import io
@@ -12,10 +13,11 @@ import duckdb
 import numpy as np
 import sentencepiece
 
+from helpers import pretrained
 from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
 
 VERSION = 1  # raised when the same posts and settings give other pieces
-KINDS = ("sentencepiece", "bytes")
+KINDS = ("sentencepiece", "bytes", "huggingface")
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
@@ -71,6 +73,36 @@ class Bytes:
         return [repr(bytes([byte]))[2:-1] for byte in text.encode()]
 
 
+class HuggingFace:
+    """The tokenizer of a pretrained model, without the tokens it puts around a text. model: a ``tokenizer.json``."""
+
+    kind = "huggingface"
+
+    def __init__(self, model: bytes):
+        from tokenizers import Tokenizer
+
+        self.model = model
+        self._tokenizer = Tokenizer.from_str(model.decode())
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.vocabulary = self._tokenizer.get_vocab_size()
+        if self.vocabulary > 2**16:
+            raise ValueError(f"this tokenizer has {self.vocabulary} pieces: at most 65,536 fit the token store")
+
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        found = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [np.array(text.ids, np.uint16) for text in found]
+
+    def decode(self, ids) -> str:
+        return self._tokenizer.decode([int(number) for number in ids])
+
+    def pieces(self, text: str) -> list[str]:
+        return self._tokenizer.encode(text, add_special_tokens=False).tokens
+
+
+CLASSES = {kind.kind: kind for kind in (SentencePiece, HuggingFace)}
+
+
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
     """Up to ``count`` texts of a posts table, drawn without replacement, the same for the same seed."""
     query = """select text from read_parquet(?)
@@ -85,21 +117,27 @@ def prepare(
     posts: str | Path,
     sentences: int = 100_000,
     seed: int = 0,
-) -> SentencePiece | Bytes:
+    pretrained_model: str = "minilm",
+) -> SentencePiece | Bytes | HuggingFace:
     """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
 
-    sentences: posts to train on. Raises ValueError for an unknown kind or a vocabulary outside 300..65,536.
+    sentences: posts to train on. pretrained_model: whose tokenizer "huggingface" is, see :mod:`helpers.pretrained`;
+    nothing is trained then, and ``vocabulary`` is its own. Raises ValueError for an unknown kind or a vocabulary
+    outside 300..65,536.
     """
     if kind not in KINDS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(KINDS)}")
     if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
-    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
+    given = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
+    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else (given,) * bool(given)
     made_from = fingerprint(VERSION, kind, *learned)
     if not is_current(folder / "tokenizer.json", made_from):
-        train = SentencePiece.train
-        tokenizer = Bytes() if kind == "bytes" else train(sample_texts(posts, sentences, seed), vocabulary)
+        if kind == "sentencepiece":
+            tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+        else:
+            tokenizer = HuggingFace(given) if given else Bytes()
         about = {"made_from": made_from, "kind": kind, "vocabulary": tokenizer.vocabulary}
         with whole(folder) as partial:
             partial.mkdir()
@@ -108,10 +146,11 @@ def prepare(
     return load(folder)
 
 
-def load(folder: str | Path) -> SentencePiece | Bytes:
+def load(folder: str | Path) -> SentencePiece | Bytes | HuggingFace:
     """The tokenizer kept in ``folder``, its fingerprint as ``made_from``. Raises ValueError where there is none."""
     folder = Path(folder)
     about = read_json(folder / "tokenizer.json")
-    tokenizer = Bytes() if about["kind"] == "bytes" else SentencePiece((folder / "tokenizer.model").read_bytes())
+    kind = CLASSES.get(about["kind"])
+    tokenizer = kind((folder / "tokenizer.model").read_bytes()) if kind else Bytes()
     tokenizer.made_from = about["made_from"]
     return tokenizer

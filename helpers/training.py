@@ -25,7 +25,7 @@ from helpers.progress import bar
 from helpers.sampling import Batch
 
 OPTIMIZERS = ("adamw", "sgd")
-SCHEDULES = ("cosine", "steps", "constant")
+SCHEDULES = ("cosine", "linear", "steps", "constant")
 PRECISIONS = ("no", "bf16", "fp16")
 
 
@@ -35,7 +35,7 @@ class Recipe:
 
     steps: optimizer steps. lr: highest learning rate. optimizer: "sgd" has momentum 0.9 (khan2021), "adamw".
     schedule: "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the released 250k, 500k, 750k of 1M),
-    "cosine" falls to 0, "constant". warmup: steps of linear rise. clip: global gradient norm.
+    "cosine" and "linear" fall to 0, "constant". warmup: steps of linear rise. clip: global gradient norm.
     eval_every: steps between dev scores and checkpoints. precision: mixed precision on CUDA, "no" on CPU.
     """
 
@@ -64,6 +64,8 @@ class Recipe:
         done = (step - self.warmup) / max(self.steps - self.warmup, 1)
         if self.schedule == "cosine":
             return self.lr * (1 + math.cos(math.pi * done)) / 2
+        if self.schedule == "linear":
+            return self.lr * (1 - done)
         return self.lr * 0.1 ** int(4 * done) if self.schedule == "steps" else self.lr
 
 

@@ -31,8 +31,9 @@ class TopicIndex:
 
 
 def build_index(store: TokenStore, samples: int) -> TopicIndex:
-    """The index of a store's authors with at least ``samples`` documents; 40 bytes a post while it is built, 8 after.
+    """The index of a store's authors with at least ``samples`` documents.
 
+    Takes about 90 bytes a post while it is built, 8 a post and 24 a cell after.
     "Other", the last row of the topic list, is no topic that two authors share.
     """
     count = store.posts_per_author()

@@ -35,6 +35,7 @@ def random_text(rng, words=40):
 
 def slow_distort(text, keep):
     """DV-MA word by word: a word is found by looking at one character after the other."""
+    inside = lambda at: text[at].isalnum() or text[at] == "'" and text[at + 1 : at + 2].isalnum()
     words, at = [], 0
     while at < len(text):
         if text.startswith("@code", at):
@@ -43,9 +44,7 @@ def slow_distort(text, keep):
             words.append(text[at])
         else:
             end = at
-            while end < len(text) and (
-                text[end].isalnum() or text[end] == "'" and text[end - 1].isalnum() and text[end + 1 : end + 2].isalnum()
-            ):
+            while end < len(text) and inside(end):
                 end += 1
             words.append(text[at:end])
         at += len(words[-1])

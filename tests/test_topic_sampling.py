@@ -56,8 +56,8 @@ class TestBatch:
             names, authors = np.unique(shared, return_counts=True)
             assert (authors > 1).all(), "nobody is alone on a topic"
             for row, topic in zip(drawn, shared):
-                other = (store.topic[author == author[row[0]]] != topic).sum()
-                assert (store.topic[row[1:]] != topic).sum() == min(other, samples - 1), "other topics as far as there are"
+                others = (store.topic[author == author[row[0]]] != topic).sum()
+                assert (store.topic[row[1:]] != topic).sum() == min(others, samples - 1), "as far as there are any"
 
     def test_everything_of_a_post_is_there(self, make_store):
         counts = [8] * 6
@@ -115,6 +115,8 @@ class TestBatch:
             batch = draw_topic_batch(store, 0, 1, authors=32, topics=wanted)
             shared = store.topic[posts(batch, 2)[:, 0]]
             assert sorted(np.unique(shared, return_counts=True)[1].tolist()) == authors
+        for authors in (3, 5, 7, 31):  # the last of an uneven number is not left over
+            assert len(draw_topic_batch(store, 0, 1, authors=authors, topics=authors // 2)) == 2 * authors
         small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)  # ten topics of three authors each
         for authors, most in ((2, 2), (3, 3), (5, 5), (12, 12), (13, 13), (30, 30), (64, 30)):
             for step in range(20):

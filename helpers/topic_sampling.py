@@ -95,8 +95,8 @@ def _draw_cells(index, authors, topics, rng):
     """Cells of different authors, two at least of each topic drawn."""
     # the order of drawing one after the other without replacement with these weights
     order = np.argsort(-np.log(index.topic_count) - rng.gumbel(size=len(index.topic_count)))
-    cells, missing = np.empty(0, np.int64), authors
-    for number, topic in enumerate(order):
+    cells, missing, topics = np.empty(0, np.int64), authors, min(topics, len(order))
+    for number, topic in enumerate(np.tile(order, 2)):  # the second time for all that is missing
         free = index.topic_begin[topic] + np.arange(index.topic_count[topic])
         free = free[~np.isin(index.cell_author[free], index.cell_author[cells])]
         wanted = max(-(-missing // max(topics - number, 1)), 2)

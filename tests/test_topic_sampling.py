@@ -115,8 +115,11 @@ class TestBatch:
             batch = draw_topic_batch(store, 0, 1, authors=32, topics=wanted)
             shared = store.topic[posts(batch, 2)[:, 0]]
             assert sorted(np.unique(shared, return_counts=True)[1].tolist()) == authors
-        for authors in (3, 5, 7, 31):  # the last of an uneven number is not left over
-            assert len(draw_topic_batch(store, 0, 1, authors=authors, topics=authors // 2)) == 2 * authors
+        for authors in (3, 5, 7, 9):  # the last of an uneven number is not left over
+            assert len(draw_topic_batch(store, 0, 1, authors=authors, topics=(authors + 1) // 2)) == 2 * authors
+        uneven = store_on(make_store, [*[0, 1] * 20, *[2, 3] * 3], [2] * 23)  # topics of 20, 20, 3 and 3 authors
+        for step in range(20):  # every author is on two topics: however unevenly they are drawn, 20 are there
+            assert len(draw_topic_batch(uneven, 0, step, authors=20, topics=3)) == 40
         small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)  # ten topics of three authors each
         for authors, most in ((2, 2), (3, 3), (5, 5), (12, 12), (13, 13), (30, 30), (64, 30)):
             for step in range(20):

@@ -99,7 +99,7 @@ def own_words(text: str) -> str:
     """
     if "!<" in text:  # at the start of a line ">!" would pass for a quote
         text = "\n".join(map(_uncovered, text.split("\n")))
-    if text.startswith(INDENT) or any(f"\n{indent}" in text for indent in INDENT):
+    if text.startswith(INDENT) or "\n    " in text or "\n\t" in text:
         text = "\n".join(_without_code(text.split("\n")))
     return QUOTE_LINE.sub("", text).strip()
 
@@ -135,22 +135,22 @@ def _frames(connection, lines, drops, raw, repaired=False):
                 yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, True)
         drops.update(reasons)
         if kept:
-            frame = _frame(batch.filter(pc.is_null(batch["reason"])), drops, raw)
+            frame = _frame(batch, drops, raw)
             if len(frame):
                 yield frame
 
 
 def _frame(batch, drops, raw):
-    text = batch["text"]
+    kept = pc.is_null(batch["reason"])
     if not raw:
-        marked = batch["marked"]
+        text, marked = batch["text"], pc.and_(kept, batch["marked"])
         texts = [own_words(each) for each in text.filter(marked).to_pylist()]
         text = pc.replace_with_mask(text, marked, pa.array(texts, text.type))
         batch = batch.set_column(batch.schema.get_field_index("text"), "text", text)
         if empty := texts.count(""):
             drops["empty"] += empty
-            batch = batch.filter(pc.not_equal(text, ""))
-    return batch.select([*COLUMNS, "id"]).to_pandas()
+            kept = pc.and_(kept, pc.not_equal(text, ""))
+    return batch.select([*COLUMNS, "id"]).filter(kept).to_pandas()
 
 
 def _lines(block):

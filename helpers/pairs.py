@@ -146,6 +146,21 @@ def dissolve(pairs: pd.DataFrame) -> pd.DataFrame:
     return both.drop_duplicates(["author", "text"]).reset_index(drop=True)
 
 
+def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
+    """The pairs that documents were dissolved from, as :func:`make_pairs` writes pairs, in order of their first text.
+
+    documents: columns ``author``, ``topic``, ``id``. A text that was in several pairs is in the first of them only, and
+    the others are not made again. Raises ValueError where no two documents are of one pair.
+    """
+    name = documents["id"].str.extract(r"^(?P<pair>.*)/(?P<side>[ab])$")
+    sides = [name[name.side == side].reset_index(names=place) for side, place in (("a", "first"), ("b", "second"))]
+    found = sides[0].merge(sides[1], on="pair")[["first", "second"]]
+    if found.empty:
+        raise ValueError("no two documents are of one given pair: their ids must be <pair>/a and <pair>/b")
+    one, other = (documents[["author", "topic"]].to_numpy()[found[place]] for place in found)
+    return found.assign(same=one[:, 0] == other[:, 0], same_topic=one[:, 1] == other[:, 1])
+
+
 def split_documents(documents: pd.DataFrame, test: float = 0.1, seed: int = 0) -> np.ndarray:
     """Whether each document is for test, (N,) bool: a random share of the authors, with all their documents.
 

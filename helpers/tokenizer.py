@@ -131,8 +131,8 @@ def prepare(
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
     given = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
-    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else (given,) * bool(given)
-    made_from = fingerprint(VERSION, kind, *learned)
+    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
+    made_from = fingerprint(VERSION, kind, *learned, *[given] * bool(given))
     if not is_current(folder / "tokenizer.json", made_from):
         if kind == "sentencepiece":
             tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)

@@ -46,7 +46,8 @@ class DocumentEncoder(nn.Module):
         from transformers import AutoModel, BertConfig, BertModel
 
         super().__init__()
-        for name, value, valid in (("activation", activation, ("relu", "none")), ("precision", precision, ("no", "bf16"))):
+        for name, value, valid in (("activation", activation, ("relu", "none")),
+                                   ("precision", precision, ("no", "bf16"))):  # fmt: skip
             if value not in valid:
                 raise ValueError(f"{name} {value!r}: one of {', '.join(valid)}")
         if model == "tiny":
@@ -58,8 +59,8 @@ class DocumentEncoder(nn.Module):
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
             if vocabulary > body.config.vocab_size:
-                raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows {body.config.vocab_size}: "
-                                 "its tokenizer must be this model's")  # fmt: skip
+                raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "
+                                 f"{body.config.vocab_size}: its tokenizer must be this model's")  # fmt: skip
         if longest > body.config.max_position_embeddings:
             raise ValueError(f"{model} reads at most {body.config.max_position_embeddings} tokens, not {longest}")
         self.body, self.longest, self.unit, self.precision = body, longest, unit, precision

@@ -395,7 +395,7 @@ class TestErrors:
         with pytest.raises(ValueError, match="missing"):
             completed(tmp_path)
 
-    @pytest.mark.parametrize("name, value, valid", [("optimizer", "adam", "adamw, sgd"), ("schedule", "linear", "cosine, steps, constant"), ("precision", "int8", "no, bf16, fp16")])  # fmt: skip
+    @pytest.mark.parametrize("name, value, valid", [("optimizer", "adam", "adamw, sgd"), ("schedule", "stairs", "cosine, linear, steps, constant"), ("precision", "int8", "no, bf16, fp16")])  # fmt: skip
     def test_unknown_choices(self, name, value, valid):
         with pytest.raises(ValueError, match=f"{name} '{value}': one of {valid}"):
             Recipe(**{"steps": 3, "lr": 0.1, name: value})

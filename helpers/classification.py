@@ -1,6 +1,7 @@
 """Losses with parameters of their own: one learned vector per training author, K x D values that grow with K.
 
-khan2021 section 2.4 rejects them for that, and keeps them as the baseline IUR (Andrews and Bishop 2019).
+khan2021 section 2.4 rejects them for that, and keeps them as the baseline IUR (Andrews and Bishop 2019);
+sawatphol2022 compares with them.
 """
 
 import math
@@ -29,8 +30,7 @@ class ArcFace(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """embeddings (B, D), labels (B,) -> scalar. Raises ValueError for a label outside 0..classes - 1."""
-        if labels.min() < 0 or labels.max() >= len(self.weight):
-            raise ValueError(f"labels {labels.min()}..{labels.max()}: this loss knows 0..{len(self.weight) - 1}")
+        _check(labels, len(self.weight))
         embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
         cosine = nnf.normalize(embeddings, dim=1) @ nnf.normalize(self.weight.to(embeddings.dtype), dim=1).T
         own = cosine.gather(1, labels[:, None])
@@ -39,3 +39,34 @@ class ArcFace(nn.Module):
         farther = own * math.cos(self.margin) - sine * math.sin(self.margin)
         own = torch.where(beyond, own - self.margin * math.sin(self.margin), farther)
         return nnf.cross_entropy(self.scale * cosine.scatter(1, labels[:, None], own), labels)
+
+
+class MLL(nn.Module):
+    """Multiclass log loss, sawatphol2022 section 3 (Hay et al. 2020): which of the training authors wrote this?
+
+    A linear layer with bias on the pooled embedding, then cross-entropy, mean over samples. Embeddings are brought to
+    length sqrt(D), entries of mean square 1 as after a LayerNorm, so that neither the encoder's scale nor unit length
+    bounds the logits. The head reads the vector that is evaluated; the released code trains a head on the first token
+    and evaluates the mean of all. O(B K) memory and O(K D) parameters.
+
+    classes: K. dim: D. seed: the start is a function of (classes, dim, seed), so that every process begins the same.
+    """
+
+    def __init__(self, classes: int, dim: int, seed: int = 0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(classes, dim))
+        self.bias = nn.Parameter(torch.zeros(classes))
+        bound = dim**-0.5  # logits of variance 1/3 at the start, for any K
+        nn.init.uniform_(self.weight, -bound, bound, generator=torch.Generator().manual_seed(seed))
+
+    def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
+        """embeddings (B, D), labels (B,) -> scalar. Raises ValueError for a label outside 0..classes - 1."""
+        _check(labels, len(self.weight))
+        embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
+        scaled = nnf.normalize(embeddings, dim=1) * math.sqrt(embeddings.shape[1])
+        return nnf.cross_entropy(nnf.linear(scaled, *(w.to(scaled.dtype) for w in (self.weight, self.bias))), labels)
+
+
+def _check(labels: Tensor, classes: int) -> None:
+    if labels.min() < 0 or labels.max() >= classes:
+        raise ValueError(f"labels {labels.min()}..{labels.max()}: this loss knows 0..{classes - 1}")

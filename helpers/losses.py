@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.classification import ArcFace
+from helpers.classification import MLL, ArcFace
 
 DISTANCES = ("euclidean", "cosine", "raw")
 
@@ -193,6 +193,7 @@ LOSSES = {
     # tyo2021's best margins, 0.25 and 5, are of vectors of any length; 0.25 and 1 is its next row that unit ones reach
     "modified_contrastive": partial(contrastive, margin=1.0, same_margin=0.25, distance="euclidean"),
     "arcface": ArcFace,
+    "mll": MLL,
 }
 
 

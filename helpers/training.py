@@ -72,7 +72,7 @@ class Recipe:
 def train(
     encoder: nn.Module,
     draw: Callable[[int], Batch],
-    loss: Callable[[Tensor, Tensor], Tensor],
+    loss: Callable[..., Tensor],
     score: Callable[[nn.Module], dict[str, float]],
     folder: str | Path,
     recipe: Recipe,
@@ -83,8 +83,9 @@ def train(
     """Train an encoder in place and leave it with its best weights; returns the history.
 
     draw: step -> the batch of that step, the same on every process; with several processes each encodes its share
-    and the loss sees all embeddings, with gradients. loss: (embeddings (B, D), labels (B,)) -> scalar; one that is a
-    module is trained too, and must begin with the same weights on every process.
+    and the loss sees all embeddings, with gradients. loss: (embeddings (B, D), labels (B,)) -> scalar; one whose
+    ``needs_batch`` is true is given the batch of these rows as well. One that is a module is trained too, and must
+    begin with the same weights on every process.
     score: encoder -> dev metrics with "MRR", the larger the better.
     Complete and current training is loaded, interrupted training continues.
     Raises FloatingPointError where the loss is not finite.
@@ -145,12 +146,13 @@ def train(
 
 
 def _step(accelerator, encoder, optimizer, batch, loss, clip) -> Tensor:
-    share = len(batch) // accelerator.num_processes  # rows beyond a whole share are left out
+    share = len(batch) // accelerator.num_processes
+    batch = batch[: share * accelerator.num_processes]  # rows beyond a whole share are left out
     begin = accelerator.process_index * share
-    labels = batch.authors[: share * accelerator.num_processes]
     with accelerator.autocast():
         embeddings = encoder(batch[begin : begin + share])
-    value = loss(gather_with_gradient(embeddings), labels)
+    known = [batch] if getattr(loss, "needs_batch", False) else []
+    value = loss(gather_with_gradient(embeddings), batch.authors, *known)
     accelerator.backward(value)
     accelerator.clip_grad_norm_([weight for group in optimizer.param_groups for weight in group["params"]], clip)
     optimizer.step()

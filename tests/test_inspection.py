@@ -8,7 +8,8 @@ from torch.nn.functional import normalize
 from helpers import losses
 from helpers.inspection import pair_gradients, step_cost
 
-NAMES = [name for name in losses.LOSSES if name != "arcface"]
+PAIRED = [name for name in losses.LOSSES if name != "mll"]  # of points alone; the length of a class vector counts too
+NAMES = [name for name in PAIRED if name != "arcface"]
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 
 
@@ -34,7 +35,7 @@ def test_it_is_the_derivative_by_the_cosines(name, monkeypatch):
     assert acts > 2
 
 
-@pytest.mark.parametrize("name", losses.LOSSES)
+@pytest.mark.parametrize("name", PAIRED)
 def test_the_pairs_together_are_the_gradient(name):
     gentle = {"scale": 4.0} if name == "arcface" else {}  # at 64 a sample that is right carries no gradient at all
     points, loss = circle(3), losses.make_loss(name, 3, 2, **gentle)

@@ -21,7 +21,7 @@ from helpers.losses import (
     top_k,
 )
 
-NAMES = [name for name in LOSSES if name != "arcface"]  # those without parameters
+NAMES = [name for name in LOSSES if name not in ("arcface", "mll")]  # those without parameters
 
 
 def batch(seed, authors=5, samples=4, dim=6, dtype=torch.float64):
@@ -464,6 +464,67 @@ class TestArcFace:
         for labels in ([0, 5], [-1, 2]):
             with pytest.raises(ValueError, match=r"this loss knows 0\.\.4"):
                 make_loss("arcface", 5, 6)(torch.randn(2, 6), torch.tensor(labels))
+
+
+class TestMLL:
+    def test_it_is_its_equation_written_as_loops(self):
+        for seed in range(3):
+            embeddings, labels = uneven(seed)
+            loss = make_loss("mll", 7, 6, seed=seed)
+            with torch.no_grad():
+                loss.bias.normal_()
+            total = 0
+            for vector, label in zip(embeddings.tolist(), labels.tolist()):
+                norm = math.sqrt(sum(x * x for x in vector) / len(vector))  # root of the mean square: 1 after it
+                logits = [
+                    sum(x / norm * w for x, w in zip(vector, row)) + shift
+                    for row, shift in zip(loss.weight.tolist(), loss.bias.tolist())
+                ]
+                total += math.log(sum(map(math.exp, logits))) - logits[label]
+            assert loss(embeddings, labels).item() == pytest.approx(total / len(labels))
+
+    def test_it_is_a_linear_layer_and_cross_entropy_of_torch(self):
+        embeddings, labels = uneven(1)
+        loss = make_loss("mll", 7, 6).double()
+        layer = torch.nn.Linear(6, 7).double()
+        layer.load_state_dict(loss.state_dict())
+        theirs = lambda e: torch.nn.CrossEntropyLoss()(layer(normalize(e, dim=1) * 6**0.5), labels)
+        same_value_and_gradient(lambda e: loss(e, labels), theirs, embeddings)
+        loss(embeddings, labels).backward()
+        theirs(embeddings).backward()
+        torch.testing.assert_close(loss.weight.grad, layer.weight.grad)
+        torch.testing.assert_close(loss.bias.grad, layer.bias.grad)
+
+    def test_the_scale_of_the_encoder_does_not_matter(self):
+        embeddings, labels = batch(4)
+        loss, scale = make_loss("mll", 5, 6), torch.rand(len(labels), 1) + 0.5
+        assert loss(embeddings * scale, labels).item() == pytest.approx(loss(embeddings, labels).item())
+        gradients = torch.zeros(2, 6, requires_grad=True)
+        loss(gradients, torch.tensor([0, 1])).backward()
+        assert torch.isfinite(gradients.grad).all()
+
+    def test_the_start_is_a_function_of_the_seed_and_of_nothing_else(self):
+        first = make_loss("mll", 9, 4).weight
+        torch.rand(3)
+        assert torch.equal(first, make_loss("mll", 9, 4).weight)
+        assert not torch.equal(first, make_loss("mll", 9, 4, seed=1).weight)
+
+    def test_it_starts_near_a_guess_for_any_number_of_classes(self):
+        embeddings = torch.randn(64, 32, generator=torch.Generator().manual_seed(7))
+        for classes in (2, 50, 5000):
+            loss = make_loss("mll", classes, 32)(embeddings, torch.arange(64) % classes)
+            assert loss.item() == pytest.approx(math.log(classes), abs=0.35)
+
+    def test_precision_is_kept_or_raised(self):
+        embeddings, labels = batch(2)
+        loss = make_loss("mll", 5, 6)
+        assert loss(embeddings, labels).dtype == torch.float64
+        assert loss(embeddings.bfloat16(), labels).dtype == torch.float32
+
+    def test_an_author_it_does_not_know(self):
+        for labels in ([0, 5], [-1, 2]):
+            with pytest.raises(ValueError, match=r"this loss knows 0\.\.4"):
+                make_loss("mll", 5, 6)(torch.randn(2, 6), torch.tensor(labels))
 
 
 def test_make_loss():

@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,13 +20,27 @@ from conftest import store_in_memory
 from helpers.embedding import embed
 from helpers.encoders import StreamEncoder
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
-from helpers.losses import LOSSES, make_loss
+from helpers.losses import LOSSES, make_loss, supervised_contrastive
 from helpers.sampling import draw_batch
 from helpers.checkpoints import load_weights
-from helpers.training import Recipe, completed, train
+from helpers.training import Recipe, _step, completed, train
 
 RECIPE = Recipe(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "embedding": 16, "layers": 2}
+
+
+class OnTopic:
+    """A loss that needs the batch: rows on one topic count as one author."""
+
+    needs_batch = True
+
+    def __init__(self):
+        self.seen = []
+
+    def __call__(self, embeddings, labels, batch):
+        assert torch.equal(batch.authors, labels)
+        self.seen.append(len(batch))
+        return supervised_contrastive(embeddings, labels) + supervised_contrastive(embeddings, batch.topics[:, 0])
 
 
 class Setting:
@@ -32,6 +48,7 @@ class Setting:
 
     def __init__(self, make_store):
         self.store = make_store([24] * 40, longest=8, vocabulary=200, habits=True)
+        self.drawn, self.said = [], []
 
     def encoder(self, seed=0, **settings):
         torch.manual_seed(seed)
@@ -125,6 +142,35 @@ class TestLearning:
         summary = completed(tmp_path)
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
         assert summary["made_from"] == "v1" and summary["device"].startswith("cpu") and summary["lr"] == RECIPE.lr
+
+    def test_a_loss_that_needs_the_batch_gets_it(self, tiny, tmp_path):
+        loss = OnTopic()
+        _, history = tiny.train(tmp_path, replace(RECIPE, steps=1), loss=loss)
+        assert loss.seen == [48] and tiny.drawn == [0]
+        batch = tiny.draw(0)
+        embeddings = tiny.encoder()(batch)
+        wanted = sum(supervised_contrastive(embeddings, labels) for labels in (batch.authors, batch.topics[:, 0]))
+        assert history.loss[0] == pytest.approx(wanted.item())
+
+    def test_rows_beyond_a_whole_share_are_left_out_of_the_batch_too(self, tiny):
+        """The second of four processes, 47 rows: 44 are kept, it encodes 11..21."""
+        batch, encoded, encoder = tiny.draw(0)[:47], [], torch.nn.Linear(1, 1)
+        accelerator = SimpleNamespace(
+            num_processes=4, process_index=1, autocast=nullcontext, backward=torch.Tensor.backward,
+            clip_grad_norm_=torch.nn.utils.clip_grad_norm_,
+        )  # fmt: skip
+
+        def encode(part):
+            encoded.append(part)
+            return encoder(part.authors[:, None].float())
+
+        def loss(embeddings, labels, given):
+            assert torch.equal(given.tokens, batch.tokens[:44]) and torch.equal(labels, batch.authors[:44])
+            return embeddings.sum()
+
+        loss.needs_batch = True
+        _step(accelerator, encode, torch.optim.SGD(encoder.parameters(), 0.1), batch, loss, 1.0)
+        assert torch.equal(encoded[0].tokens, batch.tokens[11:22])
 
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, replace(RECIPE, steps=13, eval_every=5))

@@ -1,0 +1,157 @@
+"""Masks against hand-made cases and a scan of the text character by character."""
+
+import random
+from functools import partial
+
+import pyarrow.parquet as pq
+import pytest
+
+from helpers.debias import distort, distort_table, frequent_words, mask_content
+
+KEEP = frozenset({"the", "in", "don't", "of", "2"})
+CASES = [
+    ("The cat sat in 1984.", "The *** *** in ####.", "The * * in #."),
+    ("don't can't DON'T", "don't ***'* DON'T", "don't *'* DON'T"),
+    ("don’t", "***’*", "*’*"),
+    ("python3.11 and 2 of 22", "******#.## *** 2 of ##", "*#.# * 2 of #"),
+    ("@user asked @users: see @url, user", "@user ***** @*****: *** @url, ****", "@user * @*: * @url, *"),
+    ("snake_case the_end", "*****_**** the_***", "*_* the_*"),
+    ("Größe über İstanbul", "***** **** ********", "* * *"),
+    ("  tabs\tand\nlines -- :-)  ", "  ****\t***\n***** -- :-)  ", "  *\t*\n* -- :-)  "),
+    ("", "", ""),
+]
+
+
+@pytest.mark.parametrize("text, multiple, single", CASES)
+def test_distortion_of_hand_made_cases(text, multiple, single):
+    assert distort(text, KEEP) == multiple
+    assert distort(text, KEEP, "single") == single
+
+
+def random_text(rng, words=40):
+    pieces = ["The", "in", "cat", "Zorn's", "lemma", "x86", "1984", "2", "...", "a.b", "n't", "—", "of", "@code", "é"]
+    return "".join(rng.choice(pieces) + rng.choice([" ", ", ", "\n", "-"]) for _ in range(words))
+
+
+def slow_distort(text, keep):
+    """DV-MA word by word: a word is found by looking at one character after the other."""
+    inside = lambda at: text[at].isalnum() or text[at] == "'" and text[at + 1 : at + 2].isalnum()
+    words, at = [], 0
+    while at < len(text):
+        if text.startswith("@code", at):
+            words.append("@code")
+        elif not text[at].isalnum():
+            words.append(text[at])
+        else:
+            end = at
+            while end < len(text) and inside(end):
+                end += 1
+            words.append(text[at:end])
+        at += len(words[-1])
+    mask = lambda word: "".join("#" if c.isdigit() else "*" if c.isalpha() else c for c in word)
+    return "".join(word if word == "@code" or word.lower() in keep else mask(word) for word in words)
+
+
+def test_distortion_of_random_texts():
+    rng = random.Random(0)
+    for _ in range(200):
+        text = random_text(rng)
+        assert distort(text, KEEP) == slow_distort(text, KEEP)
+        assert len(distort(text, KEEP)) == len(text), "lengths stay"
+        assert distort(distort(text, KEEP), KEEP) == distort(text, KEEP)
+
+
+def test_frequent_words():
+    texts = ["The the THE cat", "a cat, a dog @user @user @user @user", "zebra don't don't"]
+    assert frequent_words(texts, 1) == {"the"}
+    assert frequent_words(iter(texts), 2) == {"the", "a"}, "of equally frequent ones the first by the alphabet"
+    assert frequent_words(texts, 4) == {"the", "a", "cat", "don't"}
+    assert frequent_words(texts, 0) == frozenset()
+    everything = frequent_words(texts, 99)
+    assert everything == {"the", "cat", "a", "dog", "zebra", "don't"}
+    assert [distort(text, everything) for text in texts] == texts
+
+
+class TestRandomMasking:
+    def test_at_the_ends_it_is_nothing_and_distortion(self):
+        rng = random.Random(1)
+        for seed in range(50):
+            text = random_text(rng)
+            assert mask_content(text, KEEP, 0.0, seed) == text
+            assert mask_content(text, KEEP, 1.0, seed) == distort(text, KEEP)
+
+    def test_a_share_of_the_occurrences_each_for_itself(self):
+        text = "cat the dog of " * 2000
+        masked = mask_content(text, KEEP, 0.3, 5).split()
+        assert set(masked[1::4]) == {"the"} and set(masked[3::4]) == {"of"}
+        for word, places in (("cat", masked[0::4]), ("dog", masked[2::4])):
+            assert set(places) == {word, "***"}
+            assert places.count("***") / len(places) == pytest.approx(0.3, abs=0.04)
+        both = sum(a == b == "***" for a, b in zip(masked[0::4], masked[2::4]))
+        assert both / 2000 == pytest.approx(0.09, abs=0.03), "neighbours are independent"
+
+    def test_a_function_of_seed_and_text(self):
+        text = random_text(random.Random(2), 200)
+        once = mask_content(text, KEEP, 0.5, 3)
+        random.seed(9)
+        assert mask_content(text, KEEP, 0.5, 3) == once
+        assert mask_content(text, KEEP, 0.5, 4) != once
+        assert mask_content("cat " * 30, KEEP, 0.5, 7) == "".join(
+            "*** " if draw < 0.5 else "cat " for draw in random_numbers("7 " + "cat " * 30, 30)
+        ), "the numbers of Python's generator, which stay from version to version"
+
+
+def random_numbers(seed, count):
+    rng = random.Random(seed)
+    return [rng.random() for _ in range(count)]
+
+
+class TestTable:
+    ROWS = [(f"a{n // 5}", 1000 + n, "x/y", f"The cat number {n} sat") for n in range(20)] + [("b", 1, "x", "the of")]
+
+    def test_only_the_text_changes(self, write_posts, tmp_path):
+        posts = write_posts(self.ROWS)
+        told = distort_table(posts, tmp_path / "masked.parquet", partial(distort, keep=KEEP), progress=False)
+        before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
+        assert after.schema_arrow == before.schema_arrow and told == {"posts": 21, "changed": 20}
+        groups = [
+            [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)] for table in (before, after)
+        ]
+        assert groups[0] == groups[1] == [7, 7, 7]
+        old, new = before.read(), after.read()
+        assert new.drop(["text"]).equals(old.drop(["text"]))
+        assert new["text"].to_pylist() == [distort(text, KEEP) for text in old["text"].to_pylist()]
+        assert new["text"][17].as_py() == "The *** ****** ## ***"
+
+    def test_it_is_whole_or_not_there(self, write_posts, tmp_path):
+        def dies(text):
+            if "15" in text:
+                raise KeyboardInterrupt
+            return text
+
+        with pytest.raises(KeyboardInterrupt):
+            distort_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies, progress=False)
+        assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
+
+    def test_no_posts(self, write_posts, tmp_path):
+        told = distort_table(write_posts([]), tmp_path / "masked.parquet", str.upper, progress=False)
+        assert told == {"posts": 0, "changed": 0} and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
+
+    def test_in_place(self, write_posts):
+        posts = write_posts(self.ROWS)
+        distort_table(posts, posts, str.upper, progress=False)
+        assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
+
+
+def test_errors(write_posts, tmp_path):
+    with pytest.raises(ValueError, match="kind 'DV-MA': one of multiple, single"):
+        distort("a", KEEP, "DV-MA")
+    with pytest.raises(ValueError, match="k -1: must be at least 0"):
+        frequent_words([], -1)
+    for share in (-0.1, 1.1):
+        with pytest.raises(ValueError, match=r"must lie in 0\.\.1"):
+            mask_content("a", KEEP, share, 0)
+    table = pq.read_table(write_posts([("a", 1, "x", "t")])).drop(["text"])
+    pq.write_table(table, tmp_path / "other.parquet")
+    with pytest.raises(ValueError, match="other.parquet has no column text: author, time, topic"):
+        distort_table(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)

@@ -1,4 +1,5 @@
-"""Other batches than P authors x K samples: pairs and random documents, for verification (tyo2021 section 2.1).
+"""Other batches than P authors x K samples: pairs and random documents, for verification (tyo2021 section 2.1), and
+those of :mod:`helpers.topic_sampling`; the registry of all.
 
 Each sample is one post, so these are for stores of documents. Like :func:`helpers.sampling.draw_batch` a batch is a
 function of (store, seed, step) alone.
@@ -8,6 +9,7 @@ import numpy as np
 
 from helpers.sampling import Batch, draw_authors, draw_batch, gather
 from helpers.store import TokenStore
+from helpers.topic_sampling import draw_topic_batch
 
 
 def draw_pairs(
@@ -43,4 +45,4 @@ def draw_random(
     return gather(store, author, post, np.ones_like(post), length, window, rng)
 
 
-DRAWS = {"authors": draw_batch, "pairs": draw_pairs, "random": draw_random}
+DRAWS = {"authors": draw_batch, "pairs": draw_pairs, "random": draw_random, "topic": draw_topic_batch}

@@ -17,7 +17,7 @@ def current(run: Run) -> tuple[list[dict], int]:
     """
     found = [read_json(path) for path in sorted(run.metrics.glob("*.json"))]
     trainings = {_made_from(path) for path in run.models.glob("**/training.json")}
-    stores = {_made_from(path) for path in run.tokens.glob("*/store.json")}
+    stores = {_made_from(path) for path in run.folder.glob("**/store.json")}
     kept = [row for row in found if row.get("training") in {None, *trainings} and row.get("data") in {None, *stores}]
     return kept, len(found) - len(kept)
 

@@ -11,15 +11,15 @@ from helpers.figures import COLOURS
 
 
 def heat_maps(panels: dict[str, np.ndarray], labels: list[str], title: str = "") -> go.Figure:
-    """Four square matrices (N, N) side by side, two by two; each has a colour scale of its own, the diagonal is blank."""
-    figure = make_subplots(2, 2, subplot_titles=[escape(name) for name in panels], horizontal_spacing=0.18)
+    """Four square matrices (N, N) side by side, two by two, with their values; the diagonal is blank."""
+    figure = make_subplots(2, 2, subplot_titles=[escape(name) for name in panels], horizontal_spacing=0.06,
+                           vertical_spacing=0.1, shared_xaxes=True, shared_yaxes=True)  # fmt: skip
     shown = [escape(label) for label in labels]
     for number, matrix in enumerate(panels.values()):
         row, column = divmod(number, 2)
         values = np.where(np.eye(len(labels), dtype=bool), np.nan, np.asarray(matrix, float))
-        bar = {"x": 0.44 + 0.59 * column, "y": 0.8 - 0.6 * row, "len": 0.42, "thickness": 10}
-        figure.add_heatmap(z=values, x=shown, y=shown, colorscale="Viridis", colorbar=bar, row=row + 1, col=column + 1,
-                           hovertemplate="%{y} - %{x}: %{z:.3f}<extra></extra>")  # fmt: skip
+        figure.add_heatmap(z=values, x=shown, y=shown, colorscale="Blues", showscale=False, row=row + 1, col=column + 1,
+                           texttemplate="%{z:.2f}", textfont_size=9, hovertemplate="%{y} - %{x}: %{z:.3f}<extra></extra>")
     figure.update_yaxes(autorange="reversed")
     return figure.update_layout(title=escape(title), width=860, height=780)
 

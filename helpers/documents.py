@@ -9,6 +9,7 @@ from pathlib import Path
 from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, write_json
 from helpers.merge import database, text, write
 
+VERSION = 1  # raised when the same posts and settings give other documents
 SLICE = 200_000_000  # characters joined at a time: DuckDB cannot spill the strings that it is joining
 
 
@@ -31,7 +32,7 @@ def join_posts(posts_path, out_path, *, longest=2000, shortest=200, per_topic=Tr
     out_path = Path(out_path)
     record = out_path.with_name(out_path.name + ".json")
     settings = {"longest": int(longest), "shortest": int(shortest), "per_topic": bool(per_topic)}
-    made_from = fingerprint("documents", settings, file_fingerprint(posts_path))
+    made_from = fingerprint(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, made_from) and out_path.exists():
         return read_json(record)
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing

@@ -59,6 +59,6 @@ def average_embedder(encoder: nn.Module, length: int = 32) -> Callable:
         posts, offsets = ranges(first, count)
         alone = embed(encoder, store, np.zeros_like(posts), posts, np.ones_like(posts), length)
         total = np.add.reduceat(alone, offsets[:-1])
-        return total / np.linalg.norm(total, axis=1, keepdims=True)
+        return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
 
     return vectors

@@ -15,6 +15,7 @@ from helpers import duplicates, signoffs
 from helpers.artifacts import whole
 
 ROWS = 100_000  # of a row group
+READ = 10_000  # at once: Arrow holds 2 GB of text in one column of a batch
 # Parquet knows no unit above milliseconds: readers get timestamp[ms, UTC] of whole seconds
 SCHEMA = pa.schema([
     ("author", pa.string()), ("time", pa.timestamp("s", "UTC")), ("topic", pa.string()), ("text", pa.string()),
@@ -108,7 +109,7 @@ def write(connection, query: str, target: Path) -> int:
     seconds = "time" if str(found.types[found.columns.index("time")]) == "BIGINT" else "epoch(time)::BIGINT AS time"
     sort = [name for name in ("author", "time", "text", "topic", "id") if name in names]
     columns = ", ".join(seconds if name == "time" else name for name in names)
-    reader = connection.sql(f"SELECT {columns} FROM ({query}) ORDER BY {', '.join(sort)}").to_arrow_reader(ROWS)
+    reader = connection.sql(f"SELECT {columns} FROM ({query}) ORDER BY {', '.join(sort)}").to_arrow_reader(READ)
     written, waiting = 0, []
     with whole(target) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for batch in reader:

@@ -14,7 +14,7 @@ import torch.nn.functional as nnf
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from helpers import checkpoints, training
+from helpers import checkpoints, pretrained, training
 from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
 from helpers.embedding import embed
 from helpers.encoders import PostFeatures, StreamEncoder, join
@@ -57,7 +57,7 @@ def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.
 
     def score(encoder):
         sides = [embed_parts(encoder, store, author, first, count, length) for first in (query, target)]
-        rank = ranking.ranks(*(side[0] for side in sides))
+        rank = ranking.ranks(*_comparable(*(side[0] for side in sides)))
         found = {"MRR": float((1 / rank).mean()), "R@8": float((rank <= 8).mean())}
         if encoder.counts is not None:
             encoder.weights.copy_(choose_weights([[part[:CHOOSERS] for part in side] for side in sides]))
@@ -66,6 +66,15 @@ def dev_score(store: TokenStore, posts: int, length: int) -> Callable[[torch.nn.
         return found
 
     return score
+
+
+def _comparable(queries: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Vectors whose products fall with the Euclidean distance of the given ones, also where these have any length."""
+    queries, targets = queries.double(), targets.double()
+    scale = max(float(queries.norm(dim=1).mean()), 1e-12)  # near-ties are judged on the scale of unit vectors
+    queries, targets = queries / scale, targets / scale
+    return (torch.cat([queries, torch.ones(len(queries), 1)], 1),
+            torch.cat([targets, -targets.square().sum(1, keepdim=True) / 2], 1))
 
 
 def embed_parts(encoder: PostFeatures, *windows) -> list[Tensor]:
@@ -127,6 +136,8 @@ def fit(
     drawn = {key: value for key, value in drawing.items() if key != "draw"}
     relevant = {key: value for key, value in settings.items() if key not in NOT_TRAINING}
     data = [VERSION, store.meta["made_from"], dev.meta["made_from"]]
+    if shape.get("encoder") == "document" and shape.get("model") != "tiny":
+        data.append(pretrained.weights_fingerprint(shape.get("model", "minilm")))
     made_from = fingerprint(relevant, *data)
     if not is_current(folder / "training.json", made_from):
         _refuse_to_replace(folder, relevant, data)
@@ -160,7 +171,7 @@ def _refuse_to_replace(folder, settings, data):
 
 def _fit_counts(branch, path, store, drawing, seed, made_from):
     if not is_current(path.with_suffix(".json"), made_from):
-        branch.fit(store, posts=drawing["largest"], length=drawing["length"], seed=seed)
+        branch.fit(store, posts=drawing.get("largest", 1), length=drawing["length"], seed=seed)
         with whole(path) as partial:
             save_file(branch.fitted(), partial)
         write_json(path.with_suffix(".json"), {"made_from": made_from})

@@ -14,21 +14,25 @@ KINDS = [(True, True), (True, False), (False, True), (False, False)]  # same aut
 RULES = ("components", "drop", "published")
 
 
-def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5) -> pd.DataFrame:
+def make_pairs(
+    documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5, topic_share: float | None = 0.5
+) -> pd.DataFrame:
     """Draw ``count`` different pairs of documents, the shares of author and topic as even as the documents allow.
 
     documents: columns ``author`` and ``topic``; every row is one document. same_share: of the pairs, of one author.
     Columns ``first``, ``second`` (row numbers of documents, in random order), ``same``, ``same_topic``; rows shuffled.
-    Half of the pairs of one author share the topic, and half of those of two; where a kind has too few, the other
-    topic makes up for it. Pairs of one author come from all authors alike as far as theirs go, so that prolific ones
+    topic_share: of the pairs of one author and of those of two alike, within a topic; where the documents have too few
+    of one author, both kinds take the share that can be had, so that the topic alone never tells who wrote. None: as
+    they come, each kind by itself, as PAN's own pairs and the "modified test" of tyo2021 are. Pairs of one author come from all authors alike as far as theirs go, so that prolific ones
     do not prevail; those of two authors are uniform. Deterministic for a seed; memory of a few times the result.
     Raises ValueError where authors or topics are missing, or the documents cannot make so many pairs of each author
     kind (it says how many).
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
-    if not (count >= 0 and 0 <= same_share <= 1):
-        raise ValueError(f"count {count} must not be negative and same_share {same_share} must lie in [0, 1]")
+    if not (count >= 0 and 0 <= same_share <= 1 and 0 <= (topic_share or 0) <= 1):
+        raise ValueError(f"count {count} must not be negative, same_share {same_share} and topic_share {topic_share} "
+                         "must lie in [0, 1]")  # fmt: skip
     author, topic = (pd.factorize(documents[name])[0] for name in ("author", "topic"))
     room = capacity(documents)
     of_one = round(count * same_share)
@@ -37,8 +41,11 @@ def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: f
         if number > room[same, True] + room[same, False]:
             raise ValueError(f"{number} pairs of {'one author' if same else 'two authors'} wanted, "
                              f"{room[same, True] + room[same, False]} can be made")  # fmt: skip
-        wanted[same, True] = min(max(number // 2, number - room[same, False]), room[same, True])
-        wanted[same, False] = number - wanted[same, True]
+        share = room[same, True] / max(room[same, True] + room[same, False], 1) if topic_share is None else topic_share
+        within = min(max(round(number * share), number - room[same, False]), room[same, True])
+        wanted[same, True], wanted[same, False] = within, number - within
+        if same and topic_share is not None and of_one:
+            topic_share = within / of_one
     rng = np.random.default_rng(seed)
     frames = []
     for kind in KINDS:
@@ -150,8 +157,10 @@ def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
     """The pairs that documents were dissolved from, as :func:`make_pairs` writes pairs, in order of their first text.
 
     documents: columns ``author``, ``topic``, ``id``. A text that was in several pairs is in the first of them only, and
-    the others are not made again. Raises ValueError where no two documents are of one pair.
+    the others are not made again. Raises ValueError where no two documents are of one pair, or ids are there twice.
     """
+    if "id" not in documents or documents["id"].duplicated().any():
+        raise ValueError("given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms")
     name = documents["id"].str.extract(r"^(?P<pair>.*)/(?P<side>[ab])$")
     sides = [name[name.side == side].reset_index(names=place) for side, place in (("a", "first"), ("b", "second"))]
     found = sides[0].merge(sides[1], on="pair")[["first", "second"]]

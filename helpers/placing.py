@@ -10,6 +10,7 @@ from helpers.audits import SHARED_AUTHORS, SHARED_TEXTS, AuditError, current, ou
 from helpers.duplicates import NORMAL
 from helpers.merge import SCHEMA, database, text, write
 
+VERSION = 1  # raised when the same posts and settings give other files
 # of a text in several splits the first of them keeps it
 SPLITS = {"by_authors": ("train", "test", "dev"), "by_topics": ("train", "test_cross", "test_in", "dev")}
 PAIR = "'^(.+)/[ab]$'"  # the id of a text dissolved from a pair
@@ -26,7 +27,7 @@ def place(posts_path, out_folder, settings: dict, decide, memory_limit="2GB") ->
     Raises ValueError where a split is empty, :class:`~helpers.audits.AuditError` where the result breaks a rule.
     """
     folder, names = Path(out_folder), SPLITS[settings["split"]]
-    made_from = fingerprint(settings, file_fingerprint(posts_path))
+    made_from = fingerprint(VERSION, settings, file_fingerprint(posts_path))
     if current(folder, made_from, names):
         return read_json(folder / "split.json")
     folder.mkdir(parents=True, exist_ok=True)

@@ -56,8 +56,22 @@ def special_tokens(name: str) -> tuple[list[int], list[int]]:
     """The ids that a model's tokenizer puts before and after a text ([CLS], [SEP] for BERT); raises as :func:`read`."""
     from transformers import AutoTokenizer
 
-    around = read(name, AutoTokenizer)("")["input_ids"]
-    return around[:-1], around[-1:]
+    tokenizer = read(name, AutoTokenizer)
+    bare, whole = (tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True))
+    before = next(at for at in range(len(whole)) if whole[at : at + len(bare)] == bare)
+    return whole[:before], whole[before + len(bare) :]
+
+
+def weights_fingerprint(name: str) -> str:
+    """Of the file with a model's weights, so that a training knows what it began from; raises as :func:`read`."""
+    from transformers.utils import cached_file
+
+    for file in ("model.safetensors", "pytorch_model.bin"):
+        found = cached_file(locate(name), file, local_files_only=True, _raise_exceptions_for_missing_entries=False,
+                            _raise_exceptions_for_connection_errors=False)  # fmt: skip
+        if found:
+            return file_fingerprint(found)
+    raise ValueError(f"model {name!r} has neither model.safetensors nor pytorch_model.bin in a folder or the local cache")
 
 
 def sentence_vectors(

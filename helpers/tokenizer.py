@@ -19,6 +19,7 @@ from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_js
 VERSION = 1  # raised when the same posts and settings give other pieces
 KINDS = ("sentencepiece", "bytes", "huggingface")
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
+CHUNK = 500  # texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
@@ -90,8 +91,14 @@ class HuggingFace:
             raise ValueError(f"this tokenizer has {self.vocabulary} pieces: at most 65,536 fit the token store")
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        found = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        return [np.array(text.ids, np.uint16) for text in found]
+        chunks = (texts[begin : begin + CHUNK] for begin in range(0, len(texts), CHUNK))
+        found = (self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks)
+        return [np.array(text.ids, np.uint16) for chunk in found for text in chunk]
+
+    def cut(self, text: str, length: int) -> str:
+        """The text up to the end of its first ``length`` tokens, as it was written: decoding would lose its case."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return text[: offsets[length - 1][1]] if len(offsets) > length else text
 
     def decode(self, ids) -> str:
         return self._tokenizer.decode([int(number) for number in ids])

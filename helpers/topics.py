@@ -17,12 +17,15 @@ from sklearn.preprocessing import normalize
 from helpers.merge import text
 
 
+LEAST = 20  # documents of a topic, where it has them: one alone says little of it
+
+
 def topic_vectors(connection, posts_path, *, documents=20_000, terms=5000, min_df=5, components=50, seed=0
                   ) -> pd.DataFrame:
     """One unit row per topic, (topics, components or fewer), index: the topics' names, sorted.
 
     connection: of :func:`helpers.merge.database`. documents: read in all, as many of each topic as go into it, drawn by
-    a hash of seed and text, at least one a topic; of each the first 2,000 characters. terms: the most frequent of those
+    a hash of seed and text, but at least LEAST; of each the first 2,000 characters. terms: the most frequent of those
     in at most half and at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
     Raises ValueError where no term is left.
     """
@@ -30,7 +33,7 @@ def topic_vectors(connection, posts_path, *, documents=20_000, terms=5000, min_d
     found = connection.execute(f"""
         SELECT topic, left(text, 2000) FROM {text(posts_path)}
         QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5({text(seed)} || text), author)
-                <= {max(1, documents // max(topics, 1))}
+                <= {max(LEAST, documents // max(topics, 1))}
         ORDER BY topic, md5({text(seed)} || text), author""").fetchall()
     names, texts = zip(*found, strict=True) if found else ((), ())
     try:
@@ -68,13 +71,16 @@ def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:
     """The cluster of each topic, int: no two topics of different clusters are more alike than ``similarity``, (0, 1].
 
     Single linkage: whoever is alike is in one cluster, and so on; no other linkage gives that promise. Topics without
-    a known term are in one cluster, as nothing is known of them. Raises ValueError for a similarity out of range.
+    a known term are in one cluster, -1, as nothing is known of them. Raises ValueError for a similarity out of range.
     """
     if not 0 < similarity <= 1:
         raise ValueError(f"similarity must lie in (0, 1], not {similarity!r}")
-    if len(vectors) < 2:
-        return pd.Series(0, vectors.index)
+    known = vectors.to_numpy().any(1)
+    labels = pd.Series(-1, vectors.index)
+    if known.sum() < 2:
+        return labels.mask(known, 0)
     # |u - v|^2 = 2 - 2 cos(u, v) for unit rows: needs no matrix of all pairs
     distance = np.sqrt(2 - 2 * similarity)
     model = AgglomerativeClustering(None, linkage="single", distance_threshold=max(distance, 1e-6))
-    return pd.Series(model.fit_predict(vectors.to_numpy(np.float64)), vectors.index)
+    labels[known] = model.fit_predict(vectors[known].to_numpy(np.float64))
+    return labels

@@ -141,6 +141,7 @@ def train(
     if accelerator.is_main_process:
         write_json(folder / "training.json", _summary(made_from, recipe, history, accelerator.device))
     accelerator.wait_for_everyone()
+    accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # or this encoder would go on in mixed precision
     checkpoints.load_weights(encoder, folder / "best.safetensors")
     return pd.read_csv(folder / "history.csv")
 

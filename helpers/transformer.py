@@ -29,7 +29,8 @@ class DocumentEncoder(nn.Module):
     margins above 2 of tyo2021 Table 2 are for. precision: "bf16" for the transformer, "no" for float32.
     Texts pass through the transformer in buckets of similar length, so that short ones do not pay for long ones; an
     embedding does not depend on its bucket.
-    Raises ValueError for a model that is not there, a text longer than it can read, or a store of other tokens.
+    Raises ValueError for a model that is not there, a text longer than it can read, or a store of more kinds of tokens
+    than it knows; whether they are the same tokens is for the caller to see to.
     """
 
     def __init__(
@@ -61,9 +62,12 @@ class DocumentEncoder(nn.Module):
             if vocabulary > body.config.vocab_size:
                 raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "
                                  f"{body.config.vocab_size}: its tokenizer must be this model's")  # fmt: skip
-        if longest > body.config.max_position_embeddings:
-            raise ValueError(f"{model} reads at most {body.config.max_position_embeddings} tokens, not {longest}")
+        # RoBERTa numbers its positions from behind the padding token's id
+        most = body.config.max_position_embeddings - (2 if "roberta" in body.config.model_type else 0)
+        if longest > most:
+            raise ValueError(f"{model} reads at most {most} tokens, not {longest}")
         self.body, self.longest, self.unit, self.precision = body, longest, unit, precision
+        self.room = longest - len(self.before) - len(self.after)  # for tokens of the text itself
         hidden = body.config.hidden_size
         dense = [nn.Linear(hidden, embedding), *[nn.ReLU()] * (activation == "relu")] if embedding else []
         self.project = nn.Sequential(*dense)
@@ -85,9 +89,8 @@ class DocumentEncoder(nn.Module):
         flat = batch.tokens.masked_fill(~batch.mask[..., None], PAD).flatten(1)
         there = flat != PAD
         place = there.cumsum(1) - 1
-        room = self.longest - len(self.before) - len(self.after)
-        row, column = (there & (place < room)).nonzero(as_tuple=True)
-        count = there.sum(1).clamp(max=room)
+        row, column = (there & (place < self.room)).nonzero(as_tuple=True)
+        count = there.sum(1).clamp(max=self.room)
         whole = count + len(self.before) + len(self.after)
         tokens = flat.new_zeros(len(flat), max(int(whole.max()), 1))
         tokens[:, : len(self.before)] = flat.new_tensor(self.before)
@@ -111,7 +114,8 @@ class DocumentEncoder(nn.Module):
         tokens, real = tokens[:, :width], real[:, :width]
         seen = real.clone()
         seen[:, 0] = True  # attention to nothing at all is not a number
-        with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+        low = self.precision == "bf16"  # "no" must not switch off what training has switched on
+        with torch.autocast(tokens.device.type, torch.bfloat16) if low else nullcontext():
             states = self.body(input_ids=tokens, attention_mask=seen.long()).last_hidden_state.float()
         return (states * real[..., None]).sum(1) / real.sum(1, keepdim=True).clamp(min=1)
 

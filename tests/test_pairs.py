@@ -114,7 +114,7 @@ def test_errors():
         make_pairs(table, 2_000_000)
     with pytest.raises(ValueError, match="needs an author and a topic"):
         make_pairs(table.assign(topic=None), 4)
-    with pytest.raises(ValueError, match="same_share 2 must"):
+    with pytest.raises(ValueError, match="same_share 2 and topic_share"):
         make_pairs(table, 4, same_share=2)
     assert len(make_pairs(table, 0)) == 0 and len(make_pairs(table[:0], 0)) == 0
 
@@ -180,6 +180,20 @@ def test_split_errors():
         split_pairs(chain[:0])
 
 
+def test_topic_alone_never_tells_who_wrote():
+    """Few texts of one author on one topic: pairs of two authors are then as seldom within a topic."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"author": rng.integers(0, 40, 200), "topic": rng.integers(0, 30, 200)})
+    pairs = make_pairs(table, 240)
+    shares = pairs.groupby("same").same_topic.mean()
+    assert 0 < shares[True] < 0.5 and shares[True] == pytest.approx(shares[False], abs=0.02)
+    assert make_pairs(table, 240, topic_share=0.0).same_topic.sum() == 0
+    loose, room = make_pairs(table, 240, topic_share=None), capacity(table)
+    for same in (True, False):
+        natural = room[same, True] / (room[same, True] + room[same, False])
+        assert loose[loose.same == same].same_topic.mean() == pytest.approx(natural, abs=0.02)
+
+
 def test_given_pairs_are_found_again_in_any_order():
     pairs = given(40).assign(id=lambda rows: [f"pair {row}" for row in range(len(rows))])
     for side in "ab":
@@ -195,3 +209,6 @@ def test_given_pairs_are_found_again_in_any_order():
         assert row.same == (was.author_a == was.author_b) and row.same_topic == (was.topic_a == was.topic_b)
     with pytest.raises(ValueError, match="no two documents"):
         given_pairs(documents.assign(id=[f"{row}" for row in range(len(documents))]))
+    for wrong in (documents.drop(columns="id"), documents.assign(id="p/a")):
+        with pytest.raises(ValueError, match="need documents with an id each"):
+            given_pairs(wrong)

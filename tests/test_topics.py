@@ -13,7 +13,7 @@ def frame(rows):
     return pd.DataFrame(rows / np.linalg.norm(rows, axis=1, keepdims=True), [f"t{n}" for n in range(len(rows))])
 
 
-def test_topics_that_say_the_same_are_alike(tmp_path, write_posts):
+def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
     rng = np.random.default_rng(0)
     words = {"sea": "ship wave salt sail", "ocean": "ship wave salt sail", "law": "court judge plea case",
              "it's \N{FISH}": "cod eel carp pike"}  # fmt: skip
@@ -26,6 +26,7 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts):
         assert vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9 and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
         assert topic_vectors(connection, path).equals(vectors)
         assert len(topic_vectors(connection, path, documents=8, min_df=1)) == 4
+        monkeypatch.setattr("helpers.topics.LEAST", 1)
         with pytest.raises(ValueError, match="4 documents of 4 topics share no terms"):
             topic_vectors(connection, path, documents=4)
 
@@ -59,6 +60,12 @@ def test_clusters_keep_what_is_alike_together(similarity):
     for i in range(30):
         for j in range(30):
             assert (clusters.iloc[i] == clusters.iloc[j]) == (group[i] == group[j])
+
+
+def test_topics_without_a_known_term_join_no_others():
+    rows = pd.DataFrame([[1, 0], [0, 0], [0.99, 0.14], [0, 1], [0, 0]], list("abcde"))
+    found = cluster_topics(rows, 0.4)
+    assert found.iloc[0] == found.iloc[2] != found.iloc[3] and found.iloc[1] == found.iloc[4] == -1
 
 
 def test_clusters_of_few_topics():

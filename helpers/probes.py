@@ -46,7 +46,7 @@ def _classes(train, train_targets, test, test_targets):
     names, counts = np.unique(train_targets, return_counts=True)
     if len(names) < 2:
         raise ValueError(f"{len(names)} class to fit on: need 2")
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200)).fit(train, train_targets)
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(train, train_targets)
     return {
         "accuracy": float(model.score(test, test_targets)),
         "majority": float(np.mean(test_targets == names[counts.argmax()])),

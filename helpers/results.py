@@ -42,7 +42,7 @@ def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
 
 
 def _order(row: dict) -> tuple:
-    return str(row.get("split", "")), -(row.get("MRR") or 0), row.get("EER") or 0, str(row.get("model", ""))
+    return str(row.get("split", "")), -(row.get("MRR") or row.get("overall") or 0), row.get("EER") or 0, str(row.get("model", ""))
 
 
 def _rank(name: str) -> tuple:

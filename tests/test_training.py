@@ -101,6 +101,29 @@ def dies_at(step, draw):
     return draw_or_die
 
 
+@pytest.fixture
+def new_accelerator():
+    """accelerate keeps one precision for a process."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(True)
+    yield
+    AcceleratorState._reset_state(True)
+
+
+@pytest.mark.usefixtures("new_accelerator")
+class TestMixedPrecision:
+    def test_what_was_trained_gives_the_vectors_of_what_is_loaded(self, tiny, tmp_path):
+        """Training in bf16 must not leave an encoder behind that goes on in bf16 where nobody asked for it."""
+        recipe = replace(RECIPE, steps=4, eval_every=2, precision="bf16")
+        trained, _ = tiny.train(tmp_path, recipe)
+        loaded, _ = tiny.train(tmp_path, recipe)  # complete: read from the files, nothing is trained
+        assert not tiny.drawn
+        posts = np.arange(40)
+        one, other = (embed(each, tiny.store, posts, posts * 24, np.full(40, 4), 8) for each in (trained, loaded))
+        assert np.array_equal(one, other)
+
+
 class TestLearning:
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_loss_falls_and_dev_rises(self, tiny, tmp_path, loss):

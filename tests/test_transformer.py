@@ -145,6 +145,18 @@ def test_bf16_is_close(store):
     assert ((exact * rough).sum(1)[filled] > 0.99).all() and not np.array_equal(exact, rough)
 
 
+def test_mixed_precision_of_a_training_reaches_the_transformer(store):
+    batch = draw_batch(store, 0, 0, authors=4, samples=2, largest=1, length=40)
+    kinds, encoder = [], make(store, embedding=0)
+    layer = encoder.body.encoder.layer[0].attention.output.dense
+    layer.register_forward_hook(lambda module, given, result: kinds.append(result.dtype))
+    with torch.no_grad():
+        encoder(batch)
+        with torch.autocast("cpu", torch.bfloat16):
+            encoder(batch)
+    assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {torch.bfloat16}
+
+
 def test_pieces_of_a_long_text_are_averaged(store):
     encoder, cut = make(store, embedding=0), cut_posts(store, 10)
     assert np.diff(cut.post_offsets).max() <= 10 and cut.authors == store.posts
@@ -157,6 +169,27 @@ def test_pieces_of_a_long_text_are_averaged(store):
     tokens = store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]].tolist()
     parts = [normalize(by_hand(encoder.body, tokens[a : a + 10]), dim=0) for a in range(0, len(tokens), 10)]
     assert np.allclose(found, normalize(torch.stack(parts).mean(0), dim=0), atol=1e-5)
+
+
+def test_raw_vectors_are_ranked_by_their_distance(store):
+    """By the product a long vector is everybody's nearest."""
+    from helpers.evaluation.ranking import ranks
+    from helpers.models import _comparable
+
+    rng = np.random.default_rng(0)
+    queries = torch.from_numpy(rng.normal(size=(50, 6)) * rng.uniform(0.1, 20, (50, 1)))
+    targets = queries + 0.01 * torch.from_numpy(rng.normal(size=(50, 6)))
+    wanted = (torch.cdist(queries, targets) <= torch.cdist(queries, targets).diagonal()[:, None]).sum(1)
+    assert np.array_equal(ranks(*_comparable(queries, targets)), wanted.numpy())
+    assert ranks(queries.float(), targets.float()).mean() > 2
+    unit = torch.nn.functional.normalize(queries), torch.nn.functional.normalize(targets[torch.randperm(50)])
+    assert np.array_equal(ranks(*_comparable(*unit)), ranks(*unit))
+
+
+def test_an_author_of_documents_that_say_nothing_has_a_vector(store):
+    silent = store_in_memory([2], lengths=[0, 0], vocabulary=50)
+    found = average_embedder(make(silent, embedding=0), 10)(silent, np.array([0]), np.array([2]))
+    assert np.array_equal(found, np.zeros_like(found))
 
 
 @pytest.mark.parametrize("settings, message", [

@@ -50,10 +50,13 @@ class MLL(nn.Module):
     and evaluates the mean of all. O(B K) memory and O(K D) parameters.
 
     classes: K. dim: D. seed: the start is a function of (classes, dim, seed), so that every process begins the same.
+    centred: subtract the batch's mean first. An encoder that begins at random gives nearly the same vector for every
+    text, and with many classes the head enlarges what they have in common, until nothing else is left.
     """
 
-    def __init__(self, classes: int, dim: int, seed: int = 0):
+    def __init__(self, classes: int, dim: int, seed: int = 0, centred: bool = False):
         super().__init__()
+        self.centred = centred
         self.weight = nn.Parameter(torch.empty(classes, dim))
         self.bias = nn.Parameter(torch.zeros(classes))
         bound = dim**-0.5  # logits of variance 1/3 at the start, for any K
@@ -63,7 +66,10 @@ class MLL(nn.Module):
         """embeddings (B, D), labels (B,) -> scalar. Raises ValueError for a label outside 0..classes - 1."""
         _check(labels, len(self.weight))
         embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
-        scaled = nnf.normalize(embeddings, dim=1) * math.sqrt(embeddings.shape[1])
+        unit = nnf.normalize(embeddings, dim=1)
+        if self.centred:
+            unit = nnf.normalize(unit - unit.mean(0), dim=1)
+        scaled = unit * math.sqrt(embeddings.shape[1])
         return nnf.cross_entropy(nnf.linear(scaled, *(w.to(scaled.dtype) for w in (self.weight, self.bias))), labels)
 
 

@@ -466,6 +466,21 @@ class TestArcFace:
                 make_loss("arcface", 5, 6)(torch.randn(2, 6), torch.tensor(labels))
 
 
+def test_centred_mll_is_blind_to_what_all_texts_have_in_common():
+    rng = torch.Generator().manual_seed(0)
+    own, labels = torch.randn(8, 6, generator=rng, dtype=torch.float64), torch.arange(8) % 5
+    loss = make_loss("mll", 5, 6, centred=True).double()
+    unit = normalize(own, dim=1)
+    wanted = torch.nn.functional.cross_entropy(
+        6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias, labels)  # fmt: skip
+    assert torch.isclose(loss(own, labels), wanted)
+    shared = torch.cat([0.02 * unit, torch.ones(8, 1)], 1)  # nearly alike
+    wide = make_loss("mll", 5, 7, centred=True).double()
+    embeddings = shared.requires_grad_()
+    wide(embeddings, labels).backward()
+    assert embeddings.grad[:, :6].norm() > 5 * embeddings.grad[:, 6].norm()
+
+
 class TestMLL:
     def test_it_is_its_equation_written_as_loops(self):
         for seed in range(3):

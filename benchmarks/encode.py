@@ -70,11 +70,13 @@ def main():
             vectors[name] = way()
             seconds[name].append(time.perf_counter() - begin)
     base = "sentence-transformers"
-    print(f"{len(texts)} documents, {sum(map(len, texts)) / len(texts):.0f} characters on average, {options.threads} threads")
+    average = sum(map(len, texts)) / len(texts)
+    print(f"{len(texts)} documents, {average:.0f} characters on average, {options.threads} threads")
     for name, taken in seconds.items():
         speed = statistics.median(seconds[base]) / statistics.median(taken)
         closest = (vectors[name] * vectors[base]).sum(1).min()
-        print(f"{name:24s} {len(texts) / statistics.median(taken):6.1f} documents/s  {speed:.2f}x  least cosine {closest:.6f}")
+        rate = len(texts) / statistics.median(taken)
+        print(f"{name:24s} {rate:6.1f} documents/s  {speed:.2f}x  least cosine {closest:.6f}")
 
 
 if __name__ == "__main__":

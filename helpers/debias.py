@@ -1,12 +1,10 @@
 """Topic taken out of the text itself, before the tokenizer: what ARR is compared with (sawatphol2022).
 
 Text distortion (Stamatatos 2017): words outside the k most frequent ones are masked, their length or place is left.
-Random masking: the same, of a share of those words, so that what is seen in training is not all mask.
 A word is a run of letters and digits, with apostrophes inside; case does not matter to whether it is frequent.
 """
 
 import heapq
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -47,20 +45,6 @@ def distort(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     if kind not in MARKS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(MARKS)}")
     return WORD.sub(lambda match: match[0] if _stays(match, keep) else _mask(match[0], kind), text)
-
-
-def mask_content(text: str, keep: frozenset[str], share: float, seed: int) -> str:
-    """Mask each occurrence of a word that is not in ``keep`` with probability ``share``, as DV-MA does.
-
-    A function of its arguments: the same seed masks the same occurrences of a text, another seed others.
-    Raises ValueError for a share outside 0..1.
-    """
-    if not 0 <= share <= 1:
-        raise ValueError(f"share {share}: must lie in 0..1")
-    draw = random.Random(f"{seed} {text}").random  # of a string: the same in every process
-    return WORD.sub(
-        lambda match: match[0] if _stays(match, keep) or draw() >= share else _mask(match[0], "multiple"), text
-    )
 
 
 def _stays(match, keep):

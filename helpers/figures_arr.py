@@ -19,7 +19,8 @@ def heat_maps(panels: dict[str, np.ndarray], labels: list[str], title: str = "")
         row, column = divmod(number, 2)
         values = np.where(np.eye(len(labels), dtype=bool), np.nan, np.asarray(matrix, float))
         figure.add_heatmap(z=values, x=shown, y=shown, colorscale="Blues", showscale=False, row=row + 1, col=column + 1,
-                           texttemplate="%{z:.2f}", textfont_size=9, hovertemplate="%{y} - %{x}: %{z:.3f}<extra></extra>")
+                           texttemplate="%{z:.2f}", textfont_size=9,
+                           hovertemplate="%{y} - %{x}: %{z:.3f}<extra></extra>")  # fmt: skip
     figure.update_yaxes(autorange="reversed")
     return figure.update_layout(title=escape(title), width=860, height=780)
 

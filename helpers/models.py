@@ -16,10 +16,10 @@ from torch import Tensor
 
 from helpers import checkpoints, pretrained, training
 from helpers.artifacts import fingerprint, is_current, read_json, whole, write_json
+from helpers.document_sampling import DRAWS
 from helpers.embedding import embed
 from helpers.encoders import PostFeatures, StreamEncoder, join
 from helpers.evaluation import ranking
-from helpers.document_sampling import DRAWS
 from helpers.iur import IUREncoder
 from helpers.store import TokenStore
 from helpers.transformer import DocumentEncoder
@@ -126,8 +126,8 @@ def fit(
 ) -> pd.DataFrame:
     """Train an encoder on a store, or load it where this very training is complete; returns the history.
 
-    drawing: ``draw``, one of DRAWS ("authors" where absent), and its keyword arguments. settings: every parameter of the notebook;
-    with the stores' own fingerprints they decide whether what is in ``folder`` is current.
+    drawing: ``draw``, one of DRAWS ("authors" where absent), and its keyword arguments. settings: every
+    parameter of the notebook; with the stores' own fingerprints they decide whether what is in ``folder`` is current.
     Raises ValueError where ``folder`` holds a complete training that may be wanted still: one on these stores with
     other settings, or one that took long.
     """

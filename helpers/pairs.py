@@ -1,4 +1,4 @@
-"""Pairs of documents for verification, and the division of given pairs into training and test (tyo2021 section 2.1.1).
+"""Pairs of documents for verification (tyo2021 section 2.1.1).
 
 A pair is of one author or of two, of one topic or of two. Of the four kinds PAN 2020 has three: no two texts of one
 author share a fandom, so a model may learn topics instead. Pairs made here hold both topics in both, as far as the
@@ -7,11 +7,8 @@ documents allow. Documents of different authors must be divided before they are 
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]  # same author, same topic
-RULES = ("components", "drop", "published")
 
 
 def make_pairs(
@@ -23,8 +20,9 @@ def make_pairs(
     Columns ``first``, ``second`` (row numbers of documents, in random order), ``same``, ``same_topic``; rows shuffled.
     topic_share: of the pairs of one author and of those of two alike, within a topic; where the documents have too few
     of one author, both kinds take the share that can be had, so that the topic alone never tells who wrote. None: as
-    they come, each kind by itself, as PAN's own pairs and the "modified test" of tyo2021 are. Pairs of one author come from all authors alike as far as theirs go, so that prolific ones
-    do not prevail; those of two authors are uniform. Deterministic for a seed; memory of a few times the result.
+    they come, each kind by itself, as PAN's own pairs and the "modified test" of tyo2021 are.
+    Pairs of one author come from all authors alike as far as theirs go, so that prolific ones do not prevail; those of
+    two authors are uniform. Deterministic for a seed; memory of a few times the result.
     Raises ValueError where authors or topics are missing, or the documents cannot make so many pairs of each author
     kind (it says how many).
     """
@@ -168,61 +166,3 @@ def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
         raise ValueError("no two documents are of one given pair: their ids must be <pair>/a and <pair>/b")
     one, other = (documents[["author", "topic"]].to_numpy()[found[place]] for place in found)
     return found.assign(same=one[:, 0] == other[:, 0], same_topic=one[:, 1] == other[:, 1])
-
-
-def split_documents(documents: pd.DataFrame, test: float = 0.1, seed: int = 0) -> np.ndarray:
-    """Whether each document is for test, (N,) bool: a random share of the authors, with all their documents.
-
-    Make pairs of each side by itself: no author is then in pairs of both. Raises ValueError where a side is empty.
-    """
-    author, names = pd.factorize(documents["author"])
-    chosen = np.random.default_rng(seed).permutation(len(names))[: round(test * len(names))]
-    if not 0 < len(chosen) < len(names):
-        raise ValueError(f"{test} of {len(names)} authors leaves none for one of the sides")
-    return np.isin(author, chosen)
-
-
-def split_pairs(pairs: pd.DataFrame, test: float = 0.1, seed: int = 0, rule: str = "components"):
-    """Divide given pairs as tyo2021 does PAN's: ``(side, report)``, side (N,) of "train", "test" or "dropped".
-
-    pairs: columns ``author_a``, ``author_b``. Whoever shares a pair is connected, and so on.
-    "components": whole components of connected authors are drawn while they fit into the share ``test`` of the pairs;
-    no author is on both sides and nothing is dropped. "published": that share of pairs is drawn, and every other pair
-    that holds one of their authors moves to test; the other authors of those pairs stay in training as well.
-    "drop": drawn alike, but a pair of a test author and another is dropped.
-    report: pairs of each side, ``moved`` beyond the draw, and ``authors_on_both_sides``, which is 0 but for
-    "published". Raises ValueError for another rule, a share outside (0, 1), or where a side is empty.
-    """
-    if rule not in RULES:
-        raise ValueError(f"rule {rule!r}: one of {', '.join(RULES)}")
-    if not 0 < test < 1:
-        raise ValueError(f"test must lie in (0, 1), not {test!r}")
-    codes, names = pd.factorize(pd.concat([pairs.author_a, pairs.author_b]))
-    a, b = codes.reshape(2, -1)
-    size, rng = round(test * len(pairs)), np.random.default_rng(seed)
-    side = np.full(len(pairs), "train", dtype=object)
-    if rule == "components":
-        links = coo_array((np.ones(len(pairs), bool), (a, b)), shape=(len(names), len(names)))
-        component = connected_components(links, directed=False)[1][a]
-        pairs_of = np.bincount(component)
-        taken = np.zeros(len(pairs_of), bool)
-        left = size
-        for each in rng.permutation(len(pairs_of)):
-            if pairs_of[each] <= left:
-                taken[each], left = True, left - pairs_of[each]
-        drawn = taken[component]
-        side[drawn] = "test"
-    else:
-        drawn = np.isin(np.arange(len(pairs)), rng.permutation(len(pairs))[:size])
-        known = np.zeros(len(names), bool)
-        known[a[drawn]] = known[b[drawn]] = True
-        side[known[a] | known[b]] = "test"
-        if rule == "drop":
-            side[known[a] != known[b]] = "dropped"
-    on = [np.union1d(a[side == name], b[side == name]) for name in ("train", "test")]
-    report = {name: int((side == name).sum()) for name in ("train", "test", "dropped")}
-    report |= {"moved": report["test"] - int(drawn.sum()), "authors_on_both_sides": len(np.intersect1d(*on))}
-    if not (report["train"] and report["test"]):
-        raise ValueError(f"{rule!r} leaves {report['train']} pairs for training and {report['test']} for test; "
-                         "another rule or share may help")  # fmt: skip
-    return side, report

@@ -19,6 +19,11 @@ def outputs() -> Path:
     return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or ROOT / "outputs")
 
 
+def slug(*words) -> str:
+    """The words as one name of a file: whatever is neither letter nor digit becomes a hyphen."""
+    return "-".join("".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words)
+
+
 def resolve(location: str | Path) -> Path:
     """A user's path: absolute as it is, ``~`` expanded, relative to the repository's root."""
     path = Path(location).expanduser()

@@ -71,7 +71,8 @@ def weights_fingerprint(name: str) -> str:
                             _raise_exceptions_for_connection_errors=False)  # fmt: skip
         if found:
             return file_fingerprint(found)
-    raise ValueError(f"model {name!r} has neither model.safetensors nor pytorch_model.bin in a folder or the local cache")
+    raise ValueError(f"model {name!r} has neither model.safetensors nor pytorch_model.bin in a folder or the local "
+                     "cache")  # fmt: skip
 
 
 def sentence_vectors(

@@ -33,10 +33,12 @@ def probe(train_vectors, train_targets, test_vectors, test_targets, kind: str, c
     """
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(KINDS)}")
-    train, test, train_targets, test_targets = map(np.asarray, (train_vectors, test_vectors, train_targets, test_targets))
+    train, test = np.asarray(train_vectors), np.asarray(test_vectors)
+    train_targets, test_targets = np.asarray(train_targets), np.asarray(test_targets)
     sides = [(len(train), len(train_targets)), (len(test), len(test_targets))]
     if any(vectors != targets for vectors, targets in sides) or len(test) < 2:
-        raise ValueError(f"vectors and targets of {sides[0]} rows to fit on, {sides[1]} to test on: need as many of both, two at least")
+        raise ValueError(f"vectors and targets of {sides[0]} rows to fit on, {sides[1]} to test on: "
+                         "need as many of both, two at least")  # fmt: skip
     if control is not None:
         train_targets = np.random.default_rng(control).permutation(train_targets)
     return (_classes if kind == "classes" else _values)(train, train_targets, test, test_targets)
@@ -56,7 +58,8 @@ def _classes(train, train_targets, test, test_targets):
 
 def _values(train, train_targets, test, test_targets):
     if train_targets.ndim != 2 or train_targets.shape[1:] != test_targets.shape[1:]:
-        raise ValueError(f"values {train_targets.shape} to fit on, {test_targets.shape} to test on: need (N, V), the same V")
+        raise ValueError(f"values {train_targets.shape} to fit on, {test_targets.shape} to test on: "
+                         "need (N, V), the same V")  # fmt: skip
     spread = test_targets.std(0)
     if not (np.isfinite(train_targets).all() and np.isfinite(test_targets).all() and spread.all()):
         raise ValueError("values must be finite and differ among the rows of the test")

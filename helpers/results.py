@@ -42,7 +42,8 @@ def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
 
 
 def _order(row: dict) -> tuple:
-    return str(row.get("split", "")), -(row.get("MRR") or row.get("overall") or 0), row.get("EER") or 0, str(row.get("model", ""))
+    best = -(row.get("MRR") or row.get("overall") or 0), row.get("EER") or 0
+    return str(row.get("split", "")), *best, str(row.get("model", ""))
 
 
 def _rank(name: str) -> tuple:

@@ -143,11 +143,11 @@ def _draw(authors, author_share, train_share, least, rng):
     split[rng.permutation(able)[: round(train_share * len(able))]] = "train"
     size = (1 - train_share) / 2 / train_share * inside[split == "train"].sum()
     order = rng.permutation(len(authors))
-    for place, (name, column) in enumerate((("test_cross", "outside"), ("test_in", "inside"), ("dev", "documents"))):
+    for number, (name, column) in enumerate((("test_cross", "outside"), ("test_in", "inside"), ("dev", "documents"))):
         count = authors[column].to_numpy()
         free = order[pd.isna(split[order])]
         able = free[count[free] >= least]
-        third = -(-(authors["documents"].to_numpy()[free] >= least).sum() // (3 - place))
+        third = -(-(authors["documents"].to_numpy()[free] >= least).sum() // (3 - number))
         taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, third)]
         split[taken] = name
         size = count[taken].sum() if name == "test_cross" else size

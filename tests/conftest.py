@@ -61,3 +61,18 @@ def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, leng
 @pytest.fixture
 def make_store():
     return store_in_memory
+
+
+def read_source(kind, location, **options):
+    """(all rows, drops) of a source."""
+    from collections import Counter
+
+    import pandas as pd
+
+    from helpers.sources import COLUMNS, open_source
+
+    drops = Counter()
+    frames = [frame for part in open_source(kind, str(location), **options) for frame in part.read(drops)]
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    assert list(rows.columns[:4]) == COLUMNS
+    return rows, dict(drops)

@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.debias import distort, distort_table, frequent_words, mask_content
+from helpers.debias import distort, distort_table, frequent_words
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [
@@ -72,40 +72,6 @@ def test_frequent_words():
     assert [distort(text, everything) for text in texts] == texts
 
 
-class TestRandomMasking:
-    def test_at_the_ends_it_is_nothing_and_distortion(self):
-        rng = random.Random(1)
-        for seed in range(50):
-            text = random_text(rng)
-            assert mask_content(text, KEEP, 0.0, seed) == text
-            assert mask_content(text, KEEP, 1.0, seed) == distort(text, KEEP)
-
-    def test_a_share_of_the_occurrences_each_for_itself(self):
-        text = "cat the dog of " * 2000
-        masked = mask_content(text, KEEP, 0.3, 5).split()
-        assert set(masked[1::4]) == {"the"} and set(masked[3::4]) == {"of"}
-        for word, places in (("cat", masked[0::4]), ("dog", masked[2::4])):
-            assert set(places) == {word, "***"}
-            assert places.count("***") / len(places) == pytest.approx(0.3, abs=0.04)
-        both = sum(a == b == "***" for a, b in zip(masked[0::4], masked[2::4]))
-        assert both / 2000 == pytest.approx(0.09, abs=0.03), "neighbours are independent"
-
-    def test_a_function_of_seed_and_text(self):
-        text = random_text(random.Random(2), 200)
-        once = mask_content(text, KEEP, 0.5, 3)
-        random.seed(9)
-        assert mask_content(text, KEEP, 0.5, 3) == once
-        assert mask_content(text, KEEP, 0.5, 4) != once
-        assert mask_content("cat " * 30, KEEP, 0.5, 7) == "".join(
-            "*** " if draw < 0.5 else "cat " for draw in random_numbers("7 " + "cat " * 30, 30)
-        ), "the numbers of Python's generator, which stay from version to version"
-
-
-def random_numbers(seed, count):
-    rng = random.Random(seed)
-    return [rng.random() for _ in range(count)]
-
-
 class TestTable:
     ROWS = [(f"a{n // 5}", 1000 + n, "x/y", f"The cat number {n} sat") for n in range(20)] + [("b", 1, "x", "the of")]
 
@@ -148,9 +114,6 @@ def test_errors(write_posts, tmp_path):
         distort("a", KEEP, "DV-MA")
     with pytest.raises(ValueError, match="k -1: must be at least 0"):
         frequent_words([], -1)
-    for share in (-0.1, 1.1):
-        with pytest.raises(ValueError, match=r"must lie in 0\.\.1"):
-            mask_content("a", KEEP, share, 0)
     table = pq.read_table(write_posts([("a", 1, "x", "t")])).drop(["text"])
     pq.write_table(table, tmp_path / "other.parquet")
     with pytest.raises(ValueError, match="other.parquet has no column text: author, time, topic"):

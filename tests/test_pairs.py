@@ -1,4 +1,4 @@
-"""Pairs against enumeration of all of them; splits against their rules, author by author."""
+"""Pairs against enumeration of all of them; given pairs are found again."""
 
 from collections import Counter
 from itertools import combinations
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.pairs import KINDS, RULES, capacity, dissolve, given_pairs, make_pairs, split_documents, split_pairs
+from helpers.pairs import KINDS, capacity, dissolve, given_pairs, make_pairs
 
 
 def documents(size=60, authors=8, topics=4, seed=0):
@@ -119,65 +119,10 @@ def test_errors():
     assert len(make_pairs(table, 0)) == 0 and len(make_pairs(table[:0], 0)) == 0
 
 
-def test_documents_are_divided_by_author():
-    table = documents(500, 50)
-    test = split_documents(table, 0.2)
-    assert not set(table.author[test]) & set(table.author[~test])
-    assert table.author[test].nunique() == round(0.2 * table.author.nunique())
-    with pytest.raises(ValueError, match="leaves none"):
-        split_documents(table, 0.001)
-
-
 def given(size=2000, authors=3000, seed=0):
     rng = np.random.default_rng(seed)
     a, b = rng.integers(0, authors, (2, size))
     return pd.DataFrame({"author_a": a, "author_b": np.where(rng.random(size) < 0.5, a, b)}).astype(str)
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("seed", range(3))
-def test_rules(rule, seed):
-    pairs = given(seed=seed)
-    side, report = split_pairs(pairs, 0.1, seed, rule)
-    sides = {name: pairs[side == name] for name in ("train", "test", "dropped")}
-    who = {name: set(part.author_a) | set(part.author_b) for name, part in sides.items()}
-    assert {name: len(part) for name, part in sides.items()} == {name: report[name] for name in sides}
-    assert sum(map(len, sides.values())) == len(pairs)
-    assert report["authors_on_both_sides"] == len(who["train"] & who["test"])
-    if rule == "published":
-        drawn = np.random.default_rng(seed).permutation(2000)[:200]
-        known = set(pairs.author_a[drawn]) | set(pairs.author_b[drawn])
-        holds = pairs.author_a.isin(known) | pairs.author_b.isin(known)
-        np.testing.assert_array_equal(side == "test", holds)
-        assert report["moved"] == holds.sum() - 200 > 0 and report["authors_on_both_sides"] > 0
-    else:
-        assert report["authors_on_both_sides"] == 0
-    if rule == "components":
-        assert report["test"] == 200 and report["dropped"] == report["moved"] == 0
-    if rule == "drop":
-        assert report["dropped"] > 0 and report["test"] >= 200
-        mixed = sides["dropped"].author_a.isin(who["test"]) != sides["dropped"].author_b.isin(who["test"])
-        assert mixed.all(), "nothing else is dropped"
-
-
-def test_components_are_whole():
-    """A chain a-b-c-d and three pairs apart: whoever is connected moves together."""
-    pairs = pd.DataFrame({"author_a": list("abcxyz"), "author_b": list("bcdxyz")})
-    for seed in range(20):
-        side, report = split_pairs(pairs, 0.5, seed)
-        assert len(set(side[:3])) == 1 and report["test"] == 3
-
-
-def test_split_errors():
-    chain = pd.DataFrame({"author_a": list("abcd"), "author_b": list("bcde")})
-    with pytest.raises(ValueError, match="'components' leaves 4 pairs for training and 0 for test"):
-        split_pairs(chain, 0.25)
-    with pytest.raises(ValueError, match="one of components, drop, published"):
-        split_pairs(chain, rule="best")
-    with pytest.raises(ValueError, match=r"in \(0, 1\)"):
-        split_pairs(chain, 1)
-    with pytest.raises(ValueError, match="leaves 0 pairs"):
-        split_pairs(chain[:0])
 
 
 def test_topic_alone_never_tells_who_wrote():

@@ -1,17 +1,13 @@
 """The runner and its report, on toy notebooks: order, resume, failures, ensure, and what a page may hold."""
 
-import json
 import os
 import re
 
 import nbformat
 import pytest
 
-from helpers import paths, publish, report, reproduce, results
+from helpers import paths, publish, reproduce
 from helpers.stages import stages
-
-HOSTILE = "<script>fetch('http://example.org')</script>"
-
 
 DECLARED = "run: str = 'demo'  # name of the run\nsize: int = 1  # how many\noptions: dict = {}  # nested"
 
@@ -181,133 +177,6 @@ def test_ensure_says_what_it_cannot_do(toy):
     with pytest.raises(ValueError, match="did not make"):
         reproduce.ensure("demo", "02_b", toy / "x", variant="T")
     assert {line[1] for line in log(toy)} == {"8"}
-
-
-def executed(path, *cells):
-    """A notebook of Markdown (str) and of code cells given by their outputs (list)."""
-    make, made = nbformat.v4, []
-    for cell in cells:
-        made.append(make.new_markdown_cell(cell) if isinstance(cell, str)
-                    else make.new_code_cell("print('code')", outputs=cell, execution_count=1))
-    nbformat.write(make.new_notebook(cells=made), path)
-    return path
-
-
-def display(**data):
-    return nbformat.v4.new_output("display_data", {k.replace("__", "/"): v for k, v in data.items()})
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    """A report of two notebooks with every kind of output, some of it hostile."""
-    import plotly.graph_objects as go
-
-    tmp_path = tmp_path_factory.mktemp("page")
-
-    figure = json.loads(go.Figure(go.Scatter(x=[1, 2], y=[1, 2], text=["</script>" + HOSTILE] * 2)).to_json())
-    plot = nbformat.v4.new_output("display_data", {"application/vnd.plotly.v1+json": figure})
-    stream = nbformat.v4.new_output("stream", text=HOSTILE)
-    first = executed(
-        tmp_path / "01_a.ipynb", "# The *first* one\n\n$x < 1$ and\n\n$$\\frac{a}{b}$$\n\n$\\nosuch{x}$", [stream],
-        [display(text__plain=HOSTILE)], [display(text__markdown="**posts** " + HOSTILE)], [plot],
-        [display(text__latex="$$z_i$$")], [display(**{"application__javascript": "alert(1)"})])
-    second = executed(tmp_path / "01_a.T.ipynb", "# The *first* one\n\n## The first one", [plot])
-    return report.build([first, second], tmp_path / "report.html", "A <title>", "<p>intro</p>").read_text()
-
-
-def test_the_report_holds_everything_once(page):
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(page, "html.parser")
-    ids = [element["id"] for element in soup.find_all(id=True)]
-    assert len(ids) == len(set(ids))
-    assert [(a["href"], a.get_text()) for a in soup.nav.find_all("a")] == [
-        ("#01_a", "The first one"), ("#01_a-T", "The first one variant T")]
-    assert {a["href"][1:] for a in soup.nav.find_all("a")} <= set(ids)
-    assert soup.title.text == "A <title>" and "<p>intro</p>" in page
-    assert not any(block.has_attr("open") for block in soup.find_all("details")) and soup.select("details.code pre")
-    assert page.count("plotly.js v") == 1
-    assert [place["data-figure"] for place in soup.select(".figure")] == ["0", "1"]
-    assert len(json.loads(soup.find(id="figures").string)) == 2
-    assert r"\nosuch{x}" in [tex.text for tex in soup.select("code.tex")]  # no converter knows it: shown, set apart
-
-
-def test_formulas_are_mathml(page):
-    pytest.importorskip("latex2mathml")
-    assert "<mfrac>" in page and "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    assert "\\" not in report.mathml(r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}")
-
-
-def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(page, "html.parser")
-    assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 3  # stream, plain, Markdown
-    scripts = soup.find_all("script")
-    assert len(scripts) == 3 and scripts[0]["id"] == "figures"  # the data, plotly.js, and what draws
-    policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
-    assert policy.count("'sha256-") == 2 and "default-src 'none'" in policy
-    assert "unsafe-inline" not in policy.split("script-src")[1] and "alert(1)" not in page
-
-
-def test_the_report_asks_nothing_of_the_network(page):
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(page, "html.parser")
-    assert not soup.find_all("link")
-    for element in soup.find_all(lambda e: e.name != "a" and (e.has_attr("src") or e.has_attr("href"))):
-        assert not re.match(r"\s*(https?:)?//", element.get("src") or element.get("href"))
-    assert not re.search(r"@import|url\((?!['\"]?data:)", "".join(style.string for style in soup.find_all("style")))
-
-
-def test_a_broken_notebook_leaves_no_report(tmp_path):
-    (tmp_path / "bad.ipynb").write_text("{")
-    for name in ("bad", "missing"):
-        with pytest.raises(ValueError, match=name):
-            report.build([tmp_path / f"{name}.ipynb"], tmp_path / "out.html", "t")
-    assert not (tmp_path / "out.html").exists()
-
-
-def test_the_results_are_aligned_and_the_best_is_first(toy):
-    run = paths.Run("demo")
-    assert results.text(run) == "no metrics"
-    run.metrics.mkdir(parents=True)
-    for name, row in {
-        "a": {"model": "bow", "protocol": "ranking", "MRR": 0.1, "R@8": 0.5, "R@1": 0.25, "queries": 100},
-        "b": {"model": "stream", "protocol": "ranking", "MRR": 0.75, "R@8": 1.0, "R@1": 0.5, "seed": 7},
-        "c": {"model": "<b>", "protocol": "linking", "AUC": 0.5},
-    }.items():
-        (run.metrics / f"{name}.json").write_text(json.dumps(row))
-    assert results.text(run).splitlines() == [
-        "linking",
-        "model    AUC",
-        "-----  -----",
-        "<b>    0.500",
-        "",
-        "ranking",
-        "model     MRR    R@1    R@8  queries  seed",
-        "------  -----  -----  -----  -------  ----",
-        "stream  0.750  0.500  1.000              7",
-        "bow     0.100  0.250  0.500      100",
-    ]
-    assert "&lt;b&gt;</td>" in results.html(run)
-
-
-def test_results_of_earlier_models_and_data_are_left_out(toy):
-    run = paths.Run("demo")
-    for folder, made_from in ((run.models / "m", "new"), (run.models / "gone", None), (run.tokens / "test", "tokens")):
-        folder.mkdir(parents=True)
-        if made_from:
-            name = "store.json" if folder.parent == run.tokens else "training.json"
-            (folder / name).write_text(json.dumps({"made_from": made_from}))
-    run.metrics.mkdir(parents=True)
-    rows = {"m": ("new", "tokens"), "old": ("old", "tokens"), "baseline": (None, "tokens"), "older": (None, "before")}
-    for name, (training, data) in rows.items():
-        row = {"model": name, "protocol": "ranking", "MRR": 0.5, "data": data} | ({"training": training} if training else {})
-        (run.metrics / f"{name}.json").write_text(json.dumps(row))
-    told = results.text(run)
-    assert "2 results of earlier models or data are left out" in told and "2 results of earlier" in results.html(run)
-    assert [line.split()[0] for line in told.splitlines()[3:5]] == ["baseline", "m"]
 
 
 def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):

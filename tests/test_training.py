@@ -248,7 +248,7 @@ class TestResuming:
 
     def test_killed_between_two_files(self, tiny, tmp_path, monkeypatch):
         """The history of a step is written, its checkpoint is not."""
-        from helpers import checkpoints, training
+        from helpers import checkpoints
 
         tiny.train(tmp_path / "whole")
         save = checkpoints.save

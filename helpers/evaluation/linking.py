@@ -88,7 +88,8 @@ def by_target_size(
 ) -> pd.DataFrame:
     """The "mean" row of :func:`results` at each size of the targets, column ``target_posts`` (khan2021 Figure 6).
 
-    memory: of :func:`score`. settings: of :func:`~helpers.evaluation.trials.choose`; accounts and queries are the same at every size.
+    memory: of :func:`score`. settings: of :func:`~helpers.evaluation.trials.choose`; accounts and queries are the same
+    at every size.
     """
     rows, memory = [], {} if memory is None else memory
     for size in sizes:

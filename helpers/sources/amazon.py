@@ -8,6 +8,7 @@ Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (secon
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 from helpers.artifacts import stamp
 from helpers.cleaning import sound
 from helpers.ndjson import records
-from helpers.sources import COLUMNS, Part, files
+from helpers.sources import Part, files, frame
 from helpers.times import LATEST
 
 ROWS = 10_000  # of one frame
@@ -44,23 +45,9 @@ def category(path: Path) -> str:
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
     """The reviews of one file in frames of at most ROWS rows."""
-    topic, rows = category(path), []
-    for record in records(path, drops):
-        row = _row(record, raw)
-        if isinstance(row, str):
-            drops[row] += 1
-            continue
-        rows.append(row)
-        if len(rows) == ROWS:
-            yield _frame(rows, topic)
-            rows = []
-    if rows:
-        yield _frame(rows, topic)
-
-
-def _frame(rows, topic):
-    frame = pd.DataFrame(rows, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
-    return frame.assign(topic=topic)[[*COLUMNS, "id"]]
+    rows = (_row(record, raw) for record in records(path, drops))
+    while chunk := list(islice(rows, ROWS)):
+        yield from frame(chunk, category(path), drops)
 
 
 def _row(record, raw):

@@ -1,0 +1,142 @@
+"""Losses that learn a vector per author, against loops of their equations, torch and another library."""
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from helpers.losses import make_loss
+from test_losses import batch, same_value_and_gradient, uneven
+
+
+def slow_arcface(embeddings, weight, labels, margin, scale):
+    """The docstring of ArcFace, a sample and an angle at a time. Says on which side of pi - margin they were."""
+    total, cases = 0, set()
+    for row, label in zip(embeddings, labels):
+        angle = [math.acos((row @ one / row.norm() / one.norm()).item()) for one in weight]
+        cases.add(angle[label] <= math.pi - margin)
+        moved = math.cos(angle[label]) - margin * math.sin(margin)
+        if angle[label] <= math.pi - margin:
+            moved = math.cos(angle[label] + margin)
+        logits = [scale * (moved if k == label else math.cos(t)) for k, t in enumerate(angle)]
+        total += math.log(sum(map(math.exp, logits))) - logits[label]
+    return total / len(labels), cases
+
+
+class TestArcFace:
+    @pytest.mark.parametrize("margin, scale", [(0.5, 64.0), (0.0, 1.0), (1.5, 8.0)])
+    def test_it_is_its_equation_written_as_loops(self, margin, scale):
+        cases = set()
+        for seed in range(6):
+            embeddings, labels = uneven(seed)
+            loss = make_loss("arcface", 7, 6, margin=margin, scale=scale, seed=seed)
+            wanted, seen = slow_arcface(embeddings, loss.weight.double(), labels.tolist(), margin, scale)
+            cases |= seen
+            assert loss(embeddings, labels).item() == pytest.approx(wanted)
+        assert cases == ({True, False} if margin > 1 else {True}), "a case of the rule did not occur"
+
+    def test_it_is_that_of_pytorch_metric_learning(self):
+        """Their margin is in degrees."""
+        losses = pytest.importorskip("pytorch_metric_learning.losses")
+        for margin in (0.5, 1.5):
+            embeddings, labels = uneven(1)
+            loss = make_loss("arcface", 7, 6, margin=margin, scale=8.0).double()
+            theirs = losses.ArcFaceLoss(7, 6, margin=math.degrees(margin), scale=8.0)
+            theirs.W.data = loss.weight.data.T.clone()
+            same_value_and_gradient(lambda e: loss(e, labels), lambda e: theirs(e, labels), embeddings)
+            mine = torch.autograd.grad(loss(embeddings, labels), loss.weight)[0]
+            (wanted,) = torch.autograd.grad(theirs(embeddings, labels), theirs.W)
+            torch.testing.assert_close(mine, wanted.T, rtol=1e-5, atol=1e-8)
+
+    def test_gradients_by_finite_differences(self):
+        embeddings, labels = uneven(2)
+        loss = make_loss("arcface", 5, 6, scale=4.0).double()
+        inputs = embeddings.requires_grad_(), loss.weight
+        assert torch.autograd.gradcheck(lambda e, _: loss(e, labels), inputs)
+
+    def test_gradients_are_finite_on_and_opposite_to_the_class(self):
+        loss = make_loss("arcface", 3, 4)
+        with torch.no_grad():
+            loss.weight[:2] = torch.eye(4)[:2]
+        embeddings = torch.stack([torch.eye(4)[0], -torch.eye(4)[1], torch.zeros(4)]).requires_grad_()
+        gradients = torch.autograd.grad(loss(embeddings, torch.arange(3)), [embeddings, loss.weight])
+        assert all(torch.isfinite(gradient).all() for gradient in gradients)
+
+def test_centred_mll_is_blind_to_what_all_texts_have_in_common():
+    rng = torch.Generator().manual_seed(0)
+    own, labels = torch.randn(8, 6, generator=rng, dtype=torch.float64), torch.arange(8) % 5
+    loss = make_loss("mll", 5, 6, centred=True).double()
+    unit = normalize(own, dim=1)
+    wanted = torch.nn.functional.cross_entropy(
+        6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias, labels)  # fmt: skip
+    assert torch.isclose(loss(own, labels), wanted)
+    shared = torch.cat([0.02 * unit, torch.ones(8, 1)], 1)  # nearly alike
+    wide = make_loss("mll", 5, 7, centred=True).double()
+    embeddings = shared.requires_grad_()
+    wide(embeddings, labels).backward()
+    assert embeddings.grad[:, :6].norm() > 5 * embeddings.grad[:, 6].norm()
+
+
+class TestMLL:
+    def test_it_is_its_equation_written_as_loops(self):
+        for seed in range(3):
+            embeddings, labels = uneven(seed)
+            loss = make_loss("mll", 7, 6, seed=seed)
+            with torch.no_grad():
+                loss.bias.normal_()
+            total = 0
+            for vector, label in zip(embeddings.tolist(), labels.tolist()):
+                norm = math.sqrt(sum(x * x for x in vector) / len(vector))  # root of the mean square: 1 after it
+                logits = [
+                    sum(x / norm * w for x, w in zip(vector, row)) + shift
+                    for row, shift in zip(loss.weight.tolist(), loss.bias.tolist())
+                ]
+                total += math.log(sum(map(math.exp, logits))) - logits[label]
+            assert loss(embeddings, labels).item() == pytest.approx(total / len(labels))
+
+    def test_it_is_a_linear_layer_and_cross_entropy_of_torch(self):
+        embeddings, labels = uneven(1)
+        loss = make_loss("mll", 7, 6).double()
+        layer = torch.nn.Linear(6, 7).double()
+        layer.load_state_dict(loss.state_dict())
+        theirs = lambda e: torch.nn.CrossEntropyLoss()(layer(normalize(e, dim=1) * 6**0.5), labels)
+        same_value_and_gradient(lambda e: loss(e, labels), theirs, embeddings)
+        loss(embeddings, labels).backward()
+        theirs(embeddings).backward()
+        torch.testing.assert_close(loss.weight.grad, layer.weight.grad)
+        torch.testing.assert_close(loss.bias.grad, layer.bias.grad)
+
+    def test_the_scale_of_the_encoder_does_not_matter(self):
+        embeddings, labels = batch(4)
+        loss, scale = make_loss("mll", 5, 6), torch.rand(len(labels), 1) + 0.5
+        assert loss(embeddings * scale, labels).item() == pytest.approx(loss(embeddings, labels).item())
+        gradients = torch.zeros(2, 6, requires_grad=True)
+        loss(gradients, torch.tensor([0, 1])).backward()
+        assert torch.isfinite(gradients.grad).all()
+
+    def test_it_starts_near_a_guess_for_any_number_of_classes(self):
+        embeddings = torch.randn(64, 32, generator=torch.Generator().manual_seed(7))
+        for classes in (2, 50, 5000):
+            loss = make_loss("mll", classes, 32)(embeddings, torch.arange(64) % classes)
+            assert loss.item() == pytest.approx(math.log(classes), abs=0.35)
+
+
+@pytest.mark.parametrize("name", ["arcface", "mll"])
+class TestBoth:
+    def test_the_start_is_a_function_of_the_seed_and_of_nothing_else(self, name):
+        first = make_loss(name, 9, 4).weight
+        torch.rand(3)
+        assert torch.equal(first, make_loss(name, 9, 4).weight)
+        assert not torch.equal(first, make_loss(name, 9, 4, seed=1).weight)
+
+    def test_precision_is_kept_or_raised(self, name):
+        embeddings, labels = batch(2)
+        loss = make_loss(name, 5, 6)
+        assert loss(embeddings, labels).dtype == torch.float64
+        assert loss(embeddings.bfloat16(), labels).dtype == torch.float32
+
+    def test_an_author_it_does_not_know(self, name):
+        for labels in ([0, 5], [-1, 2]):
+            with pytest.raises(ValueError, match=r"this loss knows 0\.\.4"):
+                make_loss(name, 5, 6)(torch.randn(2, 6), torch.tensor(labels))

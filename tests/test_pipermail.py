@@ -1,0 +1,139 @@
+"""Mailman's months: what is read, what is dropped and why, and what a broken file does."""
+
+import gzip
+import http.server
+import threading
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from conftest import read_source as read
+from helpers import paths
+from helpers.sources import COLUMNS, pipermail
+
+SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
+
+
+HEAD = "From jane at example.org  Mon Jul  2 08:07:46 2007\n"
+
+
+def mail(body, sender="jane at example.org (Jane Doe)", date="Sun, 1 Jul 2007 23:07:46 -0700", more=""):
+    date = f"Date: {date}\n" if date else ""
+    sender = f"From: {sender}\n" if sender else ""
+    return f"{HEAD}{sender}{date}Subject: [L] a subject\n\tthat is folded\n{more}Message-ID: <1@x>\n\n{body}\n\n"
+
+
+def months(folder, *mails, name="r-devel/2007-July.txt", encoding="utf-8"):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = "".join(mails).encode(encoding)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return folder
+
+
+def test_pipermail_rows(tmp_path):
+    months(tmp_path, mail("First post."), mail("Second\n\n> quoted\n\nreply. Jane", date="2 Jul 2007 08:00 +0200"))
+    rows, drops = read("pipermail", tmp_path)
+    assert rows[COLUMNS].values.tolist() == [
+        ["jane@example.org", 1183356466, "r-devel", "First post."],
+        ["jane@example.org", 1183356000, "r-devel", "Second\n\nreply. @self"],
+    ]
+    assert rows["id"].tolist() == ["1@x", "1@x"] and drops == {}
+    raw, _ = read("pipermail", tmp_path, raw=True)
+    assert raw["text"][1] == "Second\n\n> quoted\n\nreply. Jane"
+
+
+def test_pipermail_separator_is_not_any_line_that_begins_with_from(tmp_path):
+    body = "He said so.\n\nFrom what I know it is fine.\nFrom Mon Jul to Aug\n\n"
+    body += "From Mon Jul  2 08:07:46 2007\nnot a header"
+    months(tmp_path, mail(body), mail("next"))
+    rows, _ = read("pipermail", tmp_path)
+    assert len(rows) == 2 and "From what I know" in rows["text"][0] and "not a header" in rows["text"][0]
+
+
+def test_pipermail_counts_every_drop(tmp_path):
+    months(
+        tmp_path,
+        mail("kept"),
+        mail("x", date="sometime"),
+        mail("x", date="Mon, 2 Jul 1901 08:00:00 +0000"),
+        mail("x", date="Mon, 2 Jul 2091 08:00:00 +0000"),
+        mail("x", date="Mon, 99 Jul 2007 99:00:00 +9900"),
+        mail("x", date=None),
+        mail("x", sender=None),
+        mail("x", sender="mailer-daemon at example.org"),
+        mail("x", sender="x at example.org (Release Bot)"),
+        mail("> all quoted"),
+        mail("An HTML attachment was scrubbed...\nURL: <https://example.org/a.html>"),
+    )
+    months(tmp_path, "<html>not found</html>", name="r-devel/2008-May.txt")
+    rows, drops = read("pipermail", tmp_path)
+    assert len(rows) == 1
+    assert drops == {"bad_date": 4, "broken_header": 2, "bot": 2, "empty": 1, "scrubbed": 1, "broken_file": 1}
+
+
+def test_pipermail_senders(tmp_path):
+    senders = {
+        "Jane.Doe at Example.ORG (Jane Doe)": "jane.doe@example.org",
+        "=?iso-8859-1?q?Andr=E9?= <andre@example.org>": "andre@example.org",
+        "x at y.example (=?unknown-charset?q?J=FFrg?=)": "x@y.example",
+        "=?utf-8?b?QW5kcsOp?=": "André",
+        '"Doe, Jane" <jd at example.org>': "jd@example.org",
+    }
+    months(tmp_path, *(mail("text", sender=sender) for sender in senders))
+    assert read("pipermail", tmp_path)[0]["author"].tolist() == list(senders.values())
+
+
+def test_pipermail_encodings_gzip_and_damage(tmp_path):
+    months(tmp_path, mail("café “quoted”"), name="a/2001.txt.gz")
+    months(tmp_path, mail("naïve"), name="b/2001.txt", encoding="latin-1")
+    months(tmp_path, mail("plain").replace("\n", "\r\n"), name="c/2001.txt")
+    months(tmp_path, mail("plain"), name="c/2001.txt.gz")
+    many = "".join(mail(f"here is the message that carries the number {n * n}") for n in range(4000))
+    whole = gzip.compress(many.encode())
+    months(tmp_path, name="d/2001.txt.gz").joinpath("d/2001.txt.gz").write_bytes(whole[: len(whole) // 2])
+    rows, drops = read("pipermail", tmp_path)
+    texts = dict(rows.groupby("topic")["text"].first())
+    assert texts["a"] == "café “quoted”" and texts["b"] == "naïve" and texts["c"] == "plain"
+    assert rows["topic"].value_counts()["c"] == 1  # the month is there twice, plain and gzipped
+    assert 1000 < rows["topic"].value_counts()["d"] < 4000 and drops == {}
+
+
+def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
+    months(tmp_path, mail("from the web"), name="site/pipermail/r-devel/2007-July.txt")
+    months(tmp_path, mail("zipped"), name="site/pipermail/r-devel/2007-June.txt.gz")
+    page = '<a href="2007-July.txt">t</a> <A HREF="2007-June.txt.gz">t</A> <a href="2007-July/thread.html">x</a>'
+    (tmp_path / "site/pipermail/r-devel/index.html").write_text(page)
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
+    monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *args: None)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_address[1]}/pipermail/"
+        listing = pipermail.parts(base + "r-devel/")
+        assert [part.name for part in listing] == ["r-devel/2007-July", "r-devel/2007-June"]
+        texts = [frame["text"][0] for part in listing for frame in part.read(Counter())]
+        assert texts == ["from the web", "zipped"]
+        for missing in ("nowhere/", "r-devel/1999.txt"):
+            with pytest.raises(ValueError, match="cannot fetch"):
+                [list(part.read(Counter())) for part in pipermail.parts(base + missing)]
+        month = pipermail.parts(base + "r-devel/2007-July.txt")
+        server.shutdown()
+    assert next(month[0].read(Counter()))["topic"][0] == "r-devel"  # served from data/downloads now
+    assert sorted(path.name for path in (tmp_path / "data/downloads/r-devel").iterdir()) == [
+        "2007-July.txt", "2007-June.txt.gz",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not (SAMPLES / "pipermail").is_dir(), reason="the sample archives are not here")
+def test_pipermail_sample():
+    location = SAMPLES / "pipermail" / "r-sig-mac"
+    rows, drops = read("pipermail", location)
+    separators = sum(path.read_text().count("\nFrom: ") for path in location.glob("*.txt"))
+    assert abs(len(rows) + sum(drops.values()) - separators) <= 25  # quoted headers count as well
+    lines = [line for text in rows["text"] for line in text.split("\n")]
+    assert not [line for line in lines if line.startswith(">") or line.rstrip().endswith("wrote:")]
+    for leftover in ("Original Message", "mailing list\n", "scrubbed...", "next part"):
+        assert not rows["text"].str.contains(leftover, regex=False).any(), leftover

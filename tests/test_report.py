@@ -1,0 +1,96 @@
+"""The report: everything once, hostile text escaped, nothing asked of the network."""
+
+import json
+import re
+
+import nbformat
+import pytest
+
+from helpers import report
+
+HOSTILE = "<script>fetch('http://example.org')</script>"
+
+
+def executed(path, *cells):
+    """A notebook of Markdown (str) and of code cells given by their outputs (list)."""
+    make, made = nbformat.v4, []
+    for cell in cells:
+        made.append(make.new_markdown_cell(cell) if isinstance(cell, str)
+                    else make.new_code_cell("print('code')", outputs=cell, execution_count=1))
+    nbformat.write(make.new_notebook(cells=made), path)
+    return path
+
+
+def display(**data):
+    return nbformat.v4.new_output("display_data", {k.replace("__", "/"): v for k, v in data.items()})
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A report of two notebooks with every kind of output, some of it hostile."""
+    import plotly.graph_objects as go
+
+    tmp_path = tmp_path_factory.mktemp("page")
+
+    figure = json.loads(go.Figure(go.Scatter(x=[1, 2], y=[1, 2], text=["</script>" + HOSTILE] * 2)).to_json())
+    plot = nbformat.v4.new_output("display_data", {"application/vnd.plotly.v1+json": figure})
+    stream = nbformat.v4.new_output("stream", text=HOSTILE)
+    first = executed(
+        tmp_path / "01_a.ipynb", "# The *first* one\n\n$x < 1$ and\n\n$$\\frac{a}{b}$$\n\n$\\nosuch{x}$", [stream],
+        [display(text__plain=HOSTILE)], [display(text__markdown="**posts** " + HOSTILE)], [plot],
+        [display(text__latex="$$z_i$$")], [display(**{"application__javascript": "alert(1)"})])
+    second = executed(tmp_path / "01_a.T.ipynb", "# The *first* one\n\n## The first one", [plot])
+    return report.build([first, second], tmp_path / "report.html", "A <title>", "<p>intro</p>").read_text()
+
+
+def test_the_report_holds_everything_once(page):
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(page, "html.parser")
+    ids = [element["id"] for element in soup.find_all(id=True)]
+    assert len(ids) == len(set(ids))
+    assert [(a["href"], a.get_text()) for a in soup.nav.find_all("a")] == [
+        ("#01_a", "The first one"), ("#01_a-T", "The first one variant T")]
+    assert {a["href"][1:] for a in soup.nav.find_all("a")} <= set(ids)
+    assert soup.title.text == "A <title>" and "<p>intro</p>" in page
+    assert not any(block.has_attr("open") for block in soup.find_all("details")) and soup.select("details.code pre")
+    assert page.count("plotly.js v") == 1
+    assert [place["data-figure"] for place in soup.select(".figure")] == ["0", "1"]
+    assert len(json.loads(soup.find(id="figures").string)) == 2
+    assert r"\nosuch{x}" in [tex.text for tex in soup.select("code.tex")]  # no converter knows it: shown, set apart
+
+
+def test_formulas_are_mathml(page):
+    pytest.importorskip("latex2mathml")
+    assert "<mfrac>" in page and "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    assert "\\" not in report.mathml(r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}")
+
+
+def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(page, "html.parser")
+    assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 3  # stream, plain, Markdown
+    scripts = soup.find_all("script")
+    assert len(scripts) == 3 and scripts[0]["id"] == "figures"  # the data, plotly.js, and what draws
+    policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
+    assert policy.count("'sha256-") == 2 and "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1] and "alert(1)" not in page
+
+
+def test_the_report_asks_nothing_of_the_network(page):
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(page, "html.parser")
+    assert not soup.find_all("link")
+    for element in soup.find_all(lambda e: e.name != "a" and (e.has_attr("src") or e.has_attr("href"))):
+        assert not re.match(r"\s*(https?:)?//", element.get("src") or element.get("href"))
+    assert not re.search(r"@import|url\((?!['\"]?data:)", "".join(style.string for style in soup.find_all("style")))
+
+
+def test_a_broken_notebook_leaves_no_report(tmp_path):
+    (tmp_path / "bad.ipynb").write_text("{")
+    for name in ("bad", "missing"):
+        with pytest.raises(ValueError, match=name):
+            report.build([tmp_path / f"{name}.ipynb"], tmp_path / "out.html", "t")
+    assert not (tmp_path / "out.html").exists()

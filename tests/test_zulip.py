@@ -1,0 +1,139 @@
+"""Zulip archives: what is read, what is dropped and why, and what a broken file does."""
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import read_source as read
+from helpers import paths
+from helpers.cleaning import clean
+from helpers.sources import COLUMNS, open_source, zulip
+
+SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
+
+
+def message(**changes):
+    return {"id": 7, "sender_full_name": "Jane Doe", "timestamp": 1600000000, "content": "<p>Hello there</p>"} | changes
+
+
+def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=None):
+    path = folder / "zulip_json" / stream / f"{topic}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(messages) if text is None else text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>one</p>\n<p>two<br>\nthree</p>", "one two three"),
+        ("<ul>\n<li>a</li><li>b</li></ul>c", "a b c"),
+        ("<p>use <code>simp</code>s, not x<code>y</code></p>", "use @code s, not x @code"),
+        ('<p>see</p><div class="codehilite" data-code-language="Lean"><pre><span></span><code>'
+         "<i>def</i></code></pre></div>\n<p>it</p>", "see it"),
+        ('<p><span class="user-mention silent" data-user-id="1">@Joe</span> <a href="#narrow/stream/1/near/2">said</a>:'
+         "</p>\n<blockquote>\n<p>old</p>\n<blockquote>\n<p>older</p>\n</blockquote>\n</blockquote>\n<p>new</p>", "new"),
+        ('<p>Right.</p><p><span class="user-mention silent" data-user-id="1">@Joe</span> <a href="/#narrow/x">ha dicho'
+         "</a>:</p>\n<blockquote><p>q</p></blockquote>", "Right."),
+        ('<p><span class="user-mention" data-user-id="1">@Joe</span>: '
+         '<span class="user-group-mention">@team</span>!</p>', "@user: @user!"),
+        ('<p>a <a href="https://example.org/x">https://example.org/x</a> b <a href="https://example.org">this proof</a>'
+         ' c <a class="stream" href="/#narrow/9">#general</a> d <a href="/user_uploads/1/i.png">i.png</a></p>',
+         "a @url b this proof c @url d @url"),
+        ('<p>fine <span aria-label="smile" class="emoji emoji-1f642" role="img" title="smile">:smile:</span> '
+         '<img alt=":lean:" class="emoji" src="/x.png" title="lean"></p>', "fine :smile: :lean:"),
+        ('<div class="message_inline_image"><a href="/u/i.png" title="i.png"><img src="/u/i.png"></a></div><p>look</p>',
+         "look"),
+        ('<p>let <span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span><span class="katex-html">'
+         '<span class="mord">x</span></span></span>be</p>', "let be"),
+        ('<div class="spoiler-block"><div class="spoiler-header">\n<p>hint</p></div><div class="spoiler-content">'
+         "<p>answer</p></div></div>", "hint answer"),
+        ("<p>a &lt;script&gt; b &amp;lt;</p><script>alert(1)</script><p>c</p>", "a <script> b < c"),
+        ('<p>x <a href="https://example.org" title="a > b">y</a></p>', "x y"),
+        ("<p>unclosed <em>tags <b>here", "unclosed tags here"),
+        ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
+        ("</p></a></blockquote>stray", "stray"),
+    ],
+)  # fmt: skip
+def test_zulip_html(html, text):
+    assert clean(zulip.html_to_text(html)) == text
+
+
+def test_zulip_raw_keeps_quotes_and_code():
+    html = "<blockquote><p>old words</p></blockquote><p>mine <code>f x</code></p><pre><code>def f</code></pre>"
+    assert zulip.html_to_text(html, raw=True).split() == "old words mine f x def f".split()
+    assert zulip.html_to_text(html) == "mine @code"
+
+
+def test_zulip_rows(tmp_path):
+    archive(tmp_path, message(), message(sender_full_name=" Joe ", content="<p>é 🙂</p>", timestamp=1600000001.0))
+    rows, drops = read("zulip", tmp_path)
+    assert rows[COLUMNS].values.tolist() == [
+        ["Jane Doe", 1600000000, "new members", "Hello there"],
+        ["Joe", 1600000001, "new members", "é 🙂"],
+    ]
+    assert rows["time"].dtype == "int64" and rows["id"].tolist() == ["7", "7"] and drops == {}
+
+
+def test_zulip_counts_every_drop(tmp_path):
+    bad = [3, None, {}, message(content=None), message(sender_full_name=""), message(timestamp="1600000000"),
+           message(timestamp=True)]  # fmt: skip
+    absurd = [message(timestamp=value) for value in (float("nan"), float("inf"), -5, 0, 1e300, 10**400)]
+    rest = [message(sender_full_name="Random Issue Bot"), message(content="<blockquote>q</blockquote>")]
+    archive(tmp_path, message(), *bad, *absurd, *rest)
+    archive(tmp_path, topic="cut", text='[{"id": 1, "content": "<p>trunc')
+    archive(tmp_path, topic="object", text='{"messages": []}')
+    archive(tmp_path, topic="deep", text="[" * 200_000)
+    (tmp_path / "zulip_json" / "12-new.20members" / "latin.json").write_bytes(b'["\xe9"]')
+    rows, drops = read("zulip", tmp_path)
+    assert len(rows) == 1
+    assert drops == {"broken_message": 7, "bad_time": 6, "bot": 1, "empty": 1, "broken_json_file": 4}
+
+
+def test_zulip_surrogates_and_controls_do_not_break_parquet(tmp_path):
+    archive(tmp_path, message(sender_full_name="J\ud800", content="a\x00\udfffb"))
+    rows, _ = read("zulip", tmp_path)
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert rows["author"][0] == "J" and rows["text"][0] == "ab"
+
+
+def test_zulip_finds_the_archive_where_it_lies(tmp_path):
+    archive(tmp_path / "repository" / "archive", message())
+    archive(tmp_path / "repository" / "archive", message(), stream="3-lean4")
+    nested = [part.name for part in open_source("zulip", str(tmp_path / "repository"))]
+    assert nested == [part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))]
+    assert nested == ["12-new.20members", "3-lean4"]
+
+
+def test_zulip_stream_names():
+    names = {"217875-Is-there-code-for-X%3F": "Is-there-code-for-X?", "1-a.2Eb.20.C3.A9": "a.b é", "9-v1.0": "v1.0",
+             "5-.FF": ".FF", "new members": "new members", "7-2020": "2020", "8-a.00b": "a.00b"}  # fmt: skip
+    assert {name: zulip.stream_name(name) for name in names} == names
+
+
+def test_zulip_clones_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    origin = archive(tmp_path / "team" / "archive", message())
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=origin, check=True)
+    url = f"file://{origin}"
+    assert len(read("zulip", url)[0]) == 1
+    assert "cloning" in capsys.readouterr().out
+    assert len(read("zulip", url)[0]) == 1
+    assert "reusing" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="could not clone"):
+        open_source("zulip", f"file://{tmp_path}/absent.git")
+    assert [path.name.startswith("team-archive") for path in (tmp_path / "data" / "clones").iterdir()] == [True]
+
+
+@pytest.mark.skipif(not (SAMPLES / "zulip").is_dir(), reason="the sample archives are not here")
+def test_zulip_sample():
+    rows, drops = read("zulip", SAMPLES / "zulip")
+    files = list((SAMPLES / "zulip").rglob("*.json"))
+    assert len(rows) + sum(drops.values()) == sum(len(json.loads(path.read_bytes())) for path in files)
+    assert len(rows) > 0.95 * (len(rows) + drops["empty"]) and drops["bot"] > 200 and set(drops) == {"empty", "bot"}
+    cleaned = [clean(text, author) for text, author in zip(rows["text"], rows["author"], strict=True)]
+    for leftover in ("</", "<p", "class=", "said:", "https://", "\u200b", "@Member", "```"):
+        assert sum(leftover in text for text in cleaned) <= 3, leftover

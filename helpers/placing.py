@@ -10,7 +10,7 @@ from helpers.audits import SHARED_AUTHORS, SHARED_TEXTS, AuditError, current, ou
 from helpers.duplicates import NORMAL
 from helpers.merge import SCHEMA, database, text, write
 
-VERSION = 1  # raised when the same posts and settings give other files
+VERSION = 2  # raised when the same posts and settings give other files
 # of a text in several splits the first of them keeps it
 SPLITS = {"by_authors": ("train", "test", "dev"), "by_topics": ("train", "test_cross", "test_in", "dev")}
 PAIR = "'^(.+)/[ab]$'"  # the id of a text dissolved from a pair
@@ -20,7 +20,8 @@ def place(posts_path, out_folder, settings: dict, decide, memory_limit="2GB") ->
     """Write one Parquet file per split, and ``split.json``; return the latter. What is current is reused.
 
     settings: ``split``, a key of SPLITS, and what else the result depends on; ``min_documents``: authors with fewer
-    posts left in their split are dropped from it. decide: called with a connection that has the view ``posts``, returns
+    posts left in their split are dropped from it; ``author_topics``: of how many topics, their most frequent ones,
+    training authors keep posts, 0 for all. decide: called with a connection that has the view ``posts``, returns
     the frames (author, split or None) and (topic, seen, unseen), and a function that is called when the files are
     written and returns more for the report. Posts of train and test_in must be of seen topics, those of test_cross of
     unseen ones; a topic may be both.
@@ -41,7 +42,7 @@ def place(posts_path, out_folder, settings: dict, decide, memory_limit="2GB") ->
         authors, topics, told = decide(connection)
         connection.register("chosen_authors", authors)
         connection.register("chosen_topics", topics)
-        _give_reasons(connection, names, settings.get("min_documents", 1))
+        _give_reasons(connection, names, settings.get("min_documents", 1), settings.get("author_topics", 0))
         report = dict(settings)
         for name in names:
             used = f"SELECT {columns} FROM posts JOIN placed USING (n) WHERE split = '{name}' AND reason = ''"
@@ -57,7 +58,7 @@ def place(posts_path, out_folder, settings: dict, decide, memory_limit="2GB") ->
     return read_json(folder / "split.json")
 
 
-def _give_reasons(connection, names, least):
+def _give_reasons(connection, names, least, most):
     """Make the table placed(n, split, reason): '' for a post that is used, else the one reason why it is not.
 
     In this order: author, topic, text, number. Training loses nothing after the topics, so what was seen stays seen.
@@ -69,6 +70,16 @@ def _give_reasons(connection, names, least):
                     WHEN split = 'test_cross' AND NOT unseen OR split IN ('train', 'test_in') AND NOT seen
                     THEN 'other_topics_of_' || split || '_authors' ELSE '' END AS reason
         FROM posts JOIN chosen_authors USING (author) JOIN chosen_topics USING (topic)""")
+    if most:
+        connection.execute(f"""
+            UPDATE given SET reason = 'rarer_topics_of_train_authors' WHERE split = 'train' AND reason = ''
+            AND (author, topic) NOT IN (
+                SELECT (author, topic) FROM given WHERE split = 'train' AND reason = '' GROUP BY author, topic
+                QUALIFY row_number() OVER (PARTITION BY author ORDER BY count(*) DESC, topic) <= {int(most)})""")
+        connection.execute(f"""
+            UPDATE given SET reason = 'authors_with_too_few_documents' WHERE split = 'train' AND reason = ''
+            AND author IN (SELECT author FROM given WHERE split = 'train' AND reason = '' GROUP BY author
+                           HAVING count(*) < {int(least)})""")
     connection.execute("""
         UPDATE given SET reason = 'other_topics_of_test_in_authors' WHERE split = 'test_in' AND reason = ''
         AND topic NOT IN (SELECT topic FROM given WHERE split = 'train' AND reason = '')""")
@@ -142,6 +153,10 @@ def _check_topics(connection, check, report, clustered):
         SELECT count(*) FROM (FROM {topics.format("test_in")} EXCEPT FROM {train})""")
     if report["kind"] != "random":
         check("topics of both train and test_cross", f"SELECT count(*) FROM (FROM {train} INTERSECT FROM {test})")
+    if most := report.get("author_topics"):
+        check(f"train authors with more than {most} topics", f"""
+            SELECT count(*) FROM (SELECT author FROM posts WHERE split = 'train' GROUP BY author
+                                  HAVING count(DISTINCT topic) > {most})""")
     if clustered:
         connection.register("clusters", pd.DataFrame(read_json(clustered).items(), columns=["topic", "cluster"]))
         sides = [f"SELECT cluster FROM {side} LEFT JOIN clusters USING (topic)" for side in (train, test)]

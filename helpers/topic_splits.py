@@ -56,7 +56,7 @@ def by_authors(posts_path, out_folder, *, test=0.1, dev=0.1, seed=0, memory_limi
 
 
 def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, topic_share=0.2, train_share=0.8,
-              min_documents=2, similarity=0.8, min_df=5, seed=0, memory_limit="2GB") -> dict:
+              min_documents=2, author_topics=0, similarity=0.8, min_df=5, seed=0, memory_limit="2GB") -> dict:
     """Write ``train``, ``dev``, ``test_cross``, ``test_in`` (.parquet) and ``split.json``; return the latter.
 
     Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the topics with the most
@@ -68,6 +68,9 @@ def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, t
     test_cross is (1 - train_share) / 2 train_share of train, and test_in and dev are as large as test_cross, each as
     far as a third of the other authors goes. The paper does not say that its authors are disjoint; here they are.
 
+    author_topics: of how many topics, those with most of the author's documents, a training author keeps documents, 0
+    for all. 1 plants what regularisation is to undo: in training topic tells who writes, in the tests it does not.
+
     kind "leak_aware": topics more alike than ``similarity`` are in one cluster (:func:`~helpers.topics.cluster_topics`,
     with ``min_df`` of its vectors), and clusters instead of topics are candidates, the largest first, while they fit
     into the share. Written beside the split as ``clusters.json``. "random": every topic is on every side, so both
@@ -78,13 +81,15 @@ def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, t
     Raises ValueError for parameters out of range or where a split is empty; AuditError where a rule is broken.
     """
     settings = {"split": "by_topics", "kind": kind, "author_share": author_share, "topic_share": topic_share,
-                "train_share": train_share, "min_documents": int(min_documents), "similarity": similarity,
-                "min_df": min_df, "seed": seed}  # fmt: skip
+                "train_share": train_share, "min_documents": int(min_documents), "author_topics": int(author_topics),
+                "similarity": similarity, "min_df": min_df, "seed": seed}  # fmt: skip
     if kind not in KINDS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(KINDS)}")
     for name in ("author_share", "topic_share", "train_share"):
         if not 0 < settings[name] < 1 and (name, settings[name]) != ("author_share", 1):
             raise ValueError(f"{name} must lie in (0, 1), not {settings[name]!r}")
+    if author_topics < 0:
+        raise ValueError(f"author_topics must be at least 0, not {author_topics!r}")
     folder = Path(out_folder)
 
     def decide(connection):

@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from collections import Counter
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,6 +88,23 @@ class TestByTopics:
             assert made["test_cross"] == [row for row in rows if row[0] in authors["test_cross"]
                                           and row[2] not in allowed]  # fmt: skip
 
+    @pytest.mark.parametrize("most", [1, 2])
+    def test_training_authors_may_keep_their_most_frequent_topics_only(self, tmp_path, write_posts, most):
+        path = write_posts(documents())
+        whole, report = (by_topics(path, tmp_path / str(k), author_topics=k, **RULES) for k in (0, most))
+        made = {k: load(tmp_path / str(k) / "train.parquet") for k in (0, most)}
+        wanted = []
+        for author in sorted({row[0] for row in made[0]}):
+            counts = Counter(row[2] for row in made[0] if row[0] == author)
+            kept = sorted(counts, key=lambda topic: (-counts[topic], topic))[:most]
+            if sum(counts[topic] for topic in kept) >= 2:
+                wanted += [row for row in made[0] if row[0] == author and row[2] in kept]
+        assert made[most] == wanted and 0 < len(wanted) < len(made[0])
+        assert used_and_unused(report, self.names) == used_and_unused(whole, self.names)
+        assert report["unused_rarer_topics_of_train_authors"] > 0
+        for name in ("test_cross", "dev"):
+            assert load(tmp_path / f"{most}/{name}.parquet") == load(tmp_path / f"0/{name}.parquet")
+
     def test_topics_that_say_the_same_never_face_each_other(self, tmp_path, write_posts):
         path = write_posts(documents())
         cross = by_topics(path, tmp_path / "cross", **RULES)
@@ -136,6 +154,7 @@ class TestByTopics:
         ({"kind": "fair"}, "kind 'fair': one of cross_topic, leak_aware, random"), ({"topic_share": 1}, "topic_share"),
         ({"train_share": 0}, "train_share"), ({"author_share": 1.5}, "author_share"),
         ({"topic_share": 0.99}, "leaves none for the cross-topic test"), ({"min_documents": 99}, "nothing is left for"),
+        ({"author_topics": -1}, "author_topics must be at least 0, not -1"),
         ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise it, or similarity"),
         ({"similarity": 0, "kind": "leak_aware"}, "similarity must lie in"), ({"min_df": 10**6}, "share no terms"),
     ])  # fmt: skip

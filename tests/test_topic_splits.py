@@ -104,6 +104,9 @@ class TestByTopics:
         assert report["unused_rarer_topics_of_train_authors"] > 0
         for name in ("test_cross", "dev"):
             assert load(tmp_path / f"{most}/{name}.parquet") == load(tmp_path / f"0/{name}.parquet")
+        shutil.copy(tmp_path / "0/train.parquet", tmp_path / f"{most}/train.parquet")
+        with pytest.raises(AuditError, match=f"train authors with more than {most} topics: [1-9]"):
+            audit(tmp_path / str(most))
 
     def test_topics_that_say_the_same_never_face_each_other(self, tmp_path, write_posts):
         path = write_posts(documents())

@@ -2,7 +2,8 @@
 
 A teacher G, trained and frozen, says how likely each sample of a batch belongs to each other one. A bias model H that
 knows topics only says the same. The more of the true pairs H finds, the flatter the teacher's answers become before
-the student F, which starts from the teacher's weights, learns them. Nothing but F is needed afterwards.
+the student F learns them, from the pretrained weights that the teacher began with, or the teacher's own. Nothing but F
+is needed afterwards.
 
 Letters: N samples of a batch, D dimensions, M posts, L tokens; p(i, j) and B as in the paper.
 """

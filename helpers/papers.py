@@ -125,7 +125,7 @@ SAWATPHOL2022_TABLE1 = pd.DataFrame(
     ],
     columns=["split", "corpus", "documents", "authors", "topics"],
 )  # fmt: skip
-# the same number of authors in train and test: that they are others, as the text says, cannot be confirmed
+# Amazon and Reddit: as many authors in train as across topics; that they are others cannot be confirmed
 
 ARR_METHODS = ["BOW", "TF-IDF", "zero-shot", "MLL", "MLL + ARR", "CL", "CL + ARR"]
 # (row, corpus) of Table 2: a hit at 8 adds an eighth at least, and its MRR of 0.011 is hardly more than 0.080 / 8; the

@@ -57,15 +57,25 @@ def check(namespace: dict, **allowed) -> dict[str, Any]:
     return settings
 
 
-def check_entries(settings: dict, takers: dict[str, Callable]) -> None:
+def check_entries(settings: dict, takers: dict[str, Callable], given: tuple[str, ...] = ()) -> None:
     """Check parameters that are dicts of arguments: ``takers`` names the function or class that takes each.
 
-    Raises ValueError on an entry that it does not take, or that is a parameter of its own.
+    given: arguments that the notebook gives itself. Raises ValueError on an entry that the taker does not take, that is
+    a parameter of its own, or given.
     """
     for name, taker in takers.items():
-        valid = set(inspect.signature(taker).parameters) - set(settings)
+        valid = set(inspect.signature(taker).parameters) - set(settings) - set(given)
         if message := unknown(settings[name], valid, f"entry of {name!r}"):
             raise ValueError(message)
+
+
+def check_filled(settings: dict, *names: str) -> None:
+    """Raises ValueError where one of the named lists or dicts, or a list in such a dict, is empty."""
+    for name in names:
+        value = settings[name]
+        inner = value.values() if isinstance(value, dict) else ()
+        if not value or any(isinstance(each, list) and not each for each in inner):
+            raise ValueError(f"parameter {name!r} is empty or holds an empty list, {value!r}: name at least one")
 
 
 def _check_value(name, value, allowed):

@@ -14,19 +14,24 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.evaluation.retrieval import resampled_means
 from helpers.sources.demo_lexicon import PAIRS, TRAITS
 
 KINDS = ("classes", "values")
 ALPHAS = np.logspace(0, 5, 11)  # of the ridge, chosen for each value by leave-one-out on the fitted rows
 
 
-def probe(train_vectors, train_targets, test_vectors, test_targets, kind: str, control: int | None = None) -> dict:
+def probe(
+    train_vectors, train_targets, test_vectors, test_targets, kind: str, control: int | None = None, authors=None
+) -> dict:
     """Fit a linear probe on vectors (N, D), standardised by those, and score it on others.
 
     kind "classes": targets (N,) of any names; multinomial logistic regression. Returns ``accuracy``, ``majority``
     (that of the most frequent class of the fitted rows), ``classes`` and ``rows``, of the test.
     kind "values": targets (N, V); ridge regressions. Returns ``correlation`` and ``R2``, means over the V values (a
     prediction that is constant correlates as 0), ``values`` and ``rows``.
+    authors: of the test rows; "classes" then returns also ``accuracy_low`` and ``accuracy_high``, the 95% interval over
+    authors drawn with all their rows, which are not independent.
     control: a seed that shuffles the targets of the fitted rows: what the score is where nothing can be learned.
     Raises ValueError for another kind, rows that do not fit together, fewer than two classes or test rows, values
     that are not finite, or a value that is the same in every row of the test.
@@ -41,16 +46,23 @@ def probe(train_vectors, train_targets, test_vectors, test_targets, kind: str, c
                          "need as many of both, two at least")  # fmt: skip
     if control is not None:
         train_targets = np.random.default_rng(control).permutation(train_targets)
-    return (_classes if kind == "classes" else _values)(train, train_targets, test, test_targets)
+    if kind == "values":
+        return _values(train, train_targets, test, test_targets)
+    return _classes(train, train_targets, test, test_targets, authors)
 
 
-def _classes(train, train_targets, test, test_targets):
+def _classes(train, train_targets, test, test_targets, authors):
     names, counts = np.unique(train_targets, return_counts=True)
     if len(names) < 2:
         raise ValueError(f"{len(names)} class to fit on: need 2")
     model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(train, train_targets)
-    return {
-        "accuracy": float(model.score(test, test_targets)),
+    right = (model.predict(test) == test_targets).astype(float)
+    interval = {}
+    if authors is not None:
+        ends = np.percentile(resampled_means(right[:, None], np.asarray(authors), 0, 1000), [2.5, 97.5])
+        interval = dict(zip(("accuracy_low", "accuracy_high"), map(float, ends), strict=True))
+    return interval | {
+        "accuracy": float(right.mean()),
         "majority": float(np.mean(test_targets == names[counts.argmax()])),
         "classes": len(names), "rows": len(test),
     }  # fmt: skip
@@ -70,6 +82,16 @@ def _values(train, train_targets, test, test_targets):
     correlation = (centred * wanted).mean(0) / np.where(width > 1e-12, width * spread, np.inf)
     R2 = 1 - ((found - test_targets) ** 2).mean(0) / spread**2
     return {"correlation": float(correlation.mean()), "R2": float(R2.mean()), "values": len(R2), "rows": len(test)}
+
+
+def two_samples(rows: int, most: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two samples of as many row numbers, without a common one, at most ``most`` and half of the rows each, ascending.
+
+    One for a probe, the other for what is done to the vectors before it: an erasure would be perfect on its own rows.
+    """
+    order = np.random.default_rng(seed).permutation(rows)
+    count = min(most, rows // 2)
+    return np.sort(order[:count]), np.sort(order[count : 2 * count])
 
 
 def author_means(vectors, authors) -> pd.DataFrame:

@@ -1,4 +1,5 @@
-"""Tokenizers with one interface: ``encode(texts) -> arrays of ids``, ``decode(ids) -> text``, ``vocabulary``.
+"""Tokenizers with one interface: ``encode(texts) -> arrays of ids``, ``decode(ids) -> text``, ``vocabulary``, and
+``cut(text, length) -> text`` up to the end of its first ``length`` tokens.
 
 khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or raw UTF-8 bytes.
 Spelling, case and punctuation are style, so nothing is normalised away before the model sees it. A pretrained
@@ -55,6 +56,9 @@ class SentencePiece:
     def decode(self, ids) -> str:
         return self._processor.decode([int(number) for number in ids])
 
+    def cut(self, text: str, length: int) -> str:
+        return self.decode(self.encode([text])[0][:length])
+
     def pieces(self, text: str) -> list[str]:
         return self._processor.encode(text, out_type=str)
 
@@ -69,6 +73,9 @@ class Bytes:
 
     def decode(self, ids) -> str:
         return bytes(int(number) for number in ids).decode("utf-8", "replace")
+
+    def cut(self, text: str, length: int) -> str:
+        return self.decode(self.encode([text])[0][:length])
 
     def pieces(self, text: str) -> list[str]:
         return [repr(bytes([byte]))[2:-1] for byte in text.encode()]
@@ -96,7 +103,7 @@ class HuggingFace:
         return [np.array(text.ids, np.uint16) for chunk in found for text in chunk]
 
     def cut(self, text: str, length: int) -> str:
-        """The text up to the end of its first ``length`` tokens, as it was written: decoding would lose its case."""
+        """As it was written: decoding would lose its case."""
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return text[: offsets[length - 1][1]] if len(offsets) > length else text
 

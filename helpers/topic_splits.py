@@ -65,8 +65,9 @@ def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, t
     of train; dev: in any topic. An author belongs to one split, with at least ``min_documents`` there.
 
     Where the paper is silent: in Table 1 the tests are an eighth of train (10% beside 80%) and alike in size, so
-    test_cross is (1 - train_share) / 2 train_share of train, and test_in and dev are as large as test_cross, each as
-    far as a third of the other authors goes. The paper does not say that its authors are disjoint; here they are.
+    test_cross is (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev
+    are as large as test_cross, each as far as a third of the other authors goes. The paper does not say that its
+    authors are disjoint; here they are.
 
     author_topics: of how many topics, those with most of the author's documents, a training author keeps documents, 0
     for all. 1 plants what regularisation is to undo: in training topic tells who writes, in the tests it does not.

@@ -6,7 +6,7 @@ from typing import Optional
 import pytest
 
 from helpers import paths
-from helpers.parameters import check, check_entries, unknown
+from helpers.parameters import check, check_entries, check_filled, unknown
 
 DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
@@ -134,3 +134,12 @@ def test_entries_of_a_dict_are_arguments_of_whom_they_are_for():
         check_entries(settings | {"more": {"overlp": False}}, {"more": draw})
     with pytest.raises(ValueError, match="unknown entry of 'more' 'sizes'"):  # a parameter of the notebook's own
         check_entries(settings | {"more": {"sizes": "uniform"}}, {"more": draw})
+    with pytest.raises(ValueError, match="unknown entry of 'more' 'store'"):  # what the notebook gives itself
+        check_entries(settings | {"more": {"store": 1}}, {"more": draw}, given=("store",))
+
+
+@pytest.mark.parametrize("value", [[], {}, {"lr": [0.1], "steps": []}], ids=repr)
+def test_nothing_to_do_is_said_beforehand(value):
+    check_filled({"seeds": [0], "grid": {"lr": [1.0]}, "more": []}, "seeds", "grid")
+    with pytest.raises(ValueError, match="parameter 'seeds' is empty or holds an empty list"):
+        check_filled({"seeds": value}, "seeds")

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from helpers.probes import author_means, habits, probe
+from helpers.probes import author_means, habits, probe, two_samples
 from helpers.sources.demo import truth
 
 
@@ -32,6 +32,20 @@ def test_a_class_that_is_there_is_found_and_one_that_is_not_is_guessed(rng):
 def test_the_majority_is_that_of_the_fitted_rows(rng):
     vectors = rng.standard_normal((5, 3))
     assert probe(vectors, list("xxxyy"), vectors, list("xyyyz"), "classes")["majority"] == 0.2
+
+
+def test_the_interval_is_over_authors(rng):
+    """Rows of an author are copies: twenty authors, not two hundred independent rows."""
+    once, own = classes(rng, 20, 0.3)
+    fit = classes(rng, 600, 0.3)
+    of_authors, of_rows = (
+        probe(*fit, np.repeat(once, 10, 0), np.repeat(own, 10), "classes", authors=authors)
+        for authors in (np.repeat(np.arange(20), 10), np.arange(200))
+    )
+    width = [found["accuracy_high"] - found["accuracy_low"] for found in (of_authors, of_rows)]
+    assert of_authors["accuracy_low"] < of_authors["accuracy"] == of_rows["accuracy"] < of_authors["accuracy_high"]
+    assert width[0] == pytest.approx(np.sqrt(10) * width[1], rel=0.25)
+    assert "accuracy_low" not in probe(*fit, once, own, "classes")
 
 
 @pytest.mark.parametrize("kind", ["classes", "values"])
@@ -92,6 +106,13 @@ def test_bad_input_is_named(rng):
         probe(vectors, vectors[:, 0], vectors, vectors, "values")
     with pytest.raises(ValueError, match="differ among"):
         probe(vectors, vectors, vectors, np.ones((4, 2)), "values")
+
+
+@pytest.mark.parametrize("rows, most, size", [(10, 3, 3), (10, 8, 5), (7, 99, 3), (1, 5, 0)])
+def test_two_samples_share_nothing(rows, most, size):
+    one, other = two_samples(rows, most)
+    assert len(one) == len(other) == size and len({*one, *other}) == 2 * size <= rows
+    assert (np.diff(one) > 0).all() and (np.diff(other) > 0).all()
 
 
 def test_means_are_of_an_authors_own_rows():

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from helpers.evaluation import retrieval
-from helpers.evaluation.retrieval import error_by_topic, queries_and_targets, retrieve
+from helpers.evaluation.retrieval import error_by_topic, gain, queries_and_targets, ranks, retrieve
 
 
 def unit(*shape, seed=0):
@@ -157,3 +157,36 @@ class TestRetrieve:
         vectors[1] = np.nan
         with pytest.raises(ValueError, match="not finite"):
             retrieve(vectors, labels, [0], [1])
+
+
+class TestGain:
+    def test_ranks_are_those_that_are_counted(self):
+        vectors, labels, _ = texts(3)
+        rows = queries_and_targets(labels)
+        found = ranks(vectors, labels, *rows)
+        assert found.tolist() == [rank for rank, _, _ in slowly(vectors, labels, *rows)]
+        assert (found <= 8).mean() == retrieve(vectors, labels, *rows)["R@8"]
+
+    def test_by_hand(self):
+        """Two seeds; author a gains nothing, b gains a hit in one of two seeds, at two of its four queries."""
+        base = np.array([[1, 9, 9, 9, 9, 9], [1, 9, 9, 9, 9, 9]])
+        one = np.array([[1, 9, 8, 1, 9, 9], [1, 9, 9, 9, 9, 9]])
+        found = gain(one, base, ["a", "a", "b", "b", "b", "b"])
+        assert found["gain"] == pytest.approx(1 / 6)
+        assert (found["low"], found["high"]) == pytest.approx((0, 0.25)), "drawn: aa, ab, ba or bb"
+        assert gain(base, one, ["a", "a", "b", "b", "b", "b"])["gain"] == pytest.approx(-1 / 6)
+
+    def test_what_is_hard_for_both_does_not_widen_it(self):
+        rng = np.random.default_rng(0)
+        authors = np.repeat(np.arange(60), 5)
+        easy = np.repeat(rng.random(60), 5)
+        base = np.where(rng.random(300) < easy, 1, 9)
+        one = np.where(rng.random(300) < 0.05, 1, base)
+        paired = gain(one, base, authors)
+        alone = gain(one, np.full(300, 9), authors)
+        assert paired["low"] > 0 and paired["high"] - paired["low"] < 0.5 * (alone["high"] - alone["low"])
+
+    def test_other_queries_are_refused(self):
+        for one, base, authors in (([1, 2], [1], ["a"]), ([1, 2], [1, 2], ["a"])):
+            with pytest.raises(ValueError, match="queries do not fit together"):
+                gain(one, base, authors)

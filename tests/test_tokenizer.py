@@ -42,6 +42,11 @@ class TestSentencePiece:
         assert 0 not in ids, "an unknown character: the test text is wrong"
         assert trained.decode(ids) == text
 
+    def test_a_text_is_cut_after_so_many_tokens(self, trained):
+        text = "so many words that there are more pieces than a few"
+        assert trained.cut(text, 5) == "".join(trained.pieces(text)[:5]).replace("\u2581", " ").strip()
+        assert trained.cut(text, 500) == text
+
     def test_nothing_is_lost_of_texts_never_seen(self, trained):
         for text, ids in zip(texts(100, seed=2), trained.encode(texts(100, seed=2))):
             assert trained.decode(ids) == text
@@ -79,6 +84,9 @@ class TestBytes:
         (ids,) = Bytes().encode([text])
         assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
         assert len(Bytes().pieces(text)) == len(ids)
+
+    def test_a_text_is_cut_after_so_many_tokens(self):
+        assert Bytes().cut("abcdef", 3) == "abc" and Bytes().cut("ab", 3) == "ab"
 
     def test_half_a_character_can_be_read(self):
         (ids,) = Bytes().encode(["a😀"])

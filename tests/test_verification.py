@@ -205,6 +205,10 @@ class TestDistances:
         wanted = distances(torch.from_numpy(self.vectors), distance).numpy()[self.pairs["first"], self.pairs.second]
         assert np.allclose(pair_distances(self.vectors, self.pairs, distance), wanted, atol=1e-6)
 
+    def test_another_distance_is_refused(self):
+        with pytest.raises(ValueError, match="distance 'Cosine': one of euclidean, cosine, raw"):
+            pair_distances(self.vectors, self.pairs, "Cosine")
+
     def test_a_text_that_says_nothing_is_near_to_none(self):
         silent = np.where(np.arange(6)[:, None] == 3, 0, self.vectors)
         assert pair_distances(silent, self.pairs)[0] == 1 and np.isfinite(pair_distances(silent, self.pairs)).all()

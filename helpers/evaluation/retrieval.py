@@ -60,12 +60,11 @@ def retrieve(vectors, labels, query_rows, target_rows, k: tuple[int, ...] = (1, 
     own_targets = np.bincount(author[targets], minlength=author.max() + 1)[author[queries]]
     rank, found = np.empty(len(queries)), np.empty((len(queries), len(k)))
     for rows, scores, own in _blocks(vectors, author, queries, targets):
-        best = scores.masked_fill(~own, -torch.inf).amax(1, keepdim=True)
-        rank[rows] = 1 + ((scores >= best - TIE) & ~own).sum(1).numpy()
+        rank[rows] = _rank(scores, own)
         if recall == "true":
             found[rows] = _found(scores, own, k)
     columns = {"MRR": 1 / rank, **{f"R@{each}": (rank <= each).astype(float) for each in k}}
-    means = _resampled(np.column_stack(list(columns.values())), author[queries], seed, resamples)
+    means = resampled_means(np.column_stack(list(columns.values())), author[queries], seed, resamples)
     result = {}
     for (name, values), low, high in zip(columns.items(), *np.percentile(means, [2.5, 97.5], axis=0), strict=True):
         result |= {name: values.mean(), f"{name}_low": low, f"{name}_high": high}
@@ -76,6 +75,27 @@ def retrieve(vectors, labels, query_rows, target_rows, k: tuple[int, ...] = (1, 
         "queries": len(queries), "targets": len(targets), "authors": len(np.unique(author[queries])),
         "distractors": int((~np.isin(author[targets], author[queries])).sum()),
     }  # fmt: skip
+
+
+def ranks(vectors, labels, query_rows, target_rows) -> np.ndarray:
+    """The rank of each query (Q,), as :func:`retrieve` defines it."""
+    author, queries, targets = _check(vectors, labels, query_rows, target_rows)
+    return np.concatenate([_rank(scores, own) for _, scores, own in _blocks(vectors, author, queries, targets)])
+
+
+def gain(one, base, authors, k: int = 8, seed: int = 0, resamples: int = 1000) -> dict[str, float]:
+    """``gain``, what one model adds to the R@k of a base on the same queries, and its 95% interval, ``low``, ``high``.
+
+    one, base: ranks, (Q,) or (seeds, Q), of which the mean over seeds is compared. authors (Q,): of the queries; whole
+    authors are resampled, so what makes an author hard for both models does not widen the interval.
+    Raises ValueError where the shapes differ.
+    """
+    one, base, authors = np.atleast_2d(one), np.atleast_2d(base), np.asarray(authors)
+    if one.shape[1:] != base.shape[1:] or authors.shape != one.shape[1:]:
+        raise ValueError(f"ranks {one.shape} and {base.shape} of {authors.shape} queries do not fit together")
+    added = (one <= k).mean(0) - (base <= k).mean(0)
+    low, high = np.percentile(resampled_means(added[:, None], authors, seed, resamples), [2.5, 97.5])
+    return {"gain": added.mean(), "low": low, "high": high}
 
 
 def error_by_topic(vectors, labels, topics, query_rows, target_rows) -> dict[str, float]:
@@ -133,6 +153,11 @@ def _blocks(vectors, author, queries, targets) -> Iterator[tuple[slice, torch.Te
         yield rows, product(asking[rows], answering), own
 
 
+def _rank(scores, own):
+    best = scores.masked_fill(~own, -torch.inf).amax(1, keepdim=True)
+    return 1 + ((scores >= best - TIE) & ~own).sum(1).numpy()
+
+
 def _found(scores, own, k):
     """How many own targets are among the k nearest, (B, len(k)). Beyond the first max(k) of each side none can be."""
     most = min(max(k), scores.shape[1])
@@ -142,8 +167,8 @@ def _found(scores, own, k):
     return torch.stack([((place <= each) & mine.isfinite()).sum(1) for each in k], 1).numpy()
 
 
-def _resampled(values, author, seed, resamples):
-    """Means of the columns of values (Q, C) over authors drawn with replacement, (resamples, C)."""
+def resampled_means(values, author, seed, resamples):
+    """Means of the columns of values (Q, C) over authors (Q,) drawn with replacement, (resamples, C)."""
     author = np.unique(author, return_inverse=True)[1]
     count = np.bincount(author)
     sums = np.stack([np.bincount(author, column) for column in values.T], 1)

@@ -10,6 +10,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from helpers.evaluation.calibration import Calibration, fit, probability
+from helpers.losses import DISTANCES
 
 DEFINITIONS = ("pan21", "pan20")
 PUBLISHED_THRESHOLDS = (0.470, 0.553)  # lower, upper of tyo2021 Figure 2b, found on the test set
@@ -110,8 +111,10 @@ def pair_distances(vectors: np.ndarray, pairs: pd.DataFrame, distance: str = "co
     """Distance of each pair, (N,) float64, the names being those of :func:`helpers.losses.distances`.
 
     vectors (documents, D); pairs: columns ``first`` and ``second``, rows of vectors. A zero vector is at cosine
-    distance 1 of every other.
+    distance 1 of every other. Raises ValueError for another distance.
     """
+    if distance not in DISTANCES:
+        raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
     one, other = (np.asarray(vectors, np.float64)[pairs[side]] for side in ("first", "second"))
     if distance == "raw":
         return np.linalg.norm(one - other, axis=1)

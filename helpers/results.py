@@ -6,8 +6,8 @@ from html import escape
 from helpers.artifacts import read_json
 from helpers.paths import Run
 
-FIRST, MEASURED = ["model", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F0?\.5u?|F1|Brier|accuracy|overall"
-LAST = ["queries", "targets", "pairs", "sample_size", "seed"]
+FIRST, MEASURED = ["model", "base", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F0?\.5u?|F1|Brier|accuracy|overall|hardest AUC|gain|low|high"
+LAST = ["queries", "targets", "pairs", "sample_size", "seed", "seeds"]
 
 
 def current(run: Run) -> tuple[list[dict], int]:

@@ -18,9 +18,9 @@ def publish() -> None:
 
     A notebook that fails stays as it was. Raises ValueError where figures cannot be drawn or a cell fails.
     """
+    import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
-    import nbformat
 
     _check_pictures()
     os.environ["PLOTLY_RENDERER"] = RENDERER

@@ -6,7 +6,9 @@ from html import escape
 from helpers.artifacts import read_json
 from helpers.paths import Run
 
-FIRST, MEASURED = ["model", "base", "split"], r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F0?\.5u?|F1|Brier|accuracy|overall|hardest AUC|gain|low|high"
+FIRST = ["model", "base", "split"]
+MEASURED = (r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F_0\.5u|F1|Brier|accuracy|overall|hardest AUC|"
+            r"gain|low|high")  # fmt: skip
 LAST = ["queries", "targets", "pairs", "sample_size", "seed", "seeds"]
 
 

@@ -16,7 +16,6 @@ from sklearn.preprocessing import normalize
 
 from helpers.merge import text
 
-
 LEAST = 20  # documents of a topic, where it has them: one alone says little of it
 
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
+from test_losses import batch, same_value_and_gradient, uneven
 from torch.nn.functional import normalize
 
 from helpers.losses import make_loss
-from test_losses import batch, same_value_and_gradient, uneven
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sklearn.feature_extraction.text import TfidfVectorizer
+from test_training import RECIPE, Killed, Setting, dies_at, equal, same_history
 from torch import nn
 
 from helpers.baselines import sample_texts
@@ -23,7 +24,6 @@ from helpers.distill import (
 )
 from helpers.losses import cosines
 from helpers.sampling import draw_batch, gather
-from test_training import RECIPE, Killed, Setting, dies_at, equal, same_history
 
 TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
 LABELS = [0, 0, 1, 1, 1, 2, 3, 3]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-
 from conftest import store_in_memory
+
 from helpers.document_sampling import DRAWS, draw_pairs, draw_random
 from helpers.losses import contrastive
 

@@ -7,8 +7,8 @@ from collections import Counter
 from functools import partial
 
 import pytest
-
 from conftest import read_source as read
+
 from helpers import paths
 from helpers.sources import COLUMNS, pipermail
 

@@ -20,8 +20,9 @@ def test_the_results_are_aligned_and_the_best_is_first():
     for name, row in {
         "a": {"model": "bow", "protocol": "ranking", "MRR": 0.1, "R@8": 0.5, "R@1": 0.25, "queries": 100},
         "b": {"model": "stream", "protocol": "ranking", "MRR": 0.75, "R@8": 1.0, "R@1": 0.5, "seed": 7},
-        "c": {"model": "<b>", "protocol": "linking", "AUC": 0.5},
-        "d": {"model": "new", "base": "bow", "protocol": "R@8 gained", "gain": 0.5, "low": 0.25, "high": 1.0, "seeds": 2},
+        "c": {"model": "<b>", "protocol": "linking", "AUC": 0.5, "F_0.5u": 0.25},
+        "d": {"model": "new", "base": "bow", "protocol": "R@8 gained", "gain": 0.5, "low": 0.25, "high": 1.0,
+              "seeds": 2},
     }.items():
         (run.metrics / f"{name}.json").write_text(json.dumps(row))
     assert results.text(run).splitlines() == [
@@ -31,9 +32,9 @@ def test_the_results_are_aligned_and_the_best_is_first():
         "new    bow   0.500  1.000  0.250      2",
         "",
         "linking",
-        "model    AUC",
-        "-----  -----",
-        "<b>    0.500",
+        "model    AUC  F_0.5u",
+        "-----  -----  ------",
+        "<b>    0.500   0.250",
         "",
         "ranking",
         "model     MRR    R@1    R@8  queries  seed",

@@ -14,15 +14,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from conftest import store_in_memory
 from safetensors.torch import load_file
 
-from conftest import store_in_memory
+from helpers.checkpoints import load_weights
 from helpers.embedding import embed
 from helpers.encoders import StreamEncoder
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
 from helpers.losses import LOSSES, make_loss, supervised_contrastive
 from helpers.sampling import draw_batch
-from helpers.checkpoints import load_weights
 from helpers.training import Recipe, _step, completed, train
 
 RECIPE = Recipe(steps=30, lr=0.003, eval_every=10, warmup=5)

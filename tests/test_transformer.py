@@ -5,9 +5,9 @@ import importlib.util
 import numpy as np
 import pytest
 import torch
+from conftest import store_in_memory
 from torch.nn.functional import normalize
 
-from conftest import store_in_memory
 from helpers import pretrained, transformer
 from helpers.embedding import average_embedder, embed
 from helpers.sampling import draw_batch, gather

@@ -11,8 +11,18 @@ from helpers import paths
 from helpers.evaluation import verification
 from helpers.evaluation.answers import evaluate
 from helpers.evaluation.verification import (
-    DEFINITIONS, PUBLISHED_THRESHOLDS, apply_thresholds, auc_by_topic, best_thresholds, fit_decision, fit_scores,
-    legacy_min_max, pair_distances, pan_metrics, threshold_surface, to_scores,
+    DEFINITIONS,
+    PUBLISHED_THRESHOLDS,
+    apply_thresholds,
+    auc_by_topic,
+    best_thresholds,
+    fit_decision,
+    fit_scores,
+    legacy_min_max,
+    pair_distances,
+    pan_metrics,
+    threshold_surface,
+    to_scores,
 )  # fmt: skip
 
 PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")

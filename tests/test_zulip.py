@@ -4,8 +4,8 @@ import json
 import subprocess
 
 import pytest
-
 from conftest import read_source as read
+
 from helpers import paths
 from helpers.cleaning import clean
 from helpers.sources import COLUMNS, open_source, zulip

@@ -10,13 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from helpers.baselines_verification import (
-    ALPHABET,
-    PPM,
-    cosines,
-    cross_entropies,
-    fit_compression,
-    fit_ngrams,
-    fit_shift,
+    ALPHABET, PPM, cosines, cross_entropies, fit_compression, fit_ngrams, fit_shift,
 )  # fmt: skip
 from helpers.evaluation.verification import pan_metrics
 

@@ -11,17 +11,7 @@ from sklearn.metrics import roc_curve
 
 from helpers.evaluation import detection
 from helpers.evaluation.detection import (
-    PAPER,
-    RELEASED,
-    Costs,
-    actual_dcf,
-    curve,
-    eer,
-    error_rates,
-    mean_curve,
-    min_dcf,
-    summarise,
-    tally,
+    PAPER, RELEASED, Costs, actual_dcf, curve, eer, error_rates, mean_curve, min_dcf, summarise, tally,
 )  # fmt: skip
 
 

@@ -29,15 +29,7 @@ from helpers.artifacts import whole
 from helpers.parameters import unknown
 from helpers.sources import Part
 from helpers.sources.demo_lexicon import (
-    CHOICES,
-    CONCENTRATION,
-    END_PRIOR,
-    PAIR,
-    PAIRS,
-    PATTERNS,
-    TOPICS,
-    TRAITS,
-    fillings,
+    CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, PATTERNS, TOPICS, TRAITS, fillings,
 )
 
 START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers import pretrained
-from helpers.embedding import embed
+from helpers.tokens import pretrained
+from helpers.encoders.embed import embed
 from helpers.sources import demo
-from helpers.store import TokenStore
-from helpers.tokenizer import HuggingFace
-from helpers.transformer import DocumentEncoder
+from helpers.tokens.store import TokenStore
+from helpers.tokens.tokenizer import HuggingFace
+from helpers.encoders.transformer import DocumentEncoder
 
 
 def mixed_texts(path, count):

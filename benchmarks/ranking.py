@@ -11,7 +11,7 @@ import time
 import torch
 
 from helpers.evaluation.ranking import ranks
-from helpers.training import device_name
+from helpers.training.loop import device_name
 
 BLOCKS = {name: inspect.signature(ranks).parameters[name].default for name in ("rows", "columns")}
 

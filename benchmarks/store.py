@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers.sampling import draw_batch
-from helpers.store import FILES, SUFFIX, open_store
+from helpers.tokens.samplers import draw_batch
+from helpers.tokens.store import FILES, SUFFIX, open_store
 
 PART = 10**6
 
@@ -45,7 +45,7 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
         file.close()
     counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
     counts["author_offsets"] = len(authors)
-    (folder / "store.json").write_text(json.dumps({"made_from": "benchmark", "counts": counts, "topics": []}))
+    (folder / "store.json").write_text(json.dumps({"fingerprint": "benchmark", "counts": counts, "topics": []}))
 
 
 def timed(function, *arguments, **settings):

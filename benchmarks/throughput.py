@@ -4,7 +4,7 @@
     python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049 topics
 
 plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the fastest dense form on a
-CPU. projected: helpers.textconv. Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on
+CPU. projected: helpers.encoders.text_cnn. Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on
 the same batches of 64 authors x 8 samples; the three take turns, so that a busy machine slows all of them alike.
 """
 
@@ -18,12 +18,13 @@ import torch
 import torch.nn.functional as nnf
 from torch import nn
 
-from helpers.encoders import StreamEncoder, parameter_counts
-from helpers.losses import supervised_contrastive
-from helpers.sampling import Batch, draw_batch, draw_sizes
-from helpers.store import open_store
-from helpers.textconv import PAD, TextConv
-from helpers.training import device_name
+from helpers.encoders.stream import StreamEncoder, parameter_counts
+from helpers.losses.registry import supervised_contrastive
+from helpers.tokens.batch import Batch
+from helpers.tokens.samplers import draw_batch, draw_sizes
+from helpers.tokens.store import open_store
+from helpers.tokens.batch import PAD, TextConv
+from helpers.training.loop import device_name
 
 SIZES = {  # vocabulary, topics, then those of the encoder
     "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "embedding": 128}),

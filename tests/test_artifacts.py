@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from helpers import artifacts
-from helpers.artifacts import file_fingerprint, fingerprint, is_current, read_json, whole, write_json
+from helpers.runs import artifacts
+from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, atomic_write, write_json
 
 
 def names(folder):
@@ -19,7 +19,7 @@ def names(folder):
 class TestWhole:
     def test_it_appears_when_complete(self, tmp_path):
         path = tmp_path / "deep" / "er" / "x.txt"
-        with whole(path) as partial:
+        with atomic_write(path) as partial:
             partial.write_text("new")
             assert not path.exists() and partial.parent == path.parent
         assert path.read_text() == "new" and names(path.parent) == ["x.txt"]
@@ -37,10 +37,10 @@ class TestWhole:
 
         for old in (None, "old"):
             if old:
-                with whole(path) as partial:
+                with atomic_write(path) as partial:
                     make(partial, old)
             with pytest.raises(error):
-                with whole(path) as partial:
+                with atomic_write(path) as partial:
                     make(partial, "new")
                     raise error
             assert names(tmp_path) == (["x"] if old else [])
@@ -49,7 +49,7 @@ class TestWhole:
 
     def test_a_folder_replaces_a_folder(self, tmp_path):
         for text in ("old", "new"):
-            with whole(tmp_path / "x") as partial:
+            with atomic_write(tmp_path / "x") as partial:
                 partial.mkdir()
                 (partial / text).touch()
         assert names(tmp_path) == ["x"] and names(tmp_path / "x") == ["new"]
@@ -66,7 +66,7 @@ class TestWhole:
             (partial / "half").touch()
         else:
             partial.symlink_to(elsewhere)
-        with whole(tmp_path / "x") as fresh:
+        with atomic_write(tmp_path / "x") as fresh:
             assert not fresh.exists()
             fresh.write_text("new")
         assert names(tmp_path) == ["elsewhere", "x"] and names(elsewhere) == ["kept"]
@@ -74,7 +74,7 @@ class TestWhole:
     def test_a_block_that_writes_nothing_is_an_error(self, tmp_path):
         (tmp_path / "x").write_text("old")
         with pytest.raises(FileNotFoundError):
-            with whole(tmp_path / "x"):
+            with atomic_write(tmp_path / "x"):
                 pass
         assert (tmp_path / "x").read_text() == "old"
 
@@ -82,8 +82,8 @@ class TestWhole:
         (tmp_path / "x").write_text("old")
         code = """
 import os, signal, sys
-from helpers.artifacts import whole
-with whole(sys.argv[1]) as partial:
+from helpers.runs.artifacts import atomic_write
+with atomic_write(sys.argv[1]) as partial:
     partial.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -95,7 +95,7 @@ with whole(sys.argv[1]) as partial:
         write_json(tmp_path / "x.json", ["old"])
         code = """
 import resource, signal, sys
-from helpers.artifacts import write_json
+from helpers.runs.artifacts import write_json
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
@@ -142,7 +142,7 @@ class TestJson:
 def test_is_current(tmp_path):
     path = tmp_path / "x.json"
     assert not is_current(path, "v1")
-    write_json(path, {"made_from": "v1"})
+    write_json(path, {"fingerprint": "v1"})
     assert is_current(path, "v1") and not is_current(path, "v2")
     for damage in (b"", b"{", b"[]", b'"v1"', b"{}", b"\xff\xfe\x00", b"null"):
         path.write_bytes(damage)
@@ -151,21 +151,21 @@ def test_is_current(tmp_path):
 
 class TestFingerprint:
     def test_equal_values_are_equal(self):
-        assert fingerprint({"a": 1, "b": [2]}, "x") == fingerprint({"b": [2], "a": 1}, "x")
-        assert len(fingerprint()) == 16
+        assert fingerprint_of({"a": 1, "b": [2]}, "x") == fingerprint_of({"b": [2], "a": 1}, "x")
+        assert len(fingerprint_of()) == 16
 
     def test_different_values_differ(self):
         values = [(), (1,), ("1",), (1.5,), (None,), (True,), ([1, 2],), (1, 2), ({"a": 1},), ({"a": 2},), ("é",)]
-        assert len({fingerprint(*value) for value in values}) == len(values)
+        assert len({fingerprint_of(*value) for value in values}) == len(values)
 
     def test_it_is_the_same_in_every_process(self):
-        code = "from helpers.artifacts import fingerprint; print(fingerprint({'b': 1, 'a': 'é'}, 2))"
+        code = "from helpers.runs.artifacts import fingerprint_of; print(fingerprint_of({'b': 1, 'a': 'é'}, 2))"
         seen = {
             subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            env={**os.environ, "PYTHONHASHSEED": seed}).stdout.strip()
             for seed in ("1", "2")
         }  # fmt: skip
-        assert seen == {fingerprint({"a": "é", "b": 1}, 2)}
+        assert seen == {fingerprint_of({"a": "é", "b": 1}, 2)}
 
     def test_of_a_file(self, tmp_path):
         (tmp_path / "x").write_bytes(b"abc")

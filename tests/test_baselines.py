@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
-from helpers.baselines import fit, make_vectorizer, sample_texts
+from helpers.encoders.tfidf import fit, make_vectorizer, sample_texts
 from helpers.evaluation.ranking import ranks
-from helpers.store import build_store
-from helpers.tokenizer import Bytes
+from helpers.tokens.store import build_store
+from helpers.tokens.tokenizer import Bytes
 
 WORDS = "Alpha beta the gamma of Delta epsilon zeta ETA is theta".split()
 

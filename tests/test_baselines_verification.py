@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import cosine_similarity
 
-from helpers.baselines_verification import (
+from helpers.evaluation.ngrams import (
     ALPHABET, PPM, cosines, cross_entropies, fit_compression, fit_ngrams, fit_shift,
 )  # fmt: skip
 from helpers.evaluation.verification import pan_metrics

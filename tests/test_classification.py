@@ -7,7 +7,7 @@ import torch
 from test_losses import batch, same_value_and_gradient, uneven
 from torch.nn.functional import normalize
 
-from helpers.losses import make_loss
+from helpers.losses.registry import make_loss
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):

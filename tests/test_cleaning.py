@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from helpers.cleaning import clean, is_bot, mask_name, sound
-from helpers.mail import is_code, own_words
+from helpers.cleaning.text import clean, is_bot, mask_name, normalise_unicode
+from helpers.cleaning.email import is_code, own_words
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_bots_are_told_from_people():
 
 
 def test_sound_text_survives_every_encoder():
-    assert sound("plain text") == "plain text"
-    sound("x\ud800\x00y").encode("utf-8")
-    assert "\x00" not in sound("x\x00y")
+    assert normalise_unicode("plain text") == "plain text"
+    normalise_unicode("x\ud800\x00y").encode("utf-8")
+    assert "\x00" not in normalise_unicode("x\x00y")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import clocks
-from helpers.sampling import Batch
+from helpers.encoders import time_features as clocks
+from helpers.tokens.batch import Batch
 
 
 def batch_at(*rows):

@@ -11,7 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import artifacts, corpus, merge, paths, pseudonyms, sources
+from helpers.runs import artifacts
+from helpers.corpus import collect as corpus
+from helpers.corpus import table as merge
+from helpers.runs import paths
+from helpers.cleaning import pseudonyms
+from helpers import sources
 from helpers.sources import Part
 
 KEY = "00" * 31 + "07"
@@ -160,8 +165,8 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
 
 
 @pytest.mark.parametrize("place, survives", [
-    ("helpers.cleaning.clean", 1), ("helpers.signoffs.find", 3), ("helpers.duplicates.near", 3),
-    ("helpers.merge.write", 3), ("helpers.corpus.write_json", 1), ("helpers.corpus.statistics", 3),
+    ("helpers.cleaning.text.clean", 1), ("helpers.cleaning.signatures.find", 3), ("helpers.cleaning.near_duplicates.near", 3),
+    ("helpers.corpus.table.write", 3), ("helpers.corpus.collect.write_json", 1), ("helpers.corpus.collect.statistics", 3),
 ])
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):
     settings = {"near_duplicate": 0.8, "strip_signoffs": True}
@@ -215,7 +220,7 @@ def test_names_become_keyed_pseudonyms(source, monkeypatch):
     assert {row[0] for row in load("named")} == {"Ann Lee", "Bo Berg", "Cy Clay"}
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "11" * 32)
     other = collect("a")
-    assert other["made_from"] != collect("named", pseudonymise=False)["made_from"]
+    assert other["fingerprint"] != collect("named", pseudonymise=False)["fingerprint"]
     assert not {row[0] for row in load("a")} & {pseudonym("Ann Lee")}
     for wrong in ("not hex", "00ff", "zz" * 32):
         monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", wrong)

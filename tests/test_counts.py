@@ -7,14 +7,16 @@ import pytest
 import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from helpers import losses, models, training
-from helpers.counts import CountBranch, sample_windows, within_author_whitening
-from helpers.embedding import embed
-from helpers.encoders import join
+from helpers.losses import registry as losses
+from helpers.training import experiment as models
+from helpers.training import loop as training
+from helpers.encoders.lsa import CountBranch, sample_windows, within_author_whitening
+from helpers.encoders.embed import embed
+from helpers.encoders.stream import join
 from helpers.evaluation.ranking import query_target_windows, ranks
-from helpers.sampling import gather
-from helpers.store import build_store
-from helpers.tokenizer import Bytes
+from helpers.tokens.batch import gather
+from helpers.tokens.store import build_store
+from helpers.tokens.tokenizer import Bytes
 
 
 def styled_posts(authors=40, posts=40, seed=0):

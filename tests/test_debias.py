@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.debias import distort, distort_table, frequent_words
+from helpers.topic.masking import distort, distort_table, frequent_words
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [

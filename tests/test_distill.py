@@ -11,9 +11,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from test_training import RECIPE, Killed, Setting, dies_at, equal, same_history
 from torch import nn
 
-from helpers.baselines import sample_texts
-from helpers.checkpoints import weights
-from helpers.distill import (
+from helpers.encoders.tfidf import sample_texts
+from helpers.training.checkpoints import weights
+from helpers.topic.arr import (
     ARR,
     TopicBias,
     arr_loss,
@@ -22,8 +22,9 @@ from helpers.distill import (
     released_targets,
     soft_targets,
 )
-from helpers.losses import cosines
-from helpers.sampling import draw_batch, gather
+from helpers.losses.registry import cosines
+from helpers.tokens.batch import gather
+from helpers.tokens.samplers import draw_batch
 
 TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
 LABELS = [0, 0, 1, 1, 1, 2, 3, 3]

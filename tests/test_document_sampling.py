@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from conftest import store_in_memory
+from tests.factories import store_in_memory
 
-from helpers.document_sampling import DRAWS, draw_pairs, draw_random
-from helpers.losses import contrastive
+from helpers.tokens.pair_samplers import DRAWS, draw_pairs, draw_random
+from helpers.losses.registry import contrastive
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import random
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import documents
-from helpers.documents import join_posts
+from helpers.corpus import documents
+from helpers.corpus.documents import join_posts
 
 
 def load(path):
@@ -68,7 +68,7 @@ def test_by_hand(tmp_path, write_posts):
     assert load(tmp_path / "out.parquet") == [
         ("a", 1, "x", "1234\n67890"), ("a", 2, "y", "other"), ("b", 4, "x", "0" * 10), ("b", 5, "x", "short"),
     ]  # fmt: skip
-    del report["made_from"]
+    del report["fingerprint"]
     assert report == {
         "longest": 10, "shortest": 3, "per_topic": True, "documents": 4, "authors": 2, "topics": 2, "posts_used": 5,
         "posts_in_short_documents": 2, "characters_used": 29, "characters_in_short_documents": 4, "characters_cut": 16,
@@ -82,7 +82,7 @@ def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
     first = join_posts(path, out, longest=100, shortest=30)
     before = out.stat().st_mtime_ns
     assert join_posts(path, out, longest=100, shortest=30) == first and out.stat().st_mtime_ns == before
-    assert join_posts(path, out, longest=100, shortest=31)["made_from"] != first["made_from"]
+    assert join_posts(path, out, longest=100, shortest=31)["fingerprint"] != first["fingerprint"]
 
 
 def test_what_cannot_be_joined_is_refused(tmp_path, write_posts):

@@ -8,8 +8,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers import duplicates, signoffs
-from helpers.duplicates import MIN_WORDS, SHINGLE, Words, jaccard, minhash, near
+from helpers.cleaning import near_duplicates as duplicates
+from helpers.cleaning import signatures as signoffs
+from helpers.cleaning.near_duplicates import MIN_WORDS, SHINGLE, Words, jaccard, minhash, near
 
 
 def shingles(text):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.embedding import average_embedder, embedder
-from helpers.encoders import FEATURES, StreamEncoder, parameter_counts
-from helpers.sampling import Batch
-from helpers.textconv import PAD
+from helpers.encoders.embed import average_embedder, embedder
+from helpers.encoders.stream import FEATURES, StreamEncoder, parameter_counts
+from helpers.tokens.batch import Batch
+from helpers.tokens.batch import PAD
 
 VOCABULARY, TOPICS = 40, 5
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from helpers.erasure import Erasure, fit_erasure
-from helpers.probes import probe
+from helpers.topic.erasure import Erasure, fit_erasure
+from helpers.topic.probes import probe
 
 
 def told(seed=0, rows=400, size=12, topics=4, strength=2.0):

@@ -10,8 +10,8 @@ import nbformat
 import pytest
 import yaml
 
-from helpers import paths
-from helpers.stages import stages
+from helpers.runs import paths
+from helpers.runs.stages import stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))

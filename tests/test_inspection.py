@@ -5,8 +5,8 @@ import torch
 from torch.func import functional_call
 from torch.nn.functional import normalize
 
-from helpers import losses
-from helpers.inspection import pair_gradients, step_cost
+from helpers.losses import registry as losses
+from helpers.losses.gradients import pair_gradients, step_cost
 
 PAIRED = [name for name in losses.LOSSES if name != "mll"]  # of points alone; the length of a class vector counts too
 NAMES = [name for name in PAIRED if name != "arcface"]

@@ -5,10 +5,10 @@ import pytest
 import torch
 from test_encoders import TOPICS, VOCABULARY, array, close, layer_norm, samples, without_padding
 
-from helpers.encoders import parameter_counts
-from helpers.iur import IUREncoder
-from helpers.sampling import Batch
-from helpers.textconv import PAD
+from helpers.encoders.stream import parameter_counts
+from helpers.encoders.iur import IUREncoder
+from helpers.tokens.batch import Batch
+from helpers.tokens.batch import PAD
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.metrics import roc_curve
 from test_trials import DAY, SMALL, corpus, owner, posts_of  # noqa: F401 (a fixture)
 
-from helpers.embedding import embed
+from helpers.encoders.embed import embed
 from helpers.evaluation import linking
 from helpers.evaluation.detection import PAPER, Costs
 from helpers.evaluation.linking import by_target_size, products, results, score

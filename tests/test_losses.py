@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from helpers.losses import (
+from helpers.losses.registry import (
     LOSSES,
     batch_hard_triplet,
     contrastive,
@@ -380,7 +380,7 @@ def test_memory_of_4096_samples():
     """Of all losses one after the other, in a process of their own; (B, B) of float32 is 64 MB, B^3 is 256 GB."""
     code = """
 import resource, sys, torch
-from helpers.losses import make_loss
+from helpers.losses.registry import make_loss
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 embeddings, labels = torch.randn(4096, 64, requires_grad=True), torch.arange(4096) // 8
 for size in (64, 4096):

@@ -9,7 +9,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from helpers.headers import seconds, sender
+from helpers.cleaning.email_headers import seconds, sender
 from helpers.sources import COLUMNS, open_source
 
 

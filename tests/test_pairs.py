@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.pairs import KINDS, capacity, dissolve, given_pairs, make_pairs
+from helpers.evaluation.pairs import KINDS, capacity, dissolve, given_pairs, make_pairs
 
 
 def documents(size=60, authors=8, topics=4, seed=0):

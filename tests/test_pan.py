@@ -7,7 +7,7 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from helpers.pairs import dissolve, make_pairs
+from helpers.evaluation.pairs import dissolve, make_pairs
 from helpers.sources import COLUMNS, open_source, pan
 
 

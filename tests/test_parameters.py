@@ -5,8 +5,8 @@ from typing import Optional
 
 import pytest
 
-from helpers import paths
-from helpers.parameters import check, check_entries, check_filled, unknown
+from helpers.runs import paths
+from helpers.runs.parameters import check, check_entries, check_filled, unknown
 
 DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.paths import slug
+from helpers.runs.paths import slug
 
 
 @pytest.mark.parametrize("words, name", [

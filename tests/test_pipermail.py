@@ -7,9 +7,9 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from conftest import read_source as read
+from tests.factories import read_source as read
 
-from helpers import paths
+from helpers.runs import paths
 from helpers.sources import COLUMNS, pipermail
 
 SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"

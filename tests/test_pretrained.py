@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import pretrained
-from helpers.pretrained import sentence_vectors
+from helpers.tokens import pretrained
+from helpers.tokens.pretrained import sentence_vectors
 
 TEXTS = ["a cat sat", "a b", "the cat and the mat and the cat and the mat sat", "cat"]
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from helpers.probes import author_means, habits, probe, two_samples
+from helpers.topic.probes import author_means, habits, probe, two_samples
 from helpers.sources.demo import truth
 
 

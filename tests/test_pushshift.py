@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 import zstandard
 
-from helpers import ndjson
-from helpers.cleaning import clean, is_bot
+from helpers.sources import ndjson
+from helpers.cleaning.text import clean, is_bot
 from helpers.sources import open_source, pushshift
 
 TIME = 1_435_708_800

@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from helpers import report
+from helpers.runs import report
 
 HOSTILE = "<script>fetch('http://example.org')</script>"
 

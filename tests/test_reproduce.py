@@ -6,8 +6,10 @@ import re
 import nbformat
 import pytest
 
-from helpers import paths, publish, reproduce
-from helpers.stages import stages
+from helpers.runs import paths
+from helpers.runs import publish
+from helpers.runs import reproduce
+from helpers.runs.stages import stages
 
 DECLARED = "run: str = 'demo'  # name of the run\nsize: int = 1  # how many\noptions: dict = {}  # nested"
 
@@ -53,7 +55,7 @@ def test_stages_are_in_order_base_first(toy):
     assert [stage.name for stage in found] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
     assert [stage.parameters.get("size") for stage in found] == [3, None, 8, 9]
     assert all(stage.parameters["run"] == "demo" for stage in found)
-    assert len({stage.made_from for stage in found}) == 4
+    assert len({stage.fingerprint for stage in found}) == 4
 
 
 @pytest.mark.parametrize(
@@ -119,11 +121,11 @@ def test_prose_does_not_make_a_stage_stale(toy):
 
 
 def test_a_changed_helper_makes_what_imports_it_stale(toy):
-    from helpers.stages import imports
+    from helpers.runs.stages import imports
 
-    assert {path.name for path in imports("from helpers import paths, reproduce\nimport helpers.parameters")} == {
+    assert {path.name for path in imports("from helpers import paths, reproduce\nimport helpers.runs.parameters")} == {
         "paths.py", "parameters.py"}
-    assert imports("def f():\n    from helpers.artifacts import whole") == {paths.ROOT / "helpers/artifacts.py"}
+    assert imports("def f():\n    from helpers.runs.artifacts import atomic_write") == {paths.ROOT / "helpers/artifacts.py"}
     assert imports("import json, numpy\nfrom pathlib import Path") == set()
 
 
@@ -185,10 +187,10 @@ def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     notebook(toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files")
     monkeypatch.setattr(paths, "ROOT", toy)
     params(toy, "01_a", "location: [posts.csv]")
-    before = [stage.made_from for stage in stages("demo")]
-    assert before == [stage.made_from for stage in stages("demo")]
+    before = [stage.fingerprint for stage in stages("demo")]
+    assert before == [stage.fingerprint for stage in stages("demo")]
     path.write_text("ab")
-    assert not set(before) & {stage.made_from for stage in stages("demo")}
+    assert not set(before) & {stage.fingerprint for stage in stages("demo")}
 
 
 def test_a_published_notebook_is_clean(toy, monkeypatch):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from helpers import paths, results
+from helpers.runs import paths
+from helpers.runs import results
 
 
 @pytest.fixture
@@ -48,11 +49,11 @@ def test_the_results_are_aligned_and_the_best_is_first():
 @pytest.mark.usefixtures("outputs")
 def test_results_of_earlier_models_and_data_are_left_out():
     run = paths.Run("demo")
-    for folder, made_from in ((run.models / "m", "new"), (run.models / "gone", None), (run.tokens / "test", "tokens")):
+    for folder, fingerprint in ((run.models / "m", "new"), (run.models / "gone", None), (run.tokens / "test", "tokens")):
         folder.mkdir(parents=True)
-        if made_from:
+        if fingerprint:
             name = "store.json" if folder.parent == run.tokens else "training.json"
-            (folder / name).write_text(json.dumps({"made_from": made_from}))
+            (folder / name).write_text(json.dumps({"fingerprint": fingerprint}))
     run.metrics.mkdir(parents=True)
     rows = {"m": ("new", "tokens"), "old": ("old", "tokens"), "baseline": (None, "tokens"), "older": (None, "before")}
     for name, (training, data) in rows.items():

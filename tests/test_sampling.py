@@ -7,9 +7,10 @@ import pytest
 import torch
 from scipy import stats
 
-from helpers import sampling
-from helpers.sampling import SIZES, draw_batch, draw_sizes, draw_windows, gather, skewness
-from helpers.textconv import PAD
+from helpers.tokens import samplers as sampling
+from helpers.tokens.batch import gather
+from helpers.tokens.samplers import SIZES, draw_batch, draw_sizes, draw_windows, skewness
+from helpers.tokens.batch import PAD
 
 
 def same(one, other):

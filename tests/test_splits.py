@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import splits
-from helpers.merge import SCHEMA
+from helpers.splits import by_time as splits
+from helpers.corpus.table import SCHEMA
 
 DAY = 86_400
 
@@ -101,7 +101,7 @@ def test_a_second_run_writes_nothing_and_another_seed_splits_anew(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "posts").iterdir()}
     assert make(tmp_path) == first
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "posts").iterdir()}
-    assert make(tmp_path, seed=4)["made_from"] != first["made_from"]
+    assert make(tmp_path, seed=4)["fingerprint"] != first["fingerprint"]
 
 
 def test_a_killed_run_is_done_again(tmp_path, monkeypatch):

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.sampling import draw_batch, gather
-from helpers.store import FILES, SUFFIX, build_store, list_topics, open_store, ranges, take
+from helpers.tokens.batch import gather
+from helpers.tokens.samplers import draw_batch
+from helpers.tokens.store import FILES, SUFFIX, build_store, list_topics, open_store, ranges, take
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
 NEAR_2038 = 2**31 - 5
@@ -107,7 +108,7 @@ def test_times_finer_than_seconds_are_the_same_hours(write_posts, tmp_path):
 
 
 class TestInterruption:
-    def build(self, path, folder, stop_at=None, made_from="v1", code=encode):
+    def build(self, path, folder, stop_at=None, fingerprint="v1", code=encode):
         calls = []
 
         def encode_or_die(texts):
@@ -117,7 +118,7 @@ class TestInterruption:
             return code(texts)
 
         try:
-            build_store(path, folder, encode_or_die, ["y"], made_from)
+            build_store(path, folder, encode_or_die, ["y"], fingerprint)
         except KeyboardInterrupt:
             with pytest.raises(ValueError, match="store.json is missing"):
                 open_store(folder)
@@ -156,8 +157,8 @@ class TestInterruption:
         assert self.build(path, folder, 0, "v2", other) == 0
         assert self.build(path, folder) == total
         assert contents(folder) == contents(tmp_path / "whole")
-        self.build(path, tmp_path / "whole v2", made_from="v2", code=other)
-        assert self.build(path, folder, made_from="v2", code=other) == total
+        self.build(path, tmp_path / "whole v2", fingerprint="v2", code=other)
+        assert self.build(path, folder, fingerprint="v2", code=other) == total
         assert contents(folder) == contents(tmp_path / "whole v2")
 
     def test_a_current_store_is_opened_only(self, built, write_posts):
@@ -170,7 +171,7 @@ class TestInterruption:
         path = write_posts(rows()[1:] if changed == "posts" else rows(), "other.parquet")
         topics = ["y", "x"] if changed == "topics" else ["y", "x", "z"]
         again = build_store(path, built.folder, encode, topics, "v2" if changed == "encoding" else "v1")
-        assert again.meta["made_from"] != built.meta["made_from"]
+        assert again.meta["fingerprint"] != built.meta["fingerprint"]
         assert (again.meta["encoding"] == encoding) == (changed == "posts")
 
 
@@ -220,7 +221,7 @@ def sparse_store(folder, posts, tokens_per_post, per_author=100):
     for name, kind in NAMES.items():
         with open(folder / name, "wb") as file:
             file.truncate(counts[name.split(".")[0]] * np.dtype(kind).itemsize)
-    (folder / "store.json").write_text(json.dumps({"counts": counts, "topics": [], "made_from": "v1"}))
+    (folder / "store.json").write_text(json.dumps({"counts": counts, "topics": [], "fingerprint": "v1"}))
     return counts
 
 
@@ -229,7 +230,7 @@ def test_opening_reads_nothing(tmp_path):
     sparse_store(tmp_path / "store", 10**7, 60)
     code = """
 import resource, sys, time
-from helpers.store import open_store
+from helpers.tokens.store import open_store
 
 def used():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -269,7 +270,7 @@ def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
 
 
 def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(tmp_path):
-    from helpers.store import _append
+    from helpers.tokens.store import _append
 
     counts = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
     for name in NAMES:

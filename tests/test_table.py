@@ -6,7 +6,7 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-from conftest import read_source as read
+from tests.factories import read_source as read
 
 from helpers.sources import COLUMNS, open_source, table
 

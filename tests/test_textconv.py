@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from helpers import textconv
-from helpers.textconv import PAD, TextConv
+from helpers.encoders import text_cnn as textconv
+from helpers.tokens.batch import PAD, TextConv
 
 VOCABULARY = 30
 

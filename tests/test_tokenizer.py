@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from helpers import tokenizer
-from helpers.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare, sample_texts
+from helpers.tokens import tokenizer
+from helpers.tokens.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare, sample_texts
 
 WORDS = "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse don't naïve π".split()  # fmt: skip
 TRICKY = [

@@ -7,9 +7,9 @@ import pytest
 import torch
 from scipy import stats
 
-from helpers import topic_sampling
-from helpers.textconv import PAD
-from helpers.topic_sampling import build_index, draw_topic_batch
+from helpers.tokens import topic_sampler as topic_sampling
+from helpers.tokens.batch import PAD
+from helpers.tokens.topic_sampler import build_index, draw_topic_batch
 
 COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers import topic_splits
-from helpers.audits import AuditError
-from helpers.merge import SCHEMA
-from helpers.placing import SPLITS
-from helpers.topic_splits import audit, by_authors, by_topics
+from helpers.splits import by_topic as topic_splits
+from helpers.splits.audit import AuditError
+from helpers.corpus.table import SCHEMA
+from helpers.splits.assignment import SPLITS
+from helpers.splits.by_topic import audit, by_authors, by_topics
 
 WORDS = ["ship wave salt sail mast", "court judge plea case law", "cod eel carp pike bass", "oak elm ash pine fir",
          "iron tin lead zinc gold", "bread milk egg flour salt", "king queen pawn rook mate",
@@ -150,7 +150,7 @@ class TestByTopics:
         assert by_topics(path, tmp_path / "again", kind="leak_aware", **RULES) == first
         for name in self.names:
             assert load(tmp_path / f"again/{name}.parquet") == load(tmp_path / f"out/{name}.parquet")
-        assert by_topics(path, tmp_path / "out", **RULES)["made_from"] != first["made_from"]
+        assert by_topics(path, tmp_path / "out", **RULES)["fingerprint"] != first["fingerprint"]
         assert not (tmp_path / "out/clusters.json").exists()
 
     @pytest.mark.parametrize("changes, message", [
@@ -178,7 +178,7 @@ class TestByAuthors:
         assert [len({row[0] for row in made[name]}) for name in self.names] == [42, 12, 6]
         assert used_and_unused(report, self.names) == len(rows) and not report["given_pairs"]
         other = by_authors(write_posts(rows), tmp_path / "other", test=0.2, dev=0.1, seed=1)
-        assert other["made_from"] != report["made_from"] and load(tmp_path / "other/test.parquet") != made["test"]
+        assert other["fingerprint"] != report["fingerprint"] and load(tmp_path / "other/test.parquet") != made["test"]
 
     def pairs(self, tmp_path, broken=False):
         rng = random.Random(3)

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.merge import database
-from helpers.topics import cluster_topics, topic_similarity, topic_vectors
+from helpers.corpus.table import database
+from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 
 def frame(rows):
@@ -26,7 +26,7 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
         assert vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9 and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
         assert topic_vectors(connection, path).equals(vectors)
         assert len(topic_vectors(connection, path, documents=8, min_df=1)) == 4
-        monkeypatch.setattr("helpers.topics.LEAST", 1)
+        monkeypatch.setattr("helpers.splits.topic_similarity.LEAST", 1)
         with pytest.raises(ValueError, match="4 documents of 4 topics share no terms"):
             topic_vectors(connection, path, documents=4)
 

@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from conftest import store_in_memory
+from tests.factories import store_in_memory
 from safetensors.torch import load_file
 
-from helpers.checkpoints import load_weights
-from helpers.embedding import embed
-from helpers.encoders import StreamEncoder
+from helpers.training.checkpoints import load_weights
+from helpers.encoders.embed import embed
+from helpers.encoders.stream import StreamEncoder
 from helpers.evaluation.ranking import query_target_windows, ranks, summarise
-from helpers.losses import LOSSES, make_loss, supervised_contrastive
-from helpers.sampling import draw_batch
-from helpers.training import Recipe, _step, completed, train
+from helpers.losses.registry import LOSSES, make_loss, supervised_contrastive
+from helpers.tokens.samplers import draw_batch
+from helpers.training.loop import Recipe, _step, completed, train
 
 RECIPE = Recipe(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "embedding": 16, "layers": 2}
@@ -65,12 +65,12 @@ class Setting:
         metrics = summarise(ranks(*embeddings), len(author), resamples=2)
         return {"MRR": metrics["MRR"], "R@8": metrics["R@8"]}
 
-    def train(self, folder, recipe=RECIPE, made_from="v1", encoder=None, loss="supcon", **changed):
+    def train(self, folder, recipe=RECIPE, fingerprint="v1", encoder=None, loss="supcon", **changed):
         self.drawn, self.said = [], []
         encoder = encoder or self.encoder()
         loss = make_loss(loss, 40, TINY["embedding"]) if isinstance(loss, str) else loss
         parts = {"draw": self.draw, "loss": loss, "score": self.score, "log": self.said.append, **changed}
-        return encoder, train(encoder, folder=folder, recipe=recipe, made_from=made_from, progress=False, **parts)
+        return encoder, train(encoder, folder=folder, recipe=recipe, fingerprint=fingerprint, progress=False, **parts)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ class TestLearning:
         assert all(torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items())
         summary = completed(tmp_path)
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
-        assert summary["made_from"] == "v1" and summary["device"].startswith("cpu") and summary["lr"] == RECIPE.lr
+        assert summary["fingerprint"] == "v1" and summary["device"].startswith("cpu") and summary["lr"] == RECIPE.lr
 
     def test_a_loss_that_needs_the_batch_gets_it(self, tiny, tmp_path):
         loss = OnTopic()
@@ -248,7 +248,7 @@ class TestResuming:
 
     def test_killed_between_two_files(self, tiny, tmp_path, monkeypatch):
         """The history of a step is written, its checkpoint is not."""
-        from helpers import checkpoints
+        from helpers.training import checkpoints
 
         tiny.train(tmp_path / "whole")
         save = checkpoints.save
@@ -275,10 +275,10 @@ class TestResuming:
         assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), again.parameters()))
 
     def test_training_made_from_something_else_starts_anew(self, tiny, tmp_path):
-        tiny.train(tmp_path / "whole", made_from="v2")
+        tiny.train(tmp_path / "whole", fingerprint="v2")
         with pytest.raises(Killed):
             tiny.train(tmp_path / "other", draw=dies_at(15, tiny.draw))
-        tiny.train(tmp_path / "other", made_from="v2")
+        tiny.train(tmp_path / "other", fingerprint="v2")
         assert tiny.drawn == list(range(30)) and tiny.said == []
         assert equal(tmp_path / "whole" / "best.safetensors", tmp_path / "other" / "best.safetensors")
         assert same_history(tmp_path / "whole", tmp_path / "other")
@@ -287,7 +287,7 @@ class TestResuming:
         """A new training over a complete one: until it is complete there is none."""
         tiny.train(tmp_path)
         with pytest.raises(Killed):
-            tiny.train(tmp_path, made_from="v2", draw=dies_at(15, tiny.draw))
+            tiny.train(tmp_path, fingerprint="v2", draw=dies_at(15, tiny.draw))
         with pytest.raises(ValueError, match="training.json is missing"):
             completed(tmp_path)
         tiny.train(tmp_path)
@@ -308,7 +308,7 @@ class TestResuming:
 SCRIPT = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
-from conftest import store_in_memory
+from tests.factories import store_in_memory
 from test_training import RECIPE, Setting
 from dataclasses import replace
 from accelerate import notebook_launcher

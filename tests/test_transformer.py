@@ -5,15 +5,17 @@ import importlib.util
 import numpy as np
 import pytest
 import torch
-from conftest import store_in_memory
+from tests.factories import store_in_memory
 from torch.nn.functional import normalize
 
-from helpers import pretrained, transformer
-from helpers.embedding import average_embedder, embed
-from helpers.sampling import draw_batch, gather
-from helpers.store import cut_posts
-from helpers.tokenizer import HuggingFace, load, prepare
-from helpers.transformer import DocumentEncoder
+from helpers.tokens import pretrained
+from helpers.encoders import transformer
+from helpers.encoders.embed import average_embedder, embed
+from helpers.tokens.batch import gather
+from helpers.tokens.samplers import draw_batch
+from helpers.tokens.store import cut_posts
+from helpers.tokens.tokenizer import HuggingFace, load, prepare
+from helpers.encoders.transformer import DocumentEncoder
 
 BEFORE, AFTER = [7, 8], [9]
 
@@ -50,7 +52,7 @@ def make(store, **settings):
     return DocumentEncoder(50, model="tiny", **settings).eval()
 
 
-def whole(store, **settings):
+def atomic_write(store, **settings):
     posts = np.arange(store.posts)
     return embed(make(store, **settings), store, posts * 0, posts, np.ones_like(posts), length=40)
 
@@ -92,10 +94,10 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
 
 
 def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
-    together = whole(store, embedding=6)
+    together = atomic_write(store, embedding=6)
     posts = np.arange(store.posts)
     monkeypatch.setitem(transformer.BUCKET, "cpu", 30)  # a bucket of its own for nearly each text
-    assert np.allclose(together, whole(store, embedding=6), atol=1e-5)
+    assert np.allclose(together, atomic_write(store, embedding=6), atol=1e-5)
     encoder = make(store, embedding=6)
     for post in posts:
         alone = embed(encoder, store, posts[:1], posts[[post]], np.array([1]), length=40)
@@ -114,7 +116,7 @@ def test_posts_of_a_stream_are_read_as_one_text(store):
 
 def test_a_text_without_tokens_is_a_number_and_alike_for_all():
     empty = store_in_memory([2, 2], lengths=[0, 3, 0, 5], vocabulary=50)
-    vectors = whole(empty, embedding=6, activation="none")
+    vectors = atomic_write(empty, embedding=6, activation="none")
     assert np.isfinite(vectors).all() and np.allclose(vectors[0], vectors[2])
     with torch.no_grad():
         nothing = make(empty, embedding=0, unit=False)(gather(empty, *np.array([[0], [0], [1]]), length=4))
@@ -140,7 +142,7 @@ def test_gradients_reach_every_weight_and_raw_vectors_keep_their_length(store):
 
 
 def test_bf16_is_close(store):
-    exact, rough = whole(store, embedding=0), whole(store, embedding=0, precision="bf16")
+    exact, rough = atomic_write(store, embedding=0), atomic_write(store, embedding=0, precision="bf16")
     filled = np.diff(store.post_offsets) > 0
     assert ((exact * rough).sum(1)[filled] > 0.99).all() and not np.array_equal(exact, rough)
 
@@ -174,7 +176,7 @@ def test_pieces_of_a_long_text_are_averaged(store):
 def test_raw_vectors_are_ranked_by_their_distance(store):
     """By the product a long vector is everybody's nearest."""
     from helpers.evaluation.ranking import ranks
-    from helpers.models import _comparable
+    from helpers.training.experiment import _comparable
 
     rng = np.random.default_rng(0)
     queries = torch.from_numpy(rng.normal(size=(50, 6)) * rng.uniform(0.1, 20, (50, 1)))

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import paths
+from helpers.runs import paths
 from helpers.evaluation import verification
-from helpers.evaluation.answers import evaluate
+from helpers.evaluation.pan_files import evaluate
 from helpers.evaluation.verification import (
     DEFINITIONS,
     PUBLISHED_THRESHOLDS,
@@ -210,7 +210,7 @@ class TestDistances:
     def test_those_of_the_losses(self, distance):
         import torch
 
-        from helpers.losses import distances
+        from helpers.losses.registry import distances
 
         wanted = distances(torch.from_numpy(self.vectors), distance).numpy()[self.pairs["first"], self.pairs.second]
         assert np.allclose(pair_distances(self.vectors, self.pairs, distance), wanted, atol=1e-6)

@@ -4,10 +4,10 @@ import json
 import subprocess
 
 import pytest
-from conftest import read_source as read
+from tests.factories import read_source as read
 
-from helpers import paths
-from helpers.cleaning import clean
+from helpers.runs import paths
+from helpers.cleaning.text import clean
 from helpers.sources import COLUMNS, open_source, zulip
 
 SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from helpers.evaluation import detection
 from helpers.evaluation.trials import Topic, choose
-from helpers.store import TokenStore
+from helpers.tokens.store import TokenStore
 
 GRID = 2**20  # scores are rounded to 1/GRID, the float32 noise of a product of unit vectors, so that equal pairs tie
 
@@ -22,7 +22,7 @@ def score(store: TokenStore, chosen: list[Topic], vectors: Callable, memory: dic
     in the store), ``query_posts``, ``target_posts`` (sizes), ``score`` and ``same`` (of one account).
 
     vectors: (store, first post (N,), size (N,)) -> unit rows (N, D), an array or a SciPy sparse matrix: an encoder's
-    embeddings or what :func:`helpers.baselines.fit` returns. Each pair is scored alone, by the product of its rows.
+    embeddings or what :func:`helpers.encoders.tfidf.fit` returns. Each pair is scored alone, by the product of its rows.
     memory: of one scorer and store, filled here, so that the same samples are embedded once in several calls.
     """
     memory = {} if memory is None else memory

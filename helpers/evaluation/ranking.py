@@ -10,7 +10,7 @@ import torch
 from scipy import sparse
 from scipy.stats import binomtest
 
-from helpers.store import TokenStore
+from helpers.tokens.store import TokenStore
 
 TIES = ("pessimistic", "average")
 TIE = 1e-6  # float32 noise of a product of unit vectors: scores closer than this are equal

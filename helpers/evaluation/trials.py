@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from helpers.store import TokenStore, ranges, take
+from helpers.tokens.store import TokenStore, ranges, take
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from helpers.evaluation.calibration import Calibration, fit, probability
-from helpers.losses import DISTANCES
+from helpers.losses.registry import DISTANCES
 
 DEFINITIONS = ("pan21", "pan20")
 PUBLISHED_THRESHOLDS = (0.470, 0.553)  # lower, upper of tyo2021 Figure 2b, found on the test set
@@ -108,7 +108,7 @@ def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
 
 
 def pair_distances(vectors: np.ndarray, pairs: pd.DataFrame, distance: str = "cosine") -> np.ndarray:
-    """Distance of each pair, (N,) float64, the names being those of :func:`helpers.losses.distances`.
+    """Distance of each pair, (N,) float64, the names being those of :func:`helpers.losses.registry.distances`.
 
     vectors (documents, D); pairs: columns ``first`` and ``second``, rows of vectors. A zero vector is at cosine
     distance 1 of every other. Raises ValueError for another distance.

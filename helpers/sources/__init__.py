@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers import paths
+from helpers.runs import paths
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
@@ -36,7 +36,7 @@ class Part:
 
     name: unique within the source and stable from run to run.
     read: called with a Counter of drops, yields frames of at most some ten thousand rows.
-    stamp: another one says that the part must be read again, see :func:`helpers.artifacts.stamp`.
+    stamp: another one says that the part must be read again, see :func:`helpers.runs.artifacts.stamp`.
     """
 
     name: str

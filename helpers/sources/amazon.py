@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.artifacts import stamp
-from helpers.cleaning import sound
-from helpers.ndjson import records
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import normalise_unicode
+from helpers.sources.ndjson import records
 from helpers.sources import Part, files, frame
-from helpers.times import LATEST
+from helpers.sources.timestamps import LATEST
 
 ROWS = 10_000  # of one frame
 ENDING = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
@@ -57,12 +57,12 @@ def _row(record, raw):
     name, words, when, unit = LAYOUTS[0] if "reviewerID" in record else LAYOUTS[1]
     author, text, time = record.get(name), record.get(words), record.get(when)
     product = record.get("asin")
-    author = sound(author) if isinstance(author, str) else ""
+    author = normalise_unicode(author) if isinstance(author, str) else ""
     if not (author.strip() and isinstance(text, str)):
         return "bad_review"
     if type(time) not in (int, float) or not 0 <= time <= LATEST * unit:
         return "bad_time"
-    text = sound(text if raw else BREAK.sub("\n", text))
+    text = normalise_unicode(text if raw else BREAK.sub("\n", text))
     if not text.strip():
         return "empty"
-    return author, int(time // unit), text, sound(product) if isinstance(product, str) else None
+    return author, int(time // unit), text, normalise_unicode(product) if isinstance(product, str) else None

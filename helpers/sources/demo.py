@@ -24,9 +24,9 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from helpers import paths
-from helpers.artifacts import whole
-from helpers.parameters import unknown
+from helpers.runs import paths
+from helpers.runs.artifacts import atomic_write
+from helpers.runs.parameters import unknown
 from helpers.sources import Part
 from helpers.sources.demo_lexicon import (
     CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, PATTERNS, TOPICS, TRAITS, fillings,
@@ -58,7 +58,7 @@ def parts(location="", *, raw=False, seed=0, authors=600, posts=60_000, topics=2
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
     if truth_path is not None:
-        with whole(paths.resolve(truth_path)) as file:
+        with atomic_write(paths.resolve(truth_path)) as file:
             truth(seed, authors, topics, topic_giveaway).to_parquet(file, index=False)
     counts = _counts(seed, authors, posts)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()

@@ -25,9 +25,9 @@ from pathlib import Path
 import pandas as pd
 import sentencepiece
 
-from helpers import paths
-from helpers.artifacts import stamp
-from helpers.ndjson import records
+from helpers.runs import paths
+from helpers.runs.artifacts import stamp
+from helpers.sources.ndjson import records
 from helpers.sources import COLUMNS, Part, files
 
 ROWS = 20_000  # of one frame

@@ -15,11 +15,11 @@ from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from helpers import paths
-from helpers.artifacts import stamp
-from helpers.cleaning import mask_name, sound
-from helpers.headers import decoded, seconds, sender
-from helpers.mail import own_words
+from helpers.runs import paths
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import mask_name, normalise_unicode
+from helpers.cleaning.email_headers import decoded, seconds, sender
+from helpers.cleaning.email import own_words
 from helpers.sources import Part, frame
 
 NUMBER = re.compile(r"\d+")  # the name of a message's file
@@ -31,7 +31,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a folder at or above those of the groups, a ``.tar.gz`` or ``.tar`` that holds one, or a list of these.
         Messages are files whose name is a number; their folder's name is the group, the posts table's topic.
     raw: keep the whole body.
-    Drops counted: no_author, no_date, bad_date (see :func:`helpers.headers.seconds`), empty.
+    Drops counted: no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
     Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path.
     """
     found = {}
@@ -67,12 +67,12 @@ def _row(message, raw):
     when = seconds(fields["Date"])
     if when is None:
         return "bad_date"
-    body = sound(body)
+    body = normalise_unicode(body)
     if not raw:
         body = mask_name(own_words(body), name)  # who reads the table knows the address only
     if not body.strip():
         return "empty"
-    return sound(address or name), when, body.strip(), sound(decoded(fields.get("Message-ID", "")).strip("<> "))
+    return normalise_unicode(address or name), when, body.strip(), normalise_unicode(decoded(fields.get("Message-ID", "")).strip("<> "))
 
 
 def _tree(root):

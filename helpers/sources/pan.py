@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.artifacts import stamp
-from helpers.cleaning import sound
-from helpers.ndjson import records
-from helpers.pairs import dissolve
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import normalise_unicode
+from helpers.sources.ndjson import records
+from helpers.evaluation.pairs import dissolve
 from helpers.sources import COLUMNS, Part, files
 
 ROWS = 1000  # pairs of one frame: two texts of some 20,000 characters each

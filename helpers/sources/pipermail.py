@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers import paths
-from helpers.artifacts import stamp
-from helpers.cleaning import is_bot, mask_name, sound
-from helpers.downloads import fetched, get
-from helpers.headers import decoded, seconds, sender
-from helpers.mail import SCRUBBED, own_words
+from helpers.runs import paths
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import is_bot, mask_name, normalise_unicode
+from helpers.sources.downloads import fetched, get
+from helpers.cleaning.email_headers import decoded, seconds, sender
+from helpers.cleaning.email import SCRUBBED, own_words
 from helpers.sources import Part, frame
 
 MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
@@ -103,7 +103,7 @@ def _row(message, raw):
     author = address or name
     if is_bot(author) or is_bot(name):
         return "bot"
-    body = sound(body)
+    body = normalise_unicode(body)
     if not raw:
         words = own_words(body)
         if not words:
@@ -111,7 +111,7 @@ def _row(message, raw):
         body = mask_name(words, name)  # who reads the table knows the address only
     if not body.strip():
         return "empty"
-    return sound(author), when, body.strip(), sound(decoded(fields.get("Message-ID", "")).strip("<> "))
+    return normalise_unicode(author), when, body.strip(), normalise_unicode(decoded(fields.get("Message-ID", "")).strip("<> "))
 
 
 def _files(path):

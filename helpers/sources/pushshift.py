@@ -16,9 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from helpers.artifacts import stamp
-from helpers.cleaning import BOT, QUOTE_LINE, sound
-from helpers.ndjson import COMPRESSED, blocks
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
+from helpers.sources.ndjson import COMPRESSED, blocks
 from helpers.sources import COLUMNS, Part, files
 
 ROWS = 16_384  # of one frame
@@ -95,7 +95,7 @@ def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame
 def own_words(text: str) -> str:
     """A comment without quoted lines and indented code, spoilers uncovered. May be empty.
 
-    The rest of the markup is left to :func:`helpers.cleaning.clean`, which other sources need for it as well.
+    The rest of the markup is left to :func:`helpers.cleaning.text.clean`, which other sources need for it as well.
     """
     if "!<" in text:  # at the start of a line ">!" would pass for a quote
         text = "\n".join(map(_uncovered, text.split("\n")))
@@ -172,7 +172,7 @@ def _second_try(lines, drops):
             record = None
         if isinstance(record, dict):
             values = {name: record.get(name) for name in FIELDS}
-            repaired.append(json.dumps({name: value and sound(str(value)) for name, value in values.items()}))
+            repaired.append(json.dumps({name: value and normalise_unicode(str(value)) for name, value in values.items()}))
         elif line.strip():
             drops["broken_json"] += 1
     return [_lines("".join(line + "\n" for line in repaired).encode())]

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from helpers import paths
-from helpers.artifacts import stamp
-from helpers.cleaning import is_bot
-from helpers.parameters import unknown
+from helpers.runs import paths
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import is_bot
+from helpers.runs.parameters import unknown
 from helpers.sources import COLUMNS, Part
-from helpers.times import seconds
+from helpers.sources.timestamps import seconds
 
 ROWS = 50_000  # of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers import paths
-from helpers.artifacts import stamp
-from helpers.cleaning import EDGE, is_bot, separate, sound
-from helpers.downloads import clone, is_git_url
+from helpers.runs import paths
+from helpers.runs.artifacts import stamp
+from helpers.cleaning.text import EDGE, is_bot, separate, normalise_unicode
+from helpers.sources.downloads import clone, is_git_url
 from helpers.sources import Part
 
 ROWS = 20_000  # of one frame
@@ -102,7 +102,7 @@ def _row(message, latest, raw):
     if is_bot(author):
         return "bot"
     text = html_to_text(content, raw)
-    return (sound(author).strip(), int(when), text, str(message.get("id", ""))) if text else "empty"
+    return (normalise_unicode(author).strip(), int(when), text, str(message.get("id", ""))) if text else "empty"
 
 
 def _frame(rows, topic):
@@ -150,7 +150,7 @@ def html_to_text(content: str, raw: bool = False) -> str:
     if skip is None:
         out.append(html.unescape(content[position:]))
     lines = (" ".join(line.split()) for line in "".join(out).split("\n"))
-    return sound(separate("\n".join(line for line in lines if line)))
+    return normalise_unicode(separate("\n".join(line for line in lines if line)))
 
 
 def _dropped(name, attributes, raw):
@@ -199,8 +199,8 @@ def stream_name(folder: str) -> str:
         data = re.sub(rb"[.%]([0-9A-Fa-f]{2})", lambda code: bytes([int(code[1], 16)]), name.encode())
         decoded = data.decode()
     except UnicodeError:  # not encoded after all: a plain dot before two digits
-        return sound(name)
-    return decoded.strip() if decoded.isprintable() and decoded.strip() else sound(name)
+        return normalise_unicode(name)
+    return decoded.strip() if decoded.isprintable() and decoded.strip() else normalise_unicode(name)
 
 
 def _streams(root):

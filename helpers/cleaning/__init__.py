@@ -1,0 +1,1 @@
+"""What one post is cleaned of: markup, quotes, signatures, names, near copies."""

@@ -1,0 +1,54 @@
+"""Pseudonyms: a keyed hash of a name, the same in every run on one machine, and not to be guessed without the key."""
+
+import hmac
+import os
+import re
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+
+from helpers.cleaning import text as cleaning
+from helpers.runs import paths
+
+BYTES = 32  # of the key
+
+
+def key() -> bytes:
+    """The secret that turns names into pseudonyms: ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file made once.
+
+    Raises ValueError where it is not hexadecimal or shorter than BYTES.
+    """
+    if given := os.environ.get("AUTHORBOOK_PSEUDONYM_KEY"):
+        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{BYTES},}}", given):
+            raise ValueError(f"AUTHORBOOK_PSEUDONYM_KEY must be {BYTES} or more bytes, hexadecimal")
+        return bytes.fromhex(given)
+    path = paths.outputs() / ".pseudonym_key"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        own = path.with_name(f"{path.name}.{os.getpid()}")  # whole before it has the name that others look for
+        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(BYTES))
+        with suppress(FileExistsError):
+            os.link(own, path)
+        own.unlink()
+    secret = path.read_bytes()
+    if len(secret) < BYTES:
+        raise ValueError(f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change")
+    return secret
+
+
+def namer(secret: bytes | None) -> Callable[[str], str]:
+    """author -> "u" and 16 hexadecimal digits of HMAC-SHA256 of the name in lower case; without a key the name itself.
+
+    Names from several sources that differ in case alone are one author.
+    """
+    if secret is None:
+        return cleaning.sound
+
+    @lru_cache(maxsize=None)
+    def pseudonym(author):
+        name = author.strip().lower().encode("utf-8", "replace")
+        return "u" + hmac.new(secret, name, "sha256").hexdigest()[:16]
+
+    return pseudonym

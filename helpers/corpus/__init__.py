@@ -1,0 +1,1 @@
+"""The posts table: collected, selected, joined into documents."""

@@ -1,0 +1,1 @@
+"""Samples of posts to vectors."""

@@ -1,0 +1,71 @@
+"""What every encoder is: a batch of samples -> one vector each, whatever it is made of.
+
+Letters: B samples of a batch, N of a list, D dimensions.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor, nn
+
+from helpers.runs.progress import progress_bar
+from helpers.tokens.batch import Batch, Samples
+
+
+class Encoder(nn.Module):
+    """A batch -> (B, ``dim``) rows of unit length, whose product is the score of a pair.
+
+    Rows are a float tensor, or a SciPy CSR matrix for the encoders that count. A row depends on its own sample only:
+    not on padding, on the other rows, or on the size of the batch.
+    """
+
+    dim: int
+
+    def forward(self, batch: Batch) -> Tensor | sparse.csr_matrix:
+        """Batch of B samples -> (B, dim)."""
+        raise NotImplementedError
+
+    def inference(self) -> AbstractContextManager:
+        """What to open around many batches with unchanged weights."""
+        return nullcontext()
+
+    @property
+    def device(self) -> torch.device:
+        """Where batches must be."""
+        return next((tensor.device for tensor in (*self.parameters(), *self.buffers())), torch.device("cpu"))
+
+
+@torch.no_grad()
+def embed(
+    encoder: Encoder, samples: Samples, max_tokens: int = 32, batch_size: int = 256, progress: bool = False
+) -> np.ndarray | sparse.csr_matrix:
+    """The vectors of many samples, in their order, at bounded memory.
+
+    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones. The encoder is
+    put in eval mode and back.
+
+    Parameters
+    ----------
+    max_tokens : tokens read of each post, L.
+    batch_size : samples at a time.
+
+    Returns
+    -------
+    (N, D) float32, an array or a CSR matrix.
+    """
+    was_training = encoder.training
+    encoder.eval()
+    end = samples.store.post_offsets[samples.first + samples.count]
+    order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
+    pieces = []
+    with encoder.inference():
+        for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
+            rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
+            pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
+    encoder.train(was_training)
+    back = np.argsort(order)
+    if sparse.issparse(pieces[0]):
+        return sparse.vstack(pieces).tocsr()[back]
+    return np.concatenate(pieces)[back]

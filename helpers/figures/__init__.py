@@ -1,0 +1,1 @@
+"""Every figure of the notebooks: data in, plotly figure out."""

@@ -1,0 +1,1 @@
+"""(embeddings, labels) to a scalar."""

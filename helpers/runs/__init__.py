@@ -1,0 +1,1 @@
+"""How notebooks are run: paths, parameters, artifacts, results, report."""

@@ -1,0 +1,87 @@
+"""Files that are whole or absent, and that know what they were made from.
+
+An artifact is written under a temporary name and renamed when complete, so a killed run leaves either the old
+file, the new file or a ``*.partial`` that nobody reads. A small ``fingerprint`` fingerprint beside the data lets a
+re-run reuse what is current and rebuild what is stale.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def fingerprint_of(*parts) -> str:
+    """A short hash of JSON-able values; equal values give equal hashes, whatever the order of their keys."""
+    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def file_fingerprint(path: str | Path) -> str:
+    """Hash of a file's bytes, as :func:`fingerprint_of` shortens it."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def stamp(path: str | Path) -> str:
+    """What changes when a file or a file below a folder changes: names, sizes and times, without reading them.
+
+    Empty where there is nothing (yet), as of an address that is no path.
+    """
+    path = Path(path)
+    files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
+    told = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
+    return fingerprint_of([(name, stat.st_size, stat.st_mtime_ns) for name, stat in told]) if told else ""
+
+
+@contextmanager
+def atomic_write(path: str | Path):
+    """Yield a temporary sibling of ``path`` (file or folder) that takes its name when the block succeeds.
+
+    On an error the temporary is removed and ``path`` stays as it was.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".partial")
+    _remove(partial)
+    try:
+        yield partial
+        if path.is_dir():  # a folder cannot replace a folder in one step
+            _remove(path)
+        os.replace(partial, path)
+    except BaseException:
+        _remove(partial)
+        raise
+
+
+def _remove(path: Path):
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_json(path: str | Path, value) -> None:
+    """Write JSON in one step; keys keep their order, text stays readable."""
+    with atomic_write(path) as partial:
+        partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path):
+    """Read JSON. Raises ValueError that names the file where it is missing or broken."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path} is missing: run the notebook that makes it") from None
+    except ValueError as error:  # also bytes that are no text
+        raise ValueError(f"{path} is not valid JSON: {error}") from None
+
+
+def is_current(path: str | Path, fingerprint: str) -> bool:
+    """True where the JSON file at ``path`` exists and its ``fingerprint`` is this fingerprint."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8")).get("fingerprint") == fingerprint
+    except (FileNotFoundError, ValueError, AttributeError):
+        return False

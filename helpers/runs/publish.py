@@ -1,0 +1,88 @@
+"""Execute the committed notebooks in place, so that they show their results on GitHub and hold nothing else.
+
+GitHub draws no plotly figure, so each is stored as a picture too; that needs kaleido and a Chrome or Chromium.
+"""
+
+import os
+from pathlib import Path
+
+from helpers.runs import paths
+from helpers.runs.artifacts import atomic_write
+
+KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+RENDERER = "plotly_mimetype+png"
+
+
+def publish() -> None:
+    """Execute every notebook at its default parameters, in order, and replace it by its cleaned result.
+
+    A notebook that fails stays as it was. Raises ValueError where figures cannot be drawn or a cell fails.
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+    _check_pictures()
+    os.environ["PLOTLY_RENDERER"] = RENDERER
+    for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        print(f"{path.stem} ... ", end="", flush=True)
+        book = nbformat.read(path, as_version=4)
+        client = NotebookClient(book, timeout=None, kernel_name="python3", extra_arguments=["--log-level=CRITICAL"],
+                                resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
+        try:
+            client.execute()
+        except (CellExecutionError, DeadKernelError) as error:
+            print("failed", flush=True)
+            what = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else error
+            raise ValueError(f"{path.stem} failed and stays as it was: {what}") from None
+        clean(book)
+        with atomic_write(path) as partial:
+            nbformat.write(book, partial)
+        print("published", flush=True)
+
+
+def _check_pictures() -> None:
+    """Draw one picture: the only sure sign that kaleido finds a browser it can start."""
+    import plotly.graph_objects as go
+
+    try:
+        go.Figure().to_image("png")
+    except Exception as error:  # no kaleido, no browser, or one that does not start
+        raise ValueError(
+            "publishing stores each figure as a picture too, which needs kaleido and Chrome or Chromium "
+            f"(see troubleshooting.md). {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        ) from None
+
+
+def clean(book) -> None:
+    """Keep of an executed notebook what a reader needs; in place.
+
+    Goes: execution times, widget state, warnings on stderr, and the folders of this machine. Counts become 1..N.
+    """
+    book.metadata = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
+    count = 0
+    for cell in book.cells:
+        cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
+        if cell.cell_type != "code":
+            continue
+        count += bool(cell.source.strip())
+        cell.execution_count = count if cell.source.strip() else None
+        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+            if "text" in output:
+                output.text = without_folders(output.text)
+            data = output.get("data", {})
+            data.pop("application/vnd.jupyter.widget-view+json", None)
+            for kind in data:
+                if isinstance(data[kind], str) and not kind.startswith("image/"):
+                    data[kind] = without_folders(data[kind])
+
+
+def without_folders(text: str) -> str:
+    """The text with paths relative to the repository, and ``~`` for the home folder."""
+    for folder in {str(paths.ROOT), str(paths.ROOT.resolve())}:
+        text = text.replace(folder + os.sep, "").replace(folder, ".")
+    home = str(Path.home())
+    return text.replace(home + os.sep, "~" + os.sep) if len(home) > 1 else text

@@ -1,0 +1,1 @@
+"""Posts as token ids on disk, and the batches drawn from them."""

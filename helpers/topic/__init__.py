@@ -1,0 +1,1 @@
+"""How much of an embedding is topic, and how to take it out."""

@@ -1,0 +1,1 @@
+"""One loop, its checkpoints, and the one door for experiments."""

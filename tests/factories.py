@@ -1,0 +1,58 @@
+"""Shared factories of the tests: posts tables from plain rows, token stores held in memory, all rows of a source."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from helpers.sources import COLUMNS, open_source
+from helpers.tokens.store import TokenStore
+
+
+def posts_table(path, rows, row_group_size=7):
+    """rows of (author, seconds since 1970, topic, text) -> Parquet file at ``path``, in the given order."""
+    author, time, topic, text = map(list, zip(*rows)) if rows else ([], [], [], [])
+    table = pa.table({
+        "author": pa.array(author, pa.string()), "time": pa.array(time, pa.timestamp("s", "UTC")),
+        "topic": pa.array(topic, pa.string()), "text": pa.array(text, pa.string()),
+    })  # fmt: skip
+    pq.write_table(table, path, row_group_size=row_group_size)
+    return path
+
+
+def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False):
+    """Number of posts of each author -> store in memory; ``lengths`` are the posts' tokens, drawn where not given.
+
+    Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts: token = post.
+    With ``habits`` an author's tokens and hours come from a few of his own, so that he can be learned.
+    """
+    rng = np.random.default_rng(seed)
+    counts = np.asarray(counts)
+    posts = counts.sum()
+    lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
+    author = np.repeat(np.arange(len(counts)), counts)
+    post = np.repeat(np.arange(posts), lengths)
+    tokens, hour, topic = post % vocabulary, rng.integers(0, 24, posts), rng.integers(0, topics, posts)
+    if habits:
+        own = rng.integers(0, vocabulary, (len(counts), 6))
+        tokens = own[author[post], rng.integers(0, 6, len(post))]
+        hour = (author * 7 + rng.integers(0, 3, posts)) % 24
+    offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
+    days = np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()  # time grows from post to post
+    time = (days * 24 + hour) * 3600
+    meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
+    return TokenStore(
+        Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), time, topic.astype("u2"), offsets[1]
+    )
+
+
+def read_source(kind, location, **options):
+    """(all rows, drops) of a source."""
+    drops = Counter()
+    frames = [frame for part in open_source(kind, str(location), **options) for frame in part.read(drops)]
+    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    assert list(rows.columns[:4]) == COLUMNS
+    return rows, dict(drops)

@@ -1,1 +1,66 @@
-"""The published tables, and ours beside them."""
+"""Published numbers of khan2021, tyo2021 and sawatphol2022, one CSV a table, and measured numbers beside them.
+
+``captions.csv`` says of every table which columns are its index, what it shows, and which rows are doubtful. Rows and
+columns are named as in the code: features T, TP, TPS; losses of :mod:`helpers.losses`; metrics of the results table.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+from pandas.io.formats.style import Styler
+
+FOLDER = Path(__file__).parent
+DOUBTFUL_COLOUR = "#D55E00"
+
+
+def table(paper: str, number: int) -> pd.DataFrame:
+    """A published table, indexed by what its rows are; ``attrs`` hold its ``caption`` and ``doubtful`` rows.
+
+    Raises
+    ------
+    ValueError
+        For a table that is not here.
+    """
+    captions = pd.read_csv(FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False)
+    if (paper, number) not in captions.index:
+        raise ValueError(f"table {number} of {paper!r}: one of {', '.join(f'{p} {n}' for p, n in captions.index)}")
+    about = captions.loc[(paper, number)]
+    frame = pd.read_csv(FOLDER / f"{paper}_table{number}.csv").set_index(about["index"].split())
+    frame.attrs = {"caption": f"{paper} Table {number}. {about.caption}", "doubtful": about.doubtful}
+    return frame
+
+
+def show(paper: str, number: int) -> Styler:
+    """A published table under its caption, for a notebook; doubtful rows are red."""
+    frame = table(paper, number)
+    names = frame.index.to_frame().astype(str).agg(" ".join, axis=1)
+    red = (names == frame.attrs["doubtful"]).to_numpy()
+    style = frame.style.format(precision=3, thousands=",", na_rep="").set_caption(frame.attrs["caption"])
+    return style.map(lambda _: f"color: {DOUBTFUL_COLOUR}", subset=(red, list(frame))) if red.any() else style
+
+
+def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Rows of both, joined on their index, ``<column> published`` beside ``<column> ours``; what one side lacks is empty.
+
+    Columns that are measured only, or published only, come last. A series of measured values stands beside a
+    published table of one column, and the columns are ``published`` and ``ours``.
+
+    Raises
+    ------
+    ValueError
+        Where a series meets a table of several columns, a row is there twice, or rows are named by other levels.
+    """
+    if isinstance(measured, pd.Series):
+        if published.shape[1] != 1:
+            raise ValueError(f"a series beside the columns {', '.join(published)}: choose one column, or give a frame")
+        measured, published = measured.to_frame("ours"), published.set_axis(["published"], axis=1)
+    for side, frame in (("measured", measured), ("published", published)):
+        if frame.index.has_duplicates:
+            raise ValueError(f"{side} row {frame.index[frame.index.duplicated()][0]!r} is there twice")
+    if measured.index.nlevels != published.index.nlevels:
+        raise ValueError(f"measured rows are named by {measured.index.names}, published ones by {published.index.names}")
+    measured = measured.rename_axis(published.index.names)
+    joined = published.join(measured, how="outer", lsuffix=" published", rsuffix=" ours")
+    rows = published.index.append(measured.index.difference(published.index, sort=False))
+    pairs = [f"{column} {side}" for column in published if column in measured for side in ("published", "ours")]
+    return joined.loc[rows, pairs + [column for column in joined if column not in pairs]]

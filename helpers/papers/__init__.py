@@ -35,12 +35,18 @@ def show(paper: str, number: int) -> Styler:
     frame = table(paper, number)
     names = frame.index.to_frame().astype(str).agg(" ".join, axis=1)
     red = (names == frame.attrs["doubtful"]).to_numpy()
-    style = frame.style.format(precision=3, thousands=",", na_rep="").set_caption(frame.attrs["caption"])
+    style = frame.style.format(_cell, na_rep="").set_caption(frame.attrs["caption"])
     return style.map(lambda _: f"color: {DOUBTFUL_COLOUR}", subset=(red, list(frame))) if red.any() else style
 
 
+def _cell(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:.3f}" if 0 < abs(value) < 1 else f"{value:,}".removesuffix(".0")
+
+
 def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Rows of both, joined on their index, ``<column> published`` beside ``<column> ours``; what one side lacks is empty.
+    """Rows of both, joined on their index, ``<column> published`` beside ``<column> ours``; what is missing is empty.
 
     Columns that are measured only, or published only, come last. A series of measured values stands beside a
     published table of one column, and the columns are ``published`` and ``ours``.
@@ -58,9 +64,11 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
         if frame.index.has_duplicates:
             raise ValueError(f"{side} row {frame.index[frame.index.duplicated()][0]!r} is there twice")
     if measured.index.nlevels != published.index.nlevels:
-        raise ValueError(f"measured rows are named by {measured.index.names}, published ones by {published.index.names}")
+        raise ValueError(f"measured rows are named by {measured.index.nlevels} levels, published by {published.index.names}")
     measured = measured.rename_axis(published.index.names)
-    joined = published.join(measured, how="outer", lsuffix=" published", rsuffix=" ours")
     rows = published.index.append(measured.index.difference(published.index, sort=False))
-    pairs = [f"{column} {side}" for column in published if column in measured for side in ("published", "ours")]
-    return joined.loc[rows, pairs + [column for column in joined if column not in pairs]]
+    both = [column for column in published if column in measured]
+    joined = pd.concat([frame.rename(columns={column: f"{column} {side}" for column in both}).reindex(rows)
+                        for side, frame in (("published", published), ("ours", measured))], axis=1)  # fmt: skip
+    pairs = [f"{column} {side}" for column in both for side in ("published", "ours")]
+    return joined[pairs + [column for column in joined if column not in pairs]]

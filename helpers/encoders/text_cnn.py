@@ -26,33 +26,35 @@ TABLE_FLOATS = 2**29  # largest whole-vocabulary table kept for inference (2 GB)
 PATHS = ("auto", "projected", "dense")
 
 
-class TextConv(nn.Module):
+class TextCNN(nn.Module):
     """Token embedding, convolutions of several widths, ReLU, maximum over the post (Fig. 2, blocks E and C).
 
-    vocabulary: number of token ids. dim: d. filters: F per width. widths: in tokens.
-    path: "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA, projected elsewhere.
-    Raises ValueError for an unknown path.
+    Parameters
+    ----------
+    vocabulary : number of token ids. token_dim : d. filters : F per width. widths : in tokens.
+    path : "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA, projected elsewhere.
+
+    Raises
+    ------
+    ValueError
+        For an unknown path.
     """
 
-    def __init__(self, vocabulary: int, dim: int = 512, filters: int = 512, widths=(2, 3, 4), path: str = "auto"):
+    def __init__(self, vocabulary: int, token_dim: int = 512, filters: int = 512, widths=(2, 3, 4), path: str = "auto"):
         super().__init__()
         if path not in PATHS:
             raise ValueError(f"path {path!r}: one of {', '.join(PATHS)}")
-        self.path, self.widths, self.filters = path, tuple(widths), filters
-        self.embedding = nn.Embedding(vocabulary, dim)
-        self.convolutions = nn.ModuleList(nn.Conv1d(dim, filters, width) for width in self.widths)
+        self.path, self.widths, self.filters, self.dim = path, tuple(widths), filters, filters * len(widths)
+        self.embedding = nn.Embedding(vocabulary, token_dim)
+        self.convolutions = nn.ModuleList(nn.Conv1d(token_dim, filters, width) for width in self.widths)
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
         for convolution in self.convolutions:
             nn.init.xavier_uniform_(convolution.weight)
             nn.init.zeros_(convolution.bias)
-        self._table = None  # only inside whole_vocabulary()
-
-    @property
-    def features(self) -> int:
-        return self.filters * len(self.widths)
+        self._table = None  # only inside inference()
 
     def forward(self, tokens: Tensor) -> Tensor:
-        """tokens (N, L), PAD at the end of short posts -> (N, features). A post without tokens is one zero window."""
+        """tokens (N, L), PAD at the end of short posts -> (N, dim). A post without tokens is one zero window."""
         if self._path(tokens) == "dense":
             pooled = self._dense(tokens)
         else:
@@ -95,7 +97,7 @@ class TextConv(nn.Module):
         return torch.cat([convolution.weight.permute(2, 1, 0) for convolution in self.convolutions])
 
     @contextmanager
-    def whole_vocabulary(self):
+    def inference(self):
         """Project every token once and use the table until the block ends: for many batches with unchanged weights.
 
         No gradients inside. A table beyond TABLE_FLOATS is not made; each batch then projects its own tokens.
@@ -114,7 +116,7 @@ class TextConv(nn.Module):
 
 
 class _PooledWindows(torch.autograd.Function):
-    """(U + 1, d) rows, (K, d, F) taps -> (N, features): the largest window of every filter, with sparse gradients."""
+    """(U + 1, d) rows, (K, d, F) taps -> (N, dim): the largest window of every filter, with sparse gradients."""
 
     @staticmethod
     def forward(ctx, rows, taps, index, length, widths):
@@ -151,7 +153,7 @@ def _blocks(widths, filters):
 
 
 def _pool_windows(table: Tensor, index: Tensor, length: Tensor, widths) -> tuple[Tensor, Tensor]:
-    """Largest window sum and its start, each (N, features), from a (K, U + 1, F) table.
+    """Largest window sum and its start, each (N, dim), from a (K, U + 1, F) table.
 
     index (N, L + widest - 1) holds table rows, the last row where there is no token. Posts are taken in order of
     length, so that a short post does not pay for the positions of a long one.

@@ -1,77 +1,103 @@
-"""Baselines that count: they read the same text as the encoders, the first L tokens of each post of a sample.
+"""Encoders that count words: the baselines a user can fit in a minute, and the topic model of ARR.
 
-A table that gives a baseline the whole posts and the encoder 32 tokens of each is not a fair table.
+They read the same text as every encoder, the first L tokens of each post of a sample: a table that gives a baseline
+whole posts and an encoder 32 tokens of each is not a fair table.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.preprocessing import normalize
 
-from helpers.tokens import pretrained
-from helpers.encoders.lsa import CountBranch, sample_windows
+from helpers.encoders.base import Encoder
+from helpers.encoders.ngram_counts import count_matrix
+from helpers.encoders.whitened import training_windows
+from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
-BASELINES = ("tfidf_word", "tfidf_char", "tfidf_subword", "minilm")
+BUCKETS = 2**18  # for the hashes of pairs of subwords
+FIT_POSTS = 500_000  # as released
+
+WEIGHTINGS: dict[str, Callable[[], BaseEstimator]] = {
+    # as khan2021's authors released it: case kept, stop words and words in more than 90% of the texts removed
+    "tfidf_word": lambda: TfidfVectorizer(
+        lowercase=False, stop_words="english", max_df=0.9, max_features=20_000, dtype=np.float32),
+    # the strong one: characters within word boundaries
+    "tfidf_char": lambda: TfidfVectorizer(
+        lowercase=False, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=3, max_features=300_000,
+        dtype=np.float32),
+    # the encoder's own subwords and pairs of neighbours: what LSA starts from
+    "tfidf_subword": lambda: TfidfTransformer(sublinear_tf=True),
+    # PAN's baseline (tyo2021 section 3)
+    "tfidf_4grams": lambda: TfidfVectorizer(analyzer="char", ngram_range=(4, 4), max_features=3000, dtype=np.float32),
+    "tfidf": lambda: TfidfVectorizer(dtype=np.float32),  # scikit-learn's defaults (sawatphol2022)
+    "bow": lambda: CountVectorizer(binary=True, dtype=np.float32),  # words that occur or do not (sawatphol2022)
+}  # fmt: skip
 
 
-def require(names: list[str]) -> None:
-    """Raise ValueError where one of these baselines needs a model that is not installed, before long work begins."""
-    if "minilm" in names:
-        pretrained.locate("minilm")
+class TfidfEncoder(Encoder):
+    """Unit rows of weighted counts, sparse. A sample without any known term is a zero row: score 0, not NaN.
 
+    Parameters
+    ----------
+    kind : one of WEIGHTINGS. tokenizer : has ``decode(ids) -> text`` and ``vocabulary``.
 
-def sample_texts(store: TokenStore, tokenizer, first: np.ndarray, count: np.ndarray, length: int = 32) -> list[str]:
-    """One text per sample: each post cut to ``length`` tokens, decoded, joined by newlines."""
-    texts = []
-    for begin, posts in zip(first, count):
-        offsets = store.post_offsets[begin : begin + posts + 1]
-        cut = np.minimum(offsets[:-1] + length, offsets[1:])
-        texts.append("\n".join(tokenizer.decode(store.tokens[a:b]) for a, b in zip(offsets[:-1], cut)))
-    return texts
-
-
-def make_vectorizer(name: str) -> TfidfVectorizer:
-    """An unfitted vectorizer of unit rows. A text without any known term stays a zero row: cosine 0, not NaN.
-
-    "tfidf_word": as khan2021's authors released it: words, case kept, English stop words removed, words in more
-    than 90% of the texts removed, 20,000 words. "tfidf_char": the strong one: character 2-5-grams within word
-    boundaries, sublinear counts, 300,000 of them. Raises ValueError for another name.
+    Raises
+    ------
+    ValueError
+        For another kind.
     """
-    if name == "tfidf_word":
-        return TfidfVectorizer(lowercase=False, stop_words="english", max_df=0.9, max_features=20_000, dtype=np.float32)
-    if name == "tfidf_char":
-        return TfidfVectorizer(
-            lowercase=False, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=3,
-            max_features=300_000, dtype=np.float32,
-        )  # fmt: skip
-    raise ValueError(f"baseline {name!r}: one of {', '.join(BASELINES)}")
+
+    def __init__(self, kind: str, tokenizer):
+        super().__init__()
+        if kind not in WEIGHTINGS:
+            raise ValueError(f"encoder {kind!r}: one of {', '.join(WEIGHTINGS)}")
+        self.kind, self.tokenizer, self.weighting = kind, tokenizer, WEIGHTINGS[kind]()
+
+    def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
+        """Fit vocabulary and idf on training samples.
+
+        Raises
+        ------
+        ValueError
+            Where their texts hold no term.
+        """
+        blocks = [np.arange(begin, min(begin + 1024, len(samples))) for begin in range(0, len(samples), 1024)]
+        read = [self._read(samples.batch(rows, max_tokens)) for rows in blocks]
+        whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
+        self.dim = self.weighting.fit(whole).transform(whole[:1]).shape[1]
+        return self
+
+    def forward(self, batch: Batch) -> sparse.csr_matrix:
+        """Batch of B samples -> (B, terms), unit rows."""
+        return normalize(self.weighting.transform(self._read(batch)).astype(np.float32)).tocsr()
+
+    def _read(self, batch: Batch):
+        """What the weighting takes: counts of subwords, or texts."""
+        if self.kind == "tfidf_subword":
+            return count_matrix(batch.tokens, self.tokenizer.vocabulary, BUCKETS)
+        return texts(batch, self.tokenizer)
 
 
-def fit(name: str, store: TokenStore, tokenizer, posts: int = 500_000, length: int = 32, seed: int = 0) -> Callable:
-    """Fit a baseline on a training store; returns (store, first, count) -> unit rows, one a sample, most sparse.
+def texts(batch: Batch, tokenizer) -> list[str]:
+    """What a batch holds of each sample, its posts joined by newlines."""
+    tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
+    return [
+        "\n".join(tokenizer.decode(post[post != PAD]) for post in sample[posts]) for sample, posts in zip(tokens, mask)
+    ]
 
-    The first two are fitted on at most ``posts`` single posts, as released. "tfidf_subword" counts the encoder's own
-    subwords and pairs of neighbours, sublinear, fitted on samples of 16 posts: what the count branch starts from.
-    "minilm" is a pretrained sentence encoder, fitted to nothing here, see :mod:`helpers.tokens.pretrained`.
+
+def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0) -> TfidfEncoder:
+    """A baseline fitted on a training store: on windows of 16 posts ("tfidf_subword"), else on single posts.
+
+    Of more than 500,000 posts as many are drawn, as released.
     """
-    if name == "minilm":
-        read = pretrained.sentence_vectors
-        return lambda some, first, count: read(sample_texts(some, tokenizer, first, count, length))
-    if name == "tfidf_subword":
-        return _fit_subword(store, tokenizer.vocabulary, length)
-    vectorizer = make_vectorizer(name)
-    chosen = np.sort(np.random.default_rng(seed).permutation(store.posts)[:posts])
-    vectorizer.fit(sample_texts(store, tokenizer, chosen, np.ones(len(chosen), np.int64), length))
-    return lambda some, first, count: vectorizer.transform(sample_texts(some, tokenizer, first, count, length))
-
-
-def _fit_subword(store, vocabulary, length):
-    counter = CountBranch(vocabulary, topics=1, dim=1, buckets=2**18)
-    weigh = TfidfTransformer(sublinear_tf=True).fit(counter.count_matrix(store, *sample_windows(store)[1:], length))
-
-    def vectors(some, first, count) -> sparse.csr_matrix:
-        return weigh.transform(counter.count_matrix(some, first, count, length))
-
-    return vectors
+    if kind == "tfidf_subword":
+        samples = training_windows(store)
+    else:
+        chosen = np.sort(np.random.default_rng(seed).permutation(store.posts)[:FIT_POSTS])
+        samples = Samples.of_posts(store)[chosen]
+    return TfidfEncoder(kind, tokenizer).fit(samples, max_tokens)

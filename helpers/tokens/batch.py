@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 
-from helpers.tokens.store import TokenStore, ranges, take
+from helpers.tokens.store import TokenStore, derived, ranges, take
 
 PAD = -1  # marks "no token" in a batch; it has no row in an embedding table
 WINDOWS = ("prefix", "random")
@@ -42,6 +42,31 @@ class Batch:
 
     def __getitem__(self, rows) -> "Batch":
         return Batch(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def joined(self) -> "Batch":
+        """Each sample as one post, its posts' tokens one after the other: a stream of length one is a document."""
+        flat = self.tokens.masked_fill(~self.mask[..., None], PAD).flatten(1)
+        real = flat != PAD
+        row, column = real.nonzero(as_tuple=True)
+        tokens = torch.full_like(flat[:, : max(int(real.sum(1).max()), 1)], PAD)
+        tokens[row, (real.cumsum(1) - 1)[row, column]] = flat[row, column]
+        first = (self.hours[:, :1], self.topics[:, :1], torch.ones_like(self.mask[:, :1]))
+        return Batch(tokens[:, None], *first, self.authors, self.times[:, :1])
+
+    def in_groups(self, posts: int) -> tuple["Batch", torch.Tensor]:
+        """Contiguous groups of at most ``posts`` posts as samples of their own, and the sample of each (G,)."""
+        groups = -(-self.mask.shape[1] // posts)
+        missing = groups * posts - self.mask.shape[1]
+
+        def cut(values: torch.Tensor, fill) -> torch.Tensor:
+            extra = values.new_full((len(values), missing, *values.shape[2:]), fill)
+            return torch.cat([values, extra], 1).view(-1, posts, *values.shape[2:])
+
+        mask = cut(self.mask, False)
+        used = mask.any(1)
+        parts = [cut(values, fill)[used] for values, fill in ((self.tokens, PAD), (self.hours, 0), (self.topics, 0))]
+        sample = torch.arange(len(self), device=mask.device).repeat_interleave(groups)[used]
+        return Batch(*parts, mask[used], self.authors[sample], cut(self.times, 0)[used]), sample
 
 
 @dataclass(frozen=True)
@@ -80,6 +105,27 @@ class Samples:
     def of_lists(cls, store: TokenStore, posts: np.ndarray, offsets: np.ndarray, authors: np.ndarray) -> "Samples":
         """Any lists of posts: sample n is ``posts[offsets[n] : offsets[n + 1]]``; the posts are copied to memory."""
         return cls(take(store, posts, offsets), offsets[:-1], np.diff(offsets), authors)
+
+
+def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
+    """Long documents as samples: the posts of sample n are document ``rows[n]`` in consecutive pieces.
+
+    A piece has ``max_tokens`` tokens, a document's last one the rest; a document without tokens is one empty piece.
+    Averaged piece by piece, an encoder reads what lies behind the first tokens. The tokens are not copied.
+
+    Parameters
+    ----------
+    rows : (N,) posts of the store.
+    """
+    begin, tokens = store.post_offsets[:-1], np.diff(store.post_offsets)
+    count = np.maximum(-(-tokens // max_tokens), 1)
+    document = np.repeat(np.arange(store.posts), count)
+    number, offsets = ranges(np.zeros_like(count), count)
+    cut = derived(
+        store, "pieces", post_offsets=np.append(begin[document] + number * max_tokens, store.post_offsets[-1:]),
+        hour=store.hour[document], time=store.time[document], topic=store.topic[document], author_offsets=offsets,
+    )  # fmt: skip
+    return Samples(cut, offsets[:-1], count, Samples.of_posts(store).authors)[rows]
 
 
 def gather(

@@ -1,0 +1,94 @@
+"""WCCN on top of any frozen encoder: directions in which samples of one author differ are scaled down.
+
+Within-class covariance normalisation (Hatch et al. 2006) comes from speaker recognition. It is fitted in closed form,
+on training authors only.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as nnf
+from torch import Tensor
+
+from helpers.encoders.base import Encoder, embed
+from helpers.tokens.batch import Batch, Samples
+from helpers.tokens.store import TokenStore
+
+
+class Whitened(Encoder):
+    """An encoder's vectors, centred and whitened within authors, unit length.
+
+    A sample that the encoder says nothing about (a zero row) stays zero.
+    """
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder, self.dim = encoder, encoder.dim
+        self.register_buffer("mean", torch.zeros(self.dim))
+        self.register_buffer("whiten", torch.eye(self.dim))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch of B samples -> (B, D)."""
+        vectors = self.encoder(batch)
+        return nnf.normalize((vectors - self.mean) @ self.whiten, dim=1) * vectors.any(1, keepdim=True)
+
+    def inference(self):
+        """That of the encoder."""
+        return self.encoder.inference()
+
+    def fit(self, samples: Samples, max_tokens: int = 32, shrink: float = 0.3) -> "Whitened":
+        """Fit on samples of training authors, several each.
+
+        Parameters
+        ----------
+        shrink : weight of the identity in the within-author covariance, 0..1.
+
+        Raises
+        ------
+        ValueError
+            Where no author has two samples.
+        """
+        vectors = embed(self.encoder, samples, max_tokens)
+        told = vectors.any(1)
+        self.mean.copy_(torch.from_numpy(vectors[told].mean(0)))
+        self.whiten.copy_(torch.from_numpy(wccn(vectors[told], samples.authors[told], shrink)))
+        return self
+
+
+def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.ndarray:
+    """The matrix W such that the rows of ``vectors @ W`` vary equally in all directions within an author.
+
+    The within-author covariance is blended with a multiple of the identity; authors with one row say nothing about it.
+
+    Parameters
+    ----------
+    vectors : (N, D). authors : (N,). shrink : weight of the identity.
+
+    Returns
+    -------
+    (D, D)
+
+    Raises
+    ------
+    ValueError
+        Where no author has two rows.
+    """
+    _, group, size = np.unique(authors, return_inverse=True, return_counts=True)
+    if not (size > 1).any():
+        raise ValueError(f"{len(vectors)} samples of {len(size)} authors: WCCN needs an author with two")
+    means = np.zeros((len(size), vectors.shape[1]))
+    np.add.at(means, group, vectors)
+    deviation = (vectors - (means / size[:, None])[group])[size[group] > 1]
+    covariance = deviation.T @ deviation / len(deviation)
+    dim = len(covariance)
+    scale = np.trace(covariance) / dim or 1.0  # 0 where nobody ever varies: nothing to scale
+    covariance = (1 - shrink) * covariance + shrink * scale * np.eye(dim)
+    return np.linalg.cholesky(np.linalg.inv(covariance))
+
+
+def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
+    """Up to ``windows`` disjoint samples of ``posts`` posts of each author, the last may be short: to fit encoders on."""
+    number = np.clip(-(-store.posts_per_author() // posts), 1, windows)
+    author = np.repeat(np.arange(store.authors), number)
+    nth = np.arange(len(author)) - np.repeat(number.cumsum() - number, number)
+    first = store.author_offsets[author] + nth * posts
+    return Samples(store, first, np.minimum(posts, store.author_offsets[author + 1] - first), author)

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, atomic_write, write_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
 from helpers.runs.progress import progress_bar
 
 FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "time": "i8", "topic": "u2", "author_offsets": "i8"}
@@ -42,7 +42,7 @@ def _file(folder: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class TokenStore:
-    """An opened store. tokens, post_offsets, hour, time, topic, author_offsets: memory maps; meta: ``store.json``."""
+    """An opened store: the arrays of the table above as memory maps, ``store.json`` as meta."""
 
     folder: Path
     meta: dict
@@ -66,10 +66,11 @@ class TokenStore:
         return np.diff(self.author_offsets)
 
     def posts_per_author(self) -> np.ndarray:
-        """(authors,): read once, 8 bytes an author."""
+        """(authors,) int64, read once."""
         return self._posts_per_author
 
     def author_names(self) -> list[str]:
+        """The names, in the order of the author numbers."""
         return pq.read_table(self.folder / "authors.parquet")["author"].to_pylist()
 
 
@@ -80,11 +81,11 @@ def open_store(folder: str | Path) -> TokenStore:
     arrays = {}
     for name, dtype in FILES.items():
         path = _file(folder, name)
-        wanted = meta["counts"].get(name, -1) * np.dtype(dtype).itemsize  # -1: made when there was no such file
-        if not path.exists() or path.stat().st_size != wanted:
+        size = meta["counts"].get(name, -1) * np.dtype(dtype).itemsize  # -1: made when there was no such file
+        if not path.exists() or path.stat().st_size != size:
             raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: build the store again")
-        arrays[name] = np.memmap(path, dtype, "r") if wanted else np.empty(0, dtype)
-        if wanted > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
+        arrays[name] = np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
+        if size > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
             arrays[name]._mmap.madvise(mmap.MADV_RANDOM)  # else each page brings 30 neighbours that nobody asked for
     return TokenStore(folder, meta, **arrays)
 
@@ -95,6 +96,12 @@ def ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1]), offsets
 
 
+def derived(store: TokenStore, name: str, **arrays: np.ndarray) -> TokenStore:
+    """A store in memory with some arrays of its own; its "authors" have no names, and it is in no folder."""
+    meta = {key: value for key, value in store.meta.items() if key in ("topics", "vocabulary")}
+    return replace(store, folder=store.folder / name, meta=meta, **arrays)
+
+
 def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStore:
     """A store in memory that holds chosen posts only, in the given order: any list of posts becomes a window of it.
 
@@ -103,35 +110,16 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
     """
     begin = store.post_offsets[posts]
     place, post_offsets = ranges(begin, store.post_offsets[posts + 1] - begin)
-    kept = {name: value for name, value in store.meta.items() if name in ("topics", "vocabulary")}
-    return replace(
-        store, folder=store.folder / "taken", meta=kept,
-        tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts], time=store.time[posts],
-        topic=store.topic[posts], author_offsets=offsets,
+    return derived(
+        store, "taken", tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts],
+        time=store.time[posts], topic=store.topic[posts], author_offsets=offsets,
     )  # fmt: skip
 
 
-def cut_posts(store: TokenStore, length: int) -> TokenStore:
-    """A store in memory whose nth "author" is post n, its posts the consecutive pieces of at most ``length`` tokens.
-
-    A post without tokens is one empty piece. What lies behind the first tokens of a long document can so be read.
-    """
-    begin, tokens = store.post_offsets[:-1], np.diff(store.post_offsets)
-    pieces = np.maximum(-(-tokens // length), 1)
-    post = np.repeat(np.arange(store.posts), pieces)
-    number, offsets = ranges(np.zeros_like(pieces), pieces)
-    post_offsets = np.append(begin[post] + number * length, store.post_offsets[-1:])
-    kept = {name: value for name, value in store.meta.items() if name in ("topics", "vocabulary")}
-    return replace(
-        store, folder=store.folder / "pieces", meta=kept, post_offsets=post_offsets, hour=store.hour[post],
-        time=store.time[post], topic=store.topic[post], author_offsets=offsets,
-    )  # fmt: skip
-
-
-def list_topics(posts: str | Path, most: int = 2048) -> list[str]:
-    """The ``most`` frequent topics of a posts table, most frequent first, ties by name (khan2021: 2048)."""
+def list_topics(posts: str | Path, max_topics: int = 2048) -> list[str]:
+    """The ``max_topics`` most frequent topics of a posts table, most frequent first, ties by name (khan2021: 2048)."""
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
-    return [row[0] for row in duckdb.execute(query, [str(posts), most]).fetchall()]
+    return [row[0] for row in duckdb.execute(query, [str(posts), max_topics]).fetchall()]
 
 
 def build_store(
@@ -145,10 +133,18 @@ def build_store(
 ) -> TokenStore:
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
 
-    encode: texts -> arrays of token ids below 2^16. topics: from training posts; any other topic becomes the
-    extra last row. encoding: what the tokenizer was made from, so that a model can tell tokens it knows; kept with
-    the topics' as ``encoding`` in ``store.json``. vocabulary: number of token ids, kept for those who embed them.
-    Raises ValueError for an empty or unsorted table.
+    Parameters
+    ----------
+    encode : texts -> arrays of token ids below 2^16.
+    topics : from training posts; any other topic becomes the extra last row.
+    encoding : fingerprint of the tokenizer, so that a model can tell tokens it knows; kept with the topics' as
+        ``encoding`` in ``store.json``.
+    vocabulary : number of token ids, kept for those who embed them.
+
+    Raises
+    ------
+    ValueError
+        For an empty or unsorted table.
     """
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)

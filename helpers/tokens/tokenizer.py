@@ -1,5 +1,4 @@
-"""Tokenizers with one interface: ``encode(texts) -> arrays of ids``, ``decode(ids) -> text``, ``vocabulary``, and
-``cut(text, length) -> text`` up to the end of its first ``length`` tokens.
+"""Tokenizers with one interface: text -> token ids of at most 16 bits and back.
 
 khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or raw UTF-8 bytes.
 Spelling, case and punctuation are style, so nothing is normalised away before the model sees it. A pretrained
@@ -14,17 +13,49 @@ import duckdb
 import numpy as np
 import sentencepiece
 
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
 from helpers.tokens import pretrained
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, atomic_write, write_json
 
-VERSION = 1  # raised when the same posts and settings give other pieces
-KINDS = ("sentencepiece", "bytes", "huggingface")
+VERSION = 1  # raised when the same posts and settings give other tokens
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 CHUNK = 500  # texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
-class SentencePiece:
+class Tokenizer:
+    """What every tokenizer has.
+
+    Attributes
+    ----------
+    kind : its name among TOKENIZERS.
+    vocabulary : number of ids.
+    model : what it was made from, serialised.
+    fingerprint : of how it was made; set by :func:`prepare` and :func:`load`.
+    """
+
+    kind: str
+    vocabulary: int
+    model: bytes
+    fingerprint: str
+
+    def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """The ids of each text."""
+        raise NotImplementedError
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of some ids."""
+        raise NotImplementedError
+
+    def tokenize(self, text: str) -> list[str]:
+        """The tokens of a text, to look at."""
+        raise NotImplementedError
+
+    def cut(self, text: str, max_tokens: int) -> str:
+        """A text up to the end of its first ``max_tokens`` tokens."""
+        return self.decode(self.encode([text])[0][:max_tokens])
+
+
+class SentencePiece(Tokenizer):
     """Unigram subwords. model: a serialised SentencePiece model."""
 
     kind = "sentencepiece"
@@ -35,86 +66,83 @@ class SentencePiece:
         self.vocabulary = self._processor.vocab_size()
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary: int, longest: int = 300) -> "SentencePiece":
-        """Fit on texts, each cut to ``longest`` characters. Raises ValueError where they cannot fill the vocabulary."""
+    def train(cls, texts: Iterable[str], vocabulary: int, max_chars: int = 300) -> "SentencePiece":
+        """Fit on texts, each cut to ``max_chars``. Raises ValueError where they cannot fill the vocabulary."""
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(text[:longest] for text in texts), model_writer=model, vocab_size=vocabulary,
+                sentence_iterator=(text[:max_chars] for text in texts), model_writer=model, vocab_size=vocabulary,
                 model_type="unigram", normalization_rule_name="identity", remove_extra_whitespaces=False,
                 character_coverage=0.9999, user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
                 num_threads=THREADS, minloglevel=2,
             )  # fmt: skip
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
-            raise ValueError(f"SentencePiece cannot train {vocabulary} pieces on these texts: {reason}") from None
+            raise ValueError(f"SentencePiece cannot learn {vocabulary} tokens from these texts: {reason}") from None
         return cls(model.getvalue())
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
         return self._processor.encode(texts, out_type="numpy", num_threads=threads)
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode([int(number) for number in ids])
 
-    def cut(self, text: str, length: int) -> str:
-        return self.decode(self.encode([text])[0][:length])
-
-    def pieces(self, text: str) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         return self._processor.encode(text, out_type=str)
 
 
-class Bytes:
+class Bytes(Tokenizer):
     """Raw UTF-8: 256 ids, nothing to train."""
 
-    kind, vocabulary, model = "bytes", 256, b""
+    kind, vocabulary = "bytes", 256
+
+    def __init__(self, model: bytes = b""):
+        self.model = model
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
         return [np.frombuffer(text.encode("utf-8", "replace"), np.uint8) for text in texts]
 
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         return bytes(int(number) for number in ids).decode("utf-8", "replace")
 
-    def cut(self, text: str, length: int) -> str:
-        return self.decode(self.encode([text])[0][:length])
-
-    def pieces(self, text: str) -> list[str]:
-        return [repr(bytes([byte]))[2:-1] for byte in text.encode()]
+    def tokenize(self, text: str) -> list[str]:
+        return [repr(bytes([byte]))[2:-1] for byte in text.encode("utf-8", "replace")]
 
 
-class HuggingFace:
+class HuggingFace(Tokenizer):
     """The tokenizer of a pretrained model, without the tokens it puts around a text. model: a ``tokenizer.json``."""
 
     kind = "huggingface"
 
     def __init__(self, model: bytes):
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer as Fast
 
         self.model = model
-        self._tokenizer = Tokenizer.from_str(model.decode())
+        self._tokenizer = Fast.from_str(model.decode())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = self._tokenizer.get_vocab_size()
         if self.vocabulary > 2**16:
-            raise ValueError(f"this tokenizer has {self.vocabulary} pieces: at most 65,536 fit the token store")
+            raise ValueError(f"this tokenizer has {self.vocabulary} tokens: at most 65,536 fit the token store")
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
         chunks = (texts[begin : begin + CHUNK] for begin in range(0, len(texts), CHUNK))
-        found = (self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks)
-        return [np.array(text.ids, np.uint16) for chunk in found for text in chunk]
+        encoded = (self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks)
+        return [np.array(text.ids, np.uint16) for chunk in encoded for text in chunk]
 
-    def cut(self, text: str, length: int) -> str:
-        """As it was written: decoding would lose its case."""
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return text[: offsets[length - 1][1]] if len(offsets) > length else text
-
-    def decode(self, ids) -> str:
+    def decode(self, ids: Iterable[int]) -> str:
         return self._tokenizer.decode([int(number) for number in ids])
 
-    def pieces(self, text: str) -> list[str]:
+    def tokenize(self, text: str) -> list[str]:
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
+    def cut(self, text: str, max_tokens: int) -> str:
+        """As it was written: decoding would lose its case."""
+        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return text[: offsets[max_tokens - 1][1]] if len(offsets) > max_tokens else text
 
-CLASSES = {kind.kind: kind for kind in (SentencePiece, HuggingFace)}
+
+TOKENIZERS: dict[str, type[Tokenizer]] = {each.kind: each for each in (SentencePiece, Bytes, HuggingFace)}
 
 
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
@@ -132,26 +160,34 @@ def prepare(
     sentences: int = 100_000,
     seed: int = 0,
     pretrained_model: str = "minilm",
-) -> SentencePiece | Bytes | HuggingFace:
+) -> Tokenizer:
     """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
 
-    sentences: posts to train on. pretrained_model: whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained`;
-    nothing is trained then, and ``vocabulary`` is its own. Raises ValueError for an unknown kind or a vocabulary
-    outside 300..65,536.
+    Parameters
+    ----------
+    kind : one of TOKENIZERS.
+    vocabulary : ids of "sentencepiece"; the others have their own, and nothing is trained.
+    sentences : posts to train on.
+    pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind or a vocabulary outside 300..65,536.
     """
-    if kind not in KINDS:
-        raise ValueError(f"tokenizer {kind!r}: one of {', '.join(KINDS)}")
+    if kind not in TOKENIZERS:
+        raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")
     if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
-    given = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
+    model = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
     learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
-    fingerprint = fingerprint_of(VERSION, kind, *learned, *[given] * bool(given))
+    fingerprint = fingerprint_of(VERSION, kind, *learned, *[model] * bool(model))
     if not is_current(folder / "tokenizer.json", fingerprint):
         if kind == "sentencepiece":
             tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
         else:
-            tokenizer = HuggingFace(given) if given else Bytes()
+            tokenizer = TOKENIZERS[kind](model)
         about = {"fingerprint": fingerprint, "kind": kind, "vocabulary": tokenizer.vocabulary}
         with atomic_write(folder) as partial:
             partial.mkdir()
@@ -160,11 +196,10 @@ def prepare(
     return load(folder)
 
 
-def load(folder: str | Path) -> SentencePiece | Bytes | HuggingFace:
+def load(folder: str | Path) -> Tokenizer:
     """The tokenizer kept in ``folder``, its fingerprint as ``fingerprint``. Raises ValueError where there is none."""
     folder = Path(folder)
     about = read_json(folder / "tokenizer.json")
-    kind = CLASSES.get(about["kind"])
-    tokenizer = kind((folder / "tokenizer.model").read_bytes()) if kind else Bytes()
+    tokenizer = TOKENIZERS[about["kind"]]((folder / "tokenizer.model").read_bytes())
     tokenizer.fingerprint = about["fingerprint"]
     return tokenizer

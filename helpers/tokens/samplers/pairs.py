@@ -1,0 +1,26 @@
+"""Pairs of documents, half of them of one author (tyo2021 section 2.1.1)."""
+
+import numpy as np
+
+from helpers.tokens.batch import Batch
+from helpers.tokens.samplers.base import Sampler, draw_authors
+
+
+class PairSampler(Sampler):
+    """``authors_per_batch`` pairs of posts, half of one author, half of two: rows 2i and 2i + 1 are pair i.
+
+    Authors are drawn alike, whoever wrote much or little. A loss with ``paired=True`` sees these pairs only.
+    ValueError where fewer than two authors have two posts.
+    """
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        store, pairs = self.store, self.config.authors_per_batch
+        same = draw_authors(store, pairs - pairs // 2, 2, rng)
+        posts = store.posts_per_author()[same]
+        one = (rng.random(len(same)) * posts).astype(np.int64)
+        other = (one + 1 + (rng.random(len(same)) * (posts - 1)).astype(np.int64)) % posts
+        different = np.concatenate([draw_authors(store, 2, 1, rng) for _ in range(pairs // 2)])
+        any_post = (rng.random(len(different)) * store.posts_per_author()[different]).astype(np.int64)
+        author = np.concatenate([np.repeat(same, 2), different])
+        post = store.author_offsets[author] + np.concatenate([np.column_stack([one, other]).ravel(), any_post])
+        return self.gather(author, post, np.ones_like(post), rng)

@@ -1,7 +1,8 @@
-"""Losses with parameters of their own: one learned vector per training author, K x D values that grow with K.
+"""Losses with parameters of their own: one learned vector a training author, K x D values that grow with K.
 
 khan2021 section 2.4 rejects them for that, and keeps them as the baseline IUR (Andrews and Bishop 2019);
-sawatphol2022 compares with them.
+sawatphol2022 compares with them. ``classes`` is K, ``dim`` is D; the weights at the start are a function of (classes,
+dim, seed), the same on every process.
 """
 
 import math
@@ -12,14 +13,11 @@ from torch import Tensor, nn
 
 
 class ArcFace(nn.Module):
-    """Additive angular margin softmax, Deng et al. 2019 eq. 3; margin and scale as released for IUR.
+    """Additive angular margin softmax, Deng et al. 2019, eq. 3.
 
-    With angle t_k between an embedding and the vector of class k, cross-entropy of the logits ``scale * cos(t_k)``,
-    the own class at ``cos(t + margin)``. Beyond t = pi - margin that would rise again; there it is continued by
-    ``cos(t) - margin * sin(margin)``. Mean over samples. O(B K) memory and O(K D) parameters.
-
-    classes: K. dim: D. margin: radians. seed: the vectors at the start are a function of (classes, dim, seed), so
-    that every process begins with the same.
+    With t_k the angle between an embedding and the vector of class k: cross-entropy of the logits ``scale * cos(t_k)``,
+    that of the true class at ``cos(t + margin)``. Beyond t = pi - margin that would rise again; there it is continued
+    by ``cos(t) - margin * sin(margin)``. Mean over samples. The margin is in radians.
     """
 
     def __init__(self, classes: int, dim: int, margin: float = 0.5, scale: float = 64.0, seed: int = 0):
@@ -29,29 +27,30 @@ class ArcFace(nn.Module):
         nn.init.xavier_uniform_(self.weight, generator=torch.Generator().manual_seed(seed))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (B, D), labels (B,) -> scalar. Raises ValueError for a label outside 0..classes - 1."""
+        """(B, D) and (B,) -> scalar. Raises ValueError for a label outside 0..K - 1."""
         _check(labels, len(self.weight))
         embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
         cosine = nnf.normalize(embeddings, dim=1) @ nnf.normalize(self.weight.to(embeddings.dtype), dim=1).T
-        own = cosine.gather(1, labels[:, None])
-        sine = (1 - own.square()).clamp(min=1e-12).sqrt()  # the root's slope is infinite at 0
-        beyond = own < -math.cos(self.margin)
-        farther = own * math.cos(self.margin) - sine * math.sin(self.margin)
-        own = torch.where(beyond, own - self.margin * math.sin(self.margin), farther)
-        return nnf.cross_entropy(self.scale * cosine.scatter(1, labels[:, None], own), labels)
+        true = cosine.gather(1, labels[:, None])
+        sine = (1 - true.square()).clamp(min=1e-12).sqrt()  # the root's slope is infinite at 0
+        turned = true * math.cos(self.margin) - sine * math.sin(self.margin)
+        continued = true - self.margin * math.sin(self.margin)
+        true = torch.where(true < -math.cos(self.margin), continued, turned)
+        return nnf.cross_entropy(self.scale * cosine.scatter(1, labels[:, None], true), labels)
 
 
-class MLL(nn.Module):
-    """Multiclass log loss, sawatphol2022 section 3 (Hay et al. 2020): which of the training authors wrote this?
+class SoftmaxCrossEntropy(nn.Module):
+    """Which of the training authors wrote this? The multiclass log loss, MLL, of sawatphol2022 section 3.
 
-    A linear layer with bias on the pooled embedding, then cross-entropy, mean over samples. Embeddings are brought to
-    length sqrt(D), entries of mean square 1 as after a LayerNorm, so that neither the encoder's scale nor unit length
-    bounds the logits. The head reads the vector that is evaluated; the released code trains a head on the first token
-    and evaluates the mean of all. O(B K) memory and O(K D) parameters.
+    A linear layer with bias on the embedding, then cross-entropy, mean over samples. Embeddings are brought to length
+    sqrt(D), entries of mean square 1 as after a LayerNorm, so that neither the encoder's scale nor unit length bounds
+    the logits. The layer reads the vector that is evaluated; the released code trains a layer on the first token and
+    evaluates the mean of all.
 
-    classes: K. dim: D. seed: the start is a function of (classes, dim, seed), so that every process begins the same.
-    centred: subtract the batch's mean first. An encoder that begins at random gives nearly the same vector for every
-    text, and with many classes the head enlarges what they have in common, until nothing else is left.
+    Parameters
+    ----------
+    centred : subtract the batch's mean first. An encoder that begins at random gives nearly the same vector for every
+        text; with many classes the layer enlarges what these have in common, until nothing else is left.
     """
 
     def __init__(self, classes: int, dim: int, seed: int = 0, centred: bool = False):
@@ -63,7 +62,7 @@ class MLL(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound, generator=torch.Generator().manual_seed(seed))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """embeddings (B, D), labels (B,) -> scalar. Raises ValueError for a label outside 0..classes - 1."""
+        """(B, D) and (B,) -> scalar. Raises ValueError for a label outside 0..K - 1."""
         _check(labels, len(self.weight))
         embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
         unit = nnf.normalize(embeddings, dim=1)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-LIFT = 1e-5  # length of the axis of its own that each point gets, beside 1
+LIFT = 1e-5  # length of the extra axis of each point, beside 1
 
 
 def pair_gradients(value: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
-    """Derivative of a loss by the cosine of each pair of its points; below 0 the pair is pulled together.
+    """Derivative of a loss by the cosine of each pair of its points: below 0 the pair is pulled together.
 
-    value: points -> scalar, the same for points of any length. points: (N, D). Returns float64 (N, N), symmetric,
-    with a diagonal of 0. In a plane the gradient at a point does not tell which pairs it comes from; here each point
-    gets a short axis of its own, on which nothing but its pairs is seen.
+    In a plane the gradient at a point does not tell which pairs it comes from; here each point gets a short axis of
+    its own, on which only its pairs can be seen. value: points (N, D) -> scalar, the same for points of any length.
+    Returns (N, N) float64, symmetric, with a diagonal of 0.
     """
     unit = nn.functional.normalize(points.detach().double(), dim=1)
     lifted = torch.cat([unit, LIFT * torch.eye(len(points), dtype=torch.float64)], 1).requires_grad_()
@@ -23,12 +23,12 @@ def pair_gradients(value: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     return gradient[:, points.shape[1] :].fill_diagonal_(0) * (1 + LIFT**2) / LIFT
 
 
-def step_cost(loss: Callable, batch: int, dim: int, classes: int, repeats: int = 3) -> dict[str, float]:
-    """What a loss costs in one step on random embeddings, the encoder aside.
+def step_cost(loss: Callable[..., Tensor], batch: int, dim: int, classes: int, repeats: int = 3) -> dict[str, float]:
+    """What a loss costs in one step on ``batch`` random embeddings of ``classes`` authors, without the encoder.
 
-    Returns ``seconds``: the fastest of ``repeats`` (loss, gradients and, where the loss has parameters, AdamW);
-    ``kept_bytes``: what the forward pass makes and keeps for the backward pass; ``parameter_bytes``: parameters,
-    their gradients and the two averages of AdamW.
+    Returns ``seconds``, the fastest of ``repeats`` (loss, gradients and, where the loss has parameters, AdamW);
+    ``kept_bytes``, what the forward pass makes and keeps for the backward pass; ``parameter_bytes``, parameters, their
+    gradients and the two averages of AdamW.
     """
     generator = torch.Generator().manual_seed(0)
     embeddings = torch.randn(batch, dim, generator=generator).requires_grad_()
@@ -37,30 +37,22 @@ def step_cost(loss: Callable, batch: int, dim: int, classes: int, repeats: int =
     optimizer = torch.optim.AdamW([embeddings, *weights], fused=True)
     seconds = []
     for _ in range(repeats + 1):  # the first makes the optimizer's averages: not timed
-        kept = {}
+        kept = {}  # storage -> bytes; views share a storage
+
+        def keep(tensor, kept=kept):
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            return tensor
+
         optimizer.zero_grad()
         began = time.perf_counter()
-        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: _note(kept, tensor), lambda tensor: tensor):
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             value = loss(embeddings, labels)
         value.backward()
         optimizer.step()
         seconds.append(time.perf_counter() - began)
     for tensor in (embeddings, *weights):  # there before
         kept.pop(tensor.untyped_storage().data_ptr(), None)
-    held = [
-        tensor
-        for weight in weights
-        for tensor in (weight, weight.grad, *optimizer.state[weight].values())
-        if tensor.shape == weight.shape
-    ]
-    return {
-        "seconds": min(seconds[1:]),
-        "kept_bytes": sum(kept.values()),
-        "parameter_bytes": sum(tensor.nbytes for tensor in held),
-    }
-
-
-def _note(kept, tensor):
-    storage = tensor.untyped_storage()
-    kept[storage.data_ptr()] = storage.nbytes()  # views share a storage
-    return tensor
+    held = [tensor for weight in weights for tensor in (weight, weight.grad, *optimizer.state[weight].values())
+            if tensor.shape == weight.shape]  # fmt: skip
+    parameter_bytes = sum(tensor.nbytes for tensor in held)
+    return {"seconds": min(seconds[1:]), "kept_bytes": sum(kept.values()), "parameter_bytes": parameter_bytes}

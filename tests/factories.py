@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import torch
+import torch
 
 from helpers.sources import COLUMNS, open_source
+from helpers.tokens.batch import PAD, Batch
 from helpers.tokens.store import TokenStore
 
 
@@ -56,3 +59,40 @@ def read_source(kind, location, **options):
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
     assert list(rows.columns[:4]) == COLUMNS
     return rows, dict(drops)
+
+
+def labelled_vectors(seed, authors=5, samples=4, dim=6, dtype=torch.float64):
+    """Vectors of as many samples of each author, and labels in no order; authors overlap."""
+    rng = torch.Generator().manual_seed(seed)
+    centre = torch.randn(authors, dim, generator=rng, dtype=dtype).repeat_interleave(samples, 0)
+    vectors = 0.7 * centre + torch.randn(authors * samples, dim, generator=rng, dtype=dtype)
+    order = torch.randperm(authors * samples, generator=rng)
+    return vectors[order], torch.arange(authors).repeat_interleave(samples)[order]
+
+
+def uneven_vectors(seed, labels=(0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3)):
+    """Vectors of authors with few and many samples; authors overlap."""
+    rng = torch.Generator().manual_seed(seed)
+    labels = torch.tensor(labels)
+    centre = torch.randn(int(labels.max()) + 1, 6, generator=rng, dtype=torch.float64)
+    return 0.8 * centre[labels] + torch.randn(len(labels), 6, generator=rng, dtype=torch.float64), labels
+
+
+def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
+    """A batch of samples of so many posts each, padded to the longest."""
+    torch.manual_seed(seed)
+    shape = (len(posts), max(posts))
+    mask = torch.arange(shape[1]) < torch.tensor(posts)[:, None]
+    tokens = torch.randint(vocabulary, (*shape, length))
+    tokens[torch.arange(length) >= torch.randint(0, length + 1, shape)[..., None]] = PAD
+    tokens[~mask] = PAD
+    hours, topic = torch.randint(24, shape) * mask, torch.randint(topics, shape) * mask
+    times = (torch.randint(10**5, shape).cumsum(1) * 3600 * 24 + hours * 3600) * mask
+    return Batch(tokens, hours, topic, mask, torch.arange(len(posts)), times)
+
+
+def without_padding(batch, row):
+    """One sample of a batch, alone."""
+    real = int(batch.mask[row].sum())
+    return Batch(*(value[row : row + 1, :real] for value in (batch.tokens, batch.hours, batch.topics, batch.mask)),
+                 batch.authors[row : row + 1], batch.times[row : row + 1, :real])  # fmt: skip

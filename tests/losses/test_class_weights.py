@@ -4,10 +4,11 @@ import math
 
 import pytest
 import torch
-from test_losses import batch, same_value_and_gradient, uneven
 from torch.nn.functional import normalize
 
-from helpers.losses.registry import make_loss
+from helpers.losses import make_loss
+from tests.factories import labelled_vectors, uneven_vectors
+from tests.oracles import same_value_and_gradient
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):
@@ -28,29 +29,29 @@ class TestArcFace:
     @pytest.mark.parametrize("margin, scale", [(0.5, 64.0), (0.0, 1.0), (1.5, 8.0)])
     def test_it_is_its_equation_written_as_loops(self, margin, scale):
         cases = set()
-        for seed in range(6):
-            embeddings, labels = uneven(seed)
+        for seed in range(4):
+            embeddings, labels = uneven_vectors(seed)
             loss = make_loss("arcface", 7, 6, margin=margin, scale=scale, seed=seed)
-            wanted, seen = slow_arcface(embeddings, loss.weight.double(), labels.tolist(), margin, scale)
+            expected, seen = slow_arcface(embeddings, loss.weight.double(), labels.tolist(), margin, scale)
             cases |= seen
-            assert loss(embeddings, labels).item() == pytest.approx(wanted)
+            assert loss(embeddings, labels).item() == pytest.approx(expected)
         assert cases == ({True, False} if margin > 1 else {True}), "a case of the rule did not occur"
 
     def test_it_is_that_of_pytorch_metric_learning(self):
         """Their margin is in degrees."""
         losses = pytest.importorskip("pytorch_metric_learning.losses")
         for margin in (0.5, 1.5):
-            embeddings, labels = uneven(1)
+            embeddings, labels = uneven_vectors(1)
             loss = make_loss("arcface", 7, 6, margin=margin, scale=8.0).double()
             theirs = losses.ArcFaceLoss(7, 6, margin=math.degrees(margin), scale=8.0)
             theirs.W.data = loss.weight.data.T.clone()
             same_value_and_gradient(lambda e: loss(e, labels), lambda e: theirs(e, labels), embeddings)
-            mine = torch.autograd.grad(loss(embeddings, labels), loss.weight)[0]
-            (wanted,) = torch.autograd.grad(theirs(embeddings, labels), theirs.W)
-            torch.testing.assert_close(mine, wanted.T, rtol=1e-5, atol=1e-8)
+            ours = torch.autograd.grad(loss(embeddings, labels), loss.weight)[0]
+            (expected,) = torch.autograd.grad(theirs(embeddings, labels), theirs.W)
+            torch.testing.assert_close(ours, expected.T, rtol=1e-5, atol=1e-8)
 
     def test_gradients_by_finite_differences(self):
-        embeddings, labels = uneven(2)
+        embeddings, labels = uneven_vectors(2)
         loss = make_loss("arcface", 5, 6, scale=4.0).double()
         inputs = embeddings.requires_grad_(), loss.weight
         assert torch.autograd.gradcheck(lambda e, _: loss(e, labels), inputs)
@@ -63,25 +64,11 @@ class TestArcFace:
         gradients = torch.autograd.grad(loss(embeddings, torch.arange(3)), [embeddings, loss.weight])
         assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
-def test_centred_mll_is_blind_to_what_all_texts_have_in_common():
-    rng = torch.Generator().manual_seed(0)
-    own, labels = torch.randn(8, 6, generator=rng, dtype=torch.float64), torch.arange(8) % 5
-    loss = make_loss("mll", 5, 6, centred=True).double()
-    unit = normalize(own, dim=1)
-    wanted = torch.nn.functional.cross_entropy(
-        6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias, labels)  # fmt: skip
-    assert torch.isclose(loss(own, labels), wanted)
-    shared = torch.cat([0.02 * unit, torch.ones(8, 1)], 1)  # nearly alike
-    wide = make_loss("mll", 5, 7, centred=True).double()
-    embeddings = shared.requires_grad_()
-    wide(embeddings, labels).backward()
-    assert embeddings.grad[:, :6].norm() > 5 * embeddings.grad[:, 6].norm()
 
-
-class TestMLL:
+class TestSoftmaxCrossEntropy:
     def test_it_is_its_equation_written_as_loops(self):
         for seed in range(3):
-            embeddings, labels = uneven(seed)
+            embeddings, labels = uneven_vectors(seed)
             loss = make_loss("mll", 7, 6, seed=seed)
             with torch.no_grad():
                 loss.bias.normal_()
@@ -96,7 +83,7 @@ class TestMLL:
             assert loss(embeddings, labels).item() == pytest.approx(total / len(labels))
 
     def test_it_is_a_linear_layer_and_cross_entropy_of_torch(self):
-        embeddings, labels = uneven(1)
+        embeddings, labels = uneven_vectors(1)
         loss = make_loss("mll", 7, 6).double()
         layer = torch.nn.Linear(6, 7).double()
         layer.load_state_dict(loss.state_dict())
@@ -108,12 +95,23 @@ class TestMLL:
         torch.testing.assert_close(loss.bias.grad, layer.bias.grad)
 
     def test_the_scale_of_the_encoder_does_not_matter(self):
-        embeddings, labels = batch(4)
+        embeddings, labels = labelled_vectors(4)
         loss, scale = make_loss("mll", 5, 6), torch.rand(len(labels), 1) + 0.5
         assert loss(embeddings * scale, labels).item() == pytest.approx(loss(embeddings, labels).item())
         gradients = torch.zeros(2, 6, requires_grad=True)
         loss(gradients, torch.tensor([0, 1])).backward()
         assert torch.isfinite(gradients.grad).all()
+
+    def test_centred_it_is_blind_to_what_all_texts_have_in_common(self):
+        rng = torch.Generator().manual_seed(0)
+        vectors, labels = torch.randn(8, 6, generator=rng, dtype=torch.float64), torch.arange(8) % 5
+        loss = make_loss("mll", 5, 6, centred=True).double()
+        unit = normalize(vectors, dim=1)
+        logits = 6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias
+        assert torch.isclose(loss(vectors, labels), torch.nn.functional.cross_entropy(logits, labels))
+        alike = torch.cat([0.02 * unit, torch.ones(8, 1)], 1).requires_grad_()
+        make_loss("mll", 5, 7, centred=True).double()(alike, labels).backward()
+        assert alike.grad[:, :6].norm() > 5 * alike.grad[:, 6].norm()
 
     def test_it_starts_near_a_guess_for_any_number_of_classes(self):
         embeddings = torch.randn(64, 32, generator=torch.Generator().manual_seed(7))
@@ -131,7 +129,7 @@ class TestBoth:
         assert not torch.equal(first, make_loss(name, 9, 4, seed=1).weight)
 
     def test_precision_is_kept_or_raised(self, name):
-        embeddings, labels = batch(2)
+        embeddings, labels = labelled_vectors(2)
         loss = make_loss(name, 5, 6)
         assert loss(embeddings, labels).dtype == torch.float64
         assert loss(embeddings.bfloat16(), labels).dtype == torch.float32

@@ -1,0 +1,144 @@
+"""What holds of every loss, how they are made by name, and how their settings are checked."""
+
+import json
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from helpers.losses import LOSSES, RELEASED, LossConfig, make_loss
+from helpers.losses.top_k import top_k
+from helpers.losses.triplets import semihard_triplet
+from tests.factories import labelled_vectors, uneven_vectors
+
+WITH_PARAMETERS = ("arcface", "mll")
+NAMES = [name for name in LOSSES if name not in WITH_PARAMETERS]
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes the largest tensor that any operation makes."""
+
+    bytes = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        for tensor in made if isinstance(made, (tuple, list)) else [made]:
+            if isinstance(tensor, torch.Tensor):
+                self.bytes = max(self.bytes, tensor.untyped_storage().nbytes())
+        return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestEveryLoss:
+    def test_gradients_by_finite_differences(self, name):
+        for vectors, labels in (labelled_vectors(1, authors=3, samples=3), uneven_vectors(2)):
+            vectors.requires_grad_()
+            assert torch.autograd.gradcheck(lambda e: LOSSES[name](e, labels), vectors)
+
+    def test_precision_is_kept_or_raised(self, name):
+        vectors, labels = labelled_vectors(2)
+        assert LOSSES[name](vectors, labels).dtype == torch.float64
+        for dtype in (torch.float32, torch.bfloat16):
+            loss = LOSSES[name](vectors.to(dtype), labels)
+            assert loss.dtype == torch.float32
+            assert loss.item() == pytest.approx(LOSSES[name](vectors, labels).item(), rel=0.05, abs=0.05)
+
+    def test_nothing_to_learn_from(self, name):
+        one, alone, together = torch.zeros(1), torch.arange(6), torch.zeros(4)
+        batches = {"contrastive": [one], "modified_contrastive": [one], "supcon": [one, alone]}  # these act on one kind
+        for labels in batches.get(name, [one, alone, together]):
+            vectors = torch.randn(len(labels), 3, requires_grad=True)
+            loss = LOSSES[name](vectors, labels)
+            loss.backward()
+            assert loss.item() == 0 and not vectors.grad.any()
+
+    def test_equal_vectors_have_finite_gradients(self, name):
+        one = torch.randn(1, 6).repeat(4, 1)
+        cases = {
+            "within an author": (torch.cat([one[:2], torch.randn(2, 6)]), torch.tensor([0, 0, 1, 1])),
+            "across authors": (torch.cat([one[:2], torch.randn(2, 6)])[[0, 2, 1, 3]], torch.tensor([0, 0, 1, 1])),
+            "everywhere": (one, torch.tensor([0, 0, 1, 1])),
+            "zero vectors": (torch.zeros(4, 6), torch.tensor([0, 0, 1, 1])),
+        }  # fmt: skip
+        for case, (vectors, labels) in cases.items():
+            vectors = vectors.clone().requires_grad_()
+            loss = LOSSES[name](vectors, labels)
+            loss.backward()
+            assert torch.isfinite(loss) and torch.isfinite(vectors.grad).all(), case
+
+    def test_labels_are_names_only(self, name):
+        vectors, labels = labelled_vectors(3)
+        value = LOSSES[name](vectors, labels)
+        for other in (labels * 10**12 - 5, -labels, 7 - labels):
+            assert LOSSES[name](vectors, other) == value
+
+    def test_order_and_length_do_not_matter(self, name):
+        vectors, labels = labelled_vectors(4)
+        order = torch.randperm(len(labels))
+        scale = torch.rand(len(labels), 1) + 0.5
+        value = LOSSES[name](vectors, labels).item()
+        assert LOSSES[name]((vectors * scale)[order], labels[order]).item() == pytest.approx(value)
+
+    def test_a_step_along_the_gradient_helps(self, name):
+        vectors, labels = labelled_vectors(5)
+        vectors.requires_grad_()
+        loss = LOSSES[name](vectors, labels)
+        (gradient,) = torch.autograd.grad(loss, vectors)
+        assert gradient.any() and LOSSES[name](vectors - 1e-4 * gradient, labels) < loss
+
+    def test_no_tensor_is_larger_than_the_pairs_of_the_batch(self, name):
+        vectors, labels = labelled_vectors(6, authors=12, samples=8, dtype=torch.float32)
+        with LargestTensor() as seen:
+            LOSSES[name](vectors.requires_grad_(), labels).backward()
+        assert 4 * 96**2 <= seen.bytes <= 16 * 96**2  # two int64 a pair: its row and its column
+
+
+class TestMakeLoss:
+    def test_by_name(self):
+        vectors, labels = labelled_vectors(0)
+        assert make_loss("triplet", margin=0.7)(vectors, labels) == semihard_triplet(vectors, labels, 0.7)
+        assert make_loss("topk")(vectors, labels) == top_k(vectors, labels, 4, 0.25)
+        assert make_loss("triplet", 5, 6)(vectors, labels) == semihard_triplet(vectors, labels)
+        assert make_loss("mll", 5, 6).weight.shape == (5, 6)
+
+    def test_errors(self):
+        for name in ("softmax", "arr"):
+            with pytest.raises(ValueError, match=f"loss '{name}': one of triplet, batch_hard, topk, supcon"):
+                make_loss(name)
+        with pytest.raises(ValueError, match="loss 'arcface' learns a vector per author: it needs classes and dim"):
+            make_loss("arcface", margin=0.2)
+        with pytest.raises(ValueError, match="loss 'triplet': unknown setting 'temperature'; valid: distance, margin"):
+            make_loss("triplet", temperature=1)
+
+    @pytest.mark.parametrize("name", [name for name in RELEASED if name != "arr"])
+    def test_presets_are_settings_that_change_the_loss(self, name):
+        vectors, labels = uneven_vectors(2)
+        plain, released = (make_loss(name, 4, 6, **settings) for settings in ({}, RELEASED[name]))
+        assert plain(vectors, labels).item() != pytest.approx(released(vectors, labels).item())
+
+
+class TestLossConfig:
+    def test_it_holds_all_settings(self):
+        config = LossConfig(name="triplet", settings={"margin": 1})
+        assert config.settings == {"margin": 1.0, "distance": "euclidean"}
+        assert config.fingerprint == LossConfig(name="triplet", settings={"margin": 1.0}).fingerprint
+        assert config.fingerprint != LossConfig(name="triplet").fingerprint
+        assert LossConfig(name="triplet").settings["margin"] == 0.2, "a call leaves the defaults as they are"
+
+    @pytest.mark.parametrize("name", [*LOSSES, "arr"])
+    def test_it_can_be_written_and_read(self, name):
+        config = LossConfig(name=name, settings=RELEASED.get(name, {}))
+        assert LossConfig.of(json.loads(json.dumps(config.model_dump()))) == config
+        if name != "arr":
+            make_loss(config.name, 4, 6, **config.settings)
+
+    @pytest.mark.parametrize("settings, message", [
+        ({"name": "triplt"}, "loss: 'name' is 'triplt': Input should be 'triplet'"),
+        ({"name": "triplet", "settings": {"margn": 1}}, r"unknown setting 'margn' \(did you mean 'margin'\?\)"),
+        ({"name": "triplet", "settings": {"distance": "l2"}}, "loss 'triplet': 'distance' is 'l2'"),
+        ({"name": "topk", "settings": {"k": 2.5}}, "loss 'topk': 'k' is 2.5"),
+        ({"name": "mll", "settings": {"classes": 5}}, "unknown setting 'classes'; valid: centred, seed"),
+    ])  # fmt: skip
+    def test_bad_settings_are_named(self, settings, message):
+        with pytest.raises(ValueError, match=message):
+            LossConfig.of(settings, "loss")

@@ -1,7 +1,7 @@
 """Files that are whole or absent, and that know what they were made from.
 
 An artifact is written under a temporary name and renamed when complete, so a killed run leaves either the old
-file, the new file or a ``*.partial`` that nobody reads. A small ``fingerprint`` fingerprint beside the data lets a
+file, the new file or a ``*.partial`` that nobody reads. A fingerprint in a small JSON file beside the data lets a
 re-run reuse what is current and rebuild what is stale.
 """
 
@@ -9,11 +9,13 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
-def fingerprint_of(*parts) -> str:
+def fingerprint_of(*parts: Any) -> str:
     """A short hash of JSON-able values; equal values give equal hashes, whatever the order of their keys."""
     text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -26,18 +28,18 @@ def file_fingerprint(path: str | Path) -> str:
 
 
 def stamp(path: str | Path) -> str:
-    """What changes when a file or a file below a folder changes: names, sizes and times, without reading them.
+    """A fingerprint of the names, sizes and times of a file or of the files below a folder, which are not read.
 
     Empty where there is nothing (yet), as of an address that is no path.
     """
     path = Path(path)
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
-    told = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
-    return fingerprint_of([(name, stat.st_size, stat.st_mtime_ns) for name, stat in told]) if told else ""
+    stats = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
+    return fingerprint_of([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]) if stats else ""
 
 
 @contextmanager
-def atomic_write(path: str | Path):
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``path`` (file or folder) that takes its name when the block succeeds.
 
     On an error the temporary is removed and ``path`` stays as it was.
@@ -56,20 +58,20 @@ def atomic_write(path: str | Path):
         raise
 
 
-def _remove(path: Path):
+def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
 
 
-def write_json(path: str | Path, value) -> None:
+def write_json(path: str | Path, value: Any) -> None:
     """Write JSON in one step; keys keep their order, text stays readable."""
     with atomic_write(path) as partial:
         partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def read_json(path: str | Path):
+def read_json(path: str | Path) -> Any:
     """Read JSON. Raises ValueError that names the file where it is missing or broken."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))

@@ -1,11 +1,11 @@
 """Typed, frozen settings: what every experiment, sampler and protocol is described by."""
 
-import difflib
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from helpers.runs.artifacts import fingerprint_of
+from helpers.runs.parameters import unknown
 
 
 class Config(BaseModel):
@@ -28,7 +28,8 @@ class Config(BaseModel):
         try:
             return cls.model_validate(settings)
         except ValidationError as error:
-            raise ValueError("; ".join(_told(each, cls, where or cls.__name__) for each in error.errors())) from None
+            where = where or cls.__name__
+            raise ValueError("; ".join(f"{where}: {_message(each, cls)}" for each in error.errors())) from None
 
     @property
     def fingerprint(self) -> str:
@@ -36,11 +37,12 @@ class Config(BaseModel):
         return fingerprint_of(type(self).__name__, self.model_dump(mode="json"))
 
 
-def _told(error: dict, cls: type[Config], where: str) -> str:
-    name = ".".join(map(str, error["loc"])) or where
+def _message(error: dict, config: type[Config]) -> str:
+    *parents, name = error["loc"] or ("settings",)
     if error["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(error["loc"][-1]), list(cls.model_fields), n=1)
-        hint = f" (did you mean {near[0]!r}?)" if near else ""
-        return f"{where}: unknown setting {name!r}{hint}; valid: {', '.join(sorted(cls.model_fields))}"
-    reason = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {name!r} is {error.get('input')!r}: {reason}"
+        for parent in parents:
+            annotation = config.model_fields[parent].annotation if parent in config.model_fields else None
+            config = annotation if isinstance(annotation, type) and issubclass(annotation, Config) else config
+        return unknown([str(name)], config.model_fields, "setting")
+    path = ".".join(map(str, (*parents, name)))
+    return f"{path!r} is {error.get('input')!r}: {error['msg'].removeprefix('Value error, ')}"

@@ -2,107 +2,87 @@
 
 papermill only warns about an unknown parameter and exits 0, and hands ``-p amp false`` over as the text "false".
 So the cell after each ``parameters`` cell calls :func:`check`, which knows the declared names and types from the
-cell's own annotations.
+cell's own annotations. A parameter that is a dict of a Config's settings is checked by ``Config.of``.
 """
 
 import difflib
-import inspect
-import types
-from collections.abc import Callable
-from typing import Any, Union, get_args, get_origin
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any, get_origin
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, ValidationError, create_model
 
 PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON = {"In", "Out", "exit", "quit"}
+BOOLEANS = {"true": True, "false": False}  # as papermill's -p and YAML write them
 
 
-def unknown(given, valid, what="parameter") -> str | None:
-    """The error text for names in ``given`` that are not in ``valid``, or None."""
-    wrong = sorted(set(given) - set(valid))
+def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter") -> str | None:
+    """The error text for ``names`` that are not in ``valid``, with the nearest valid one; None where all are."""
+    wrong, valid = sorted(set(names) - set(valid)), sorted(valid)
     if not wrong:
         return None
-    near = difflib.get_close_matches(wrong[0], list(valid), n=1)
+    near = difflib.get_close_matches(wrong[0], valid, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(sorted(valid))}"
+    return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
 
 
-def check(namespace: dict, **allowed) -> dict[str, Any]:
-    """Return the declared parameters of a notebook as a dict, after checking each one.
+def check(namespace: dict[str, Any], **allowed: Collection) -> dict[str, Any]:
+    """The declared parameters of a notebook, each of its declared type.
 
-    namespace: the notebook's ``globals()``, right after its annotated ``parameters`` cell.
-    allowed: per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers,
-        both ends included. A list-valued parameter is checked element by element.
-    Raises ValueError on an unknown name or a value out of bounds, TypeError on a wrong type.
+    Parameters
+    ----------
+    namespace
+        The notebook's ``globals()``, right after its annotated ``parameters`` cell.
+    allowed
+        Per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both ends
+        included. A list is checked element by element, None is left open.
+
+    Raises
+    ------
+    ValueError
+        In one line: an unknown name, a wrong type or a value out of bounds.
     """
     declared = namespace.get("__annotations__", {})
-    given = {
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_") and name not in IPYTHON and type(value) in PLAIN
-    }
-    if message := unknown(given, declared):
+    present = [name for name, value in namespace.items()
+               if type(value) in PLAIN and not name.startswith("_") and name not in IPYTHON]
+    if message := unknown(present, declared) or unknown(allowed, declared, "name in check()"):
         raise ValueError(message)
-    if message := unknown(allowed, declared, "name in check()"):
-        raise ValueError(message)
-    settings = {}
-    for name, hint in declared.items():
-        value = namespace[name]
-        if not _fits(value, hint):
-            raise TypeError(f"parameter {name!r} must be {_describe(hint)}, not {type(value).__name__} {value!r}")
-        if type(value) is int and hint is float:
-            value = float(value)
-        if name in allowed:
-            for element in value if isinstance(value, list) else [value]:
-                _check_value(name, element, allowed[name])
-        settings[name] = value
-    return settings
+    fields = {name: (_field(hint, allowed.get(name)), ...) for name, hint in declared.items()}
+    # aliases: a field of pydantic may not be called `schema` or `copy`, a parameter may
+    model = create_model("Parameters", __config__=ConfigDict(strict=True, alias_generator=lambda name: name[2:]),
+                         **{f"p_{name}": field for name, field in fields.items()})
+    try:
+        checked = model.model_validate({name: namespace[name] for name in declared})
+    except ValidationError as error:
+        messages = [_message(each, declared, namespace) for each in error.errors()]
+        raise ValueError("; ".join(dict.fromkeys(messages))) from None
+    return {name: getattr(checked, f"p_{name}") for name in declared}
 
 
-def check_entries(settings: dict, takers: dict[str, Callable], given: tuple[str, ...] = ()) -> None:
-    """Check parameters that are dicts of arguments: ``takers`` names the function or class that takes each.
-
-    given: arguments that the notebook gives itself. Raises ValueError on an entry that the taker does not take, that is
-    a parameter of its own, or given.
-    """
-    for name, taker in takers.items():
-        valid = set(inspect.signature(taker).parameters) - set(settings) - set(given)
-        if message := unknown(settings[name], valid, f"entry of {name!r}"):
-            raise ValueError(message)
+def _field(hint: Any, allowed: Collection | None) -> Any:
+    """The annotation with what else pydantic has to check."""
+    if hint is bool:
+        hint = Annotated[bool, BeforeValidator(lambda value: BOOLEANS.get(value, value) if type(value) is str else value)]
+    return hint if allowed is None else Annotated[hint, AfterValidator(lambda value: _within(value, allowed))]
 
 
-def check_filled(settings: dict, *names: str) -> None:
-    """Raises ValueError where one of the named lists or dicts, or a list in such a dict, is empty."""
-    for name in names:
-        value = settings[name]
-        inner = value.values() if isinstance(value, dict) else ()
-        if not value or any(isinstance(each, list) and not each for each in inner):
-            raise ValueError(f"parameter {name!r} is empty or holds an empty list, {value!r}: name at least one")
+def _within(value: Any, allowed: Collection) -> Any:
+    bounds = isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed)
+    for element in value if isinstance(value, list) else [value]:
+        if element is None:
+            continue
+        if bounds and not allowed[0] <= element <= allowed[1]:  # also catches nan
+            raise ValueError(f"must lie in {allowed[0]}..{allowed[1]}, not {element!r}")
+        if not bounds and element not in allowed:
+            raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {element!r}")
+    return value
 
 
-def _check_value(name, value, allowed):
-    if value is None:
-        return
-    if isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed):
-        low, high = allowed
-        if not low <= value <= high:  # also catches nan
-            raise ValueError(f"parameter {name!r} must lie in {low}..{high}, not {value!r}")
-    elif value not in allowed:
-        raise ValueError(f"parameter {name!r} must be one of {', '.join(map(str, allowed))}, not {value!r}")
-
-
-def _fits(value, hint) -> bool:
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return any(_fits(value, arg) for arg in args)
-    if origin is list:
-        return isinstance(value, list) and all(_fits(element, args[0]) for element in value)
-    if origin is dict:
-        return isinstance(value, dict)
-    if hint is float:
-        return type(value) in (int, float)
-    if hint is type(None) or hint is None:
-        return value is None
-    return type(value) is (origin or hint)
-
-
-def _describe(hint) -> str:
-    return getattr(hint, "__name__", None) if get_origin(hint) is None else str(hint).replace("typing.", "")
+def _message(error: dict, declared: dict, namespace: dict) -> str:
+    name = error["loc"][0]
+    if error["type"] == "value_error":
+        return f"parameter {name!r} {error['ctx']['error']}"
+    hint, value = declared[name], namespace[name]
+    shown = hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint).replace("typing.", "")
+    hint = " (in YAML write 1.0e-4, not 1e-4)" if hint is float and isinstance(value, str) else ""
+    return f"parameter {name!r} must be {shown}, not {type(value).__name__} {value!r}{hint}"

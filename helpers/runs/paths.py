@@ -19,7 +19,7 @@ def outputs() -> Path:
     return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or ROOT / "outputs")
 
 
-def slug(*words) -> str:
+def slug(*words: object) -> str:
     """The words as one name of a file: whatever is neither letter nor digit becomes a hyphen."""
     return "-".join("".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words)
 
@@ -28,6 +28,11 @@ def resolve(location: str | Path) -> Path:
     """A user's path: absolute as it is, ``~`` expanded, relative to the repository's root."""
     path = Path(location).expanduser()
     return path if path.is_absolute() else ROOT / path
+
+
+def shown(path: Path) -> str:
+    """A path for people: relative to the repository where it is inside."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,9 @@ class Run:
         return self.folder / "models"
 
     @property
-    def metrics(self) -> Path:
-        """``metrics/*.json``: one flat file per (model, protocol)."""
-        return self.folder / "metrics"
+    def results(self) -> Path:
+        """The one tidy table of what was measured, see :mod:`helpers.runs.results`."""
+        return self.folder / "results.csv"
 
     @property
     def figures(self) -> Path:

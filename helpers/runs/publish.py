@@ -5,6 +5,7 @@ GitHub draws no plotly figure, so each is stored as a picture too; that needs ka
 
 import os
 from pathlib import Path
+from typing import Any
 
 from helpers.runs import paths
 from helpers.runs.artifacts import atomic_write
@@ -48,36 +49,28 @@ def _check_pictures() -> None:
     try:
         go.Figure().to_image("png")
     except Exception as error:  # no kaleido, no browser, or one that does not start
-        raise ValueError(
-            "publishing stores each figure as a picture too, which needs kaleido and Chrome or Chromium "
-            f"(see troubleshooting.md). {type(error).__name__}: {str(error).strip().splitlines()[0]}"
-        ) from None
+        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        raise ValueError("publishing stores each figure as a picture too, which needs kaleido and Chrome or Chromium "
+                         f"(see troubleshooting.md). {reason}") from None
 
 
-def clean(book) -> None:
+def clean(book: Any) -> None:
     """Keep of an executed notebook what a reader needs; in place.
 
-    Goes: execution times, widget state, warnings on stderr, and the folders of this machine. Counts become 1..N.
+    Goes: metadata other than tags, widget state, warnings on stderr, and the folders of this machine.
     """
     book.metadata = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
-    count = 0
     for cell in book.cells:
         cell.metadata = {"tags": cell.metadata["tags"]} if cell.metadata.get("tags") else {}
         if cell.cell_type != "code":
             continue
-        count += bool(cell.source.strip())
-        cell.execution_count = count if cell.source.strip() else None
         cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         for output in cell.outputs:
-            if output.output_type == "execute_result":
-                output.execution_count = count
-            if "text" in output:
-                output.text = without_folders(output.text)
             data = output.get("data", {})
             data.pop("application/vnd.jupyter.widget-view+json", None)
-            for kind in data:
-                if isinstance(data[kind], str) and not kind.startswith("image/"):
-                    data[kind] = without_folders(data[kind])
+            for texts, kind in [(output, "text"), *((data, kind) for kind in data if not kind.startswith("image/"))]:
+                if isinstance(texts.get(kind), str):
+                    texts[kind] = without_folders(texts[kind])
 
 
 def without_folders(text: str) -> str:

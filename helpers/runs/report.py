@@ -9,8 +9,10 @@ import base64
 import hashlib
 import json
 import re
+from contextlib import suppress
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from helpers.runs import paths
 from helpers.runs.artifacts import atomic_write
@@ -24,57 +26,7 @@ FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
 {% set tags = cell.metadata.get("tags", []) %}<details class="code"><summary>
 {{- "parameters of this run" if "injected-parameters" in tags else "parameters" if "parameters" in tags else "code" -}}
 </summary>{{ super() }}</details>{% endblock %}"""
-STYLE = """
-:root { color-scheme: light; --rule: #d9dee3; --soft: #5b6670; --link: #0b57a4 }
-* { box-sizing: border-box } html { -webkit-text-size-adjust: 100% }
-body { font: 16px/1.6 system-ui, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; color: #1c2329;
- max-width: 58rem; margin: 0 auto; padding: 1.5rem 1.25rem 6rem; overflow-wrap: break-word }
-h1, h2, h3, h4 { line-height: 1.25; margin: 2rem 0 .6rem } h1 { font-size: 1.7rem } h2 { font-size: 1.3rem }
-h3 { font-size: 1.1rem } header h1 { font-size: 2.1rem; margin-top: .5rem } a { color: var(--link) }
-nav { border: 1px solid var(--rule); border-radius: 6px; padding: .75rem 1.25rem; margin: 1.5rem 0 }
-nav h2 { font-size: 1rem; margin: 0 } nav ol { margin: .4rem 0 0; padding-left: 1.5rem }
-nav li.variant { list-style: none; font-size: .9rem } small { font-weight: normal; color: var(--soft) }
-.notebook { border-top: 2px solid var(--rule); margin-top: 3rem } .notebook > summary { padding: 1rem 0 }
-summary { cursor: pointer } .notebook > summary { font-size: 1.2rem; font-weight: 600 }
-.code { margin: .5rem 0 } .code > summary { color: var(--soft); font-size: .8rem; width: max-content }
-pre, code { font: .85em ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace }
-pre { line-height: 1.45; margin: .4rem 0; padding: .6rem .8rem; overflow: auto; max-height: 34rem; white-space: pre }
-.highlight, .rendered_html pre { background: #f5f7f9; border-radius: 6px } .output_stderr pre { color: var(--soft) }
-.output_text pre { padding: 0 } :not(pre) > code { background: #f0f3f5; border-radius: 3px; padding: .1em .3em }
-.output_html, .output_markdown, .rendered_html, .wide, .output_png { overflow-x: auto } math { font-size: 1.1em }
-.formula, .tex.block { display: block; margin: .9rem 0; overflow-x: auto; overflow-y: hidden }
-math { font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math, serif }
-mtd[columnalign=right] { text-align: right; padding-right: 0 } mtd[columnalign=left] { text-align: left }
-munderover > :not(:first-child), munder > :last-child, mover > :last-child { padding: .12em 0 }
-.tex.block { white-space: pre-wrap; text-align: center } img { max-width: 100%; height: auto }
-table { border-collapse: collapse; font-size: .88rem; margin: .8rem 0; font-variant-numeric: tabular-nums; border: 0 }
-th, td { padding: .3rem .7rem; text-align: right; white-space: nowrap; border: 0; border-bottom: 1px solid var(--rule) }
-.rendered_html td { white-space: normal; min-width: 4rem } .rendered_html th, .rendered_html td { text-align: left }
-.dataframe td, .dataframe thead th { text-align: right }
-.results .word { text-align: left } tr:hover td { background: #f5f7f9 }
-caption { text-align: left; font-weight: 600; padding: .3rem 0 } .figure { width: 100%; min-height: 450px }
-blockquote { margin: .8rem 0; padding: .1rem 1rem; border-left: 4px solid var(--rule); color: var(--soft) }
-@media (max-width: 40rem) { body { padding: 1rem .9rem 4rem } header h1 { font-size: 1.6rem } h1 { font-size: 1.4rem } }
-"""
-DRAW = """
-const figures = JSON.parse(document.getElementById("figures").textContent);
-const draw = place => {  // a folded figure has no width yet: it is drawn when its notebook is opened
-  if (place.dataset.drawn || !place.clientWidth) return;
-  place.dataset.drawn = 1;
-  const {data, layout = {}, frames} = figures[place.dataset.figure];
-  if (layout.width > place.clientWidth) delete layout.width;
-  Plotly.newPlot(place, {data, layout, frames, config: {responsive: true, displaylogo: false}});
-};
-const drawIn = root => root.querySelectorAll(".figure").forEach(draw);
-document.querySelectorAll("details.notebook").forEach(d => d.addEventListener("toggle", () => drawIn(d)));
-const unfold = () => {
-  const target = document.getElementById(location.hash.slice(1));
-  if (target && target.matches("details.notebook")) target.open = true;
-};
-addEventListener("hashchange", unfold);
-unfold();
-drawIn(document);
-"""
+STYLE, DRAW = (Path(__file__).with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".css", ".js"))
 
 
 def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "") -> Path:
@@ -92,18 +44,18 @@ def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = 
         for number, cell in enumerate(book.cells):
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
-            _prepare(cell, figures)
+            if "outputs" in cell:
+                _prepare(cell, figures)
         body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
         contents.append(f'<li class="{"variant" if variant else ""}"><a href="#{key}">{name}</a></li>')
-        frame = "<details class='notebook' id='{}'><summary>{}</summary>{}</details>" if variant else (
-            "<section class='notebook' id='{}' aria-label='{}'>{}</section>")
-        sections.append(frame.format(key, name if variant else escape(stem), body))
+        sections.append(f"<details class='notebook' id='{key}'><summary>{name}</summary>{body}</details>" if variant else
+                        f"<section class='notebook' id='{key}' aria-label='{escape(stem)}'>{body}</section>")
     with atomic_write(out) as partial:
         partial.write_text(_page(escape(title), intro_html, contents, sections, figures), encoding="utf-8")
     return Path(out)
 
 
-def _read(path: Path):
+def _read(path: Path) -> Any:
     import nbformat
 
     try:
@@ -114,16 +66,16 @@ def _read(path: Path):
         raise ValueError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from None
 
 
-def _title(book) -> str:
+def _title(book: Any) -> str:
     """The text of the first heading of level one, without its Markdown marks."""
     text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
-    found = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
-    return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", found[1]) if found else ""
+    heading = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
+    return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1]) if heading else ""
 
 
-def _prepare(cell, figures: list) -> None:
+def _prepare(cell: Any, figures: list[dict]) -> None:
     """Turn the outputs nbconvert would drop or leave raw (figures, formulas, Markdown) into HTML, in place."""
-    for output in cell.get("outputs", []):
+    for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
             data.pop(kind, None)
@@ -132,82 +84,73 @@ def _prepare(cell, figures: list) -> None:
                 if trace.get("type") == "scattergl":  # a browser gives a page a handful of WebGL contexts at most
                     trace["type"] = "scatter"
             figures.append(data[PLOTLY])
-            output["data"] = {"text/html": f'<div class="figure" data-figure="{len(figures) - 1}"></div>'}
+            html = f'<div class="figure" data-figure="{len(figures) - 1}"></div>'
         elif "text/html" not in data and "text/latex" in data:
-            output["data"] = {"text/html": mathml(data["text/latex"].strip("$ \n"), "block")}
+            html = mathml(data["text/latex"].strip("$ \n"), "block")
         elif "text/html" not in data and "text/markdown" in data:  # may quote posts: its raw HTML is escaped
-            output["data"] = {"text/html": _markdown(data["text/markdown"], escape=True)}
-    if "outputs" in cell:
-        cell["outputs"] = [output for output in cell["outputs"] if output.get("data", True)]
+            html = _markdown(data["text/markdown"], escape=True)
+        else:
+            continue
+        output["data"] = {"text/html": html}
+    cell["outputs"] = [output for output in cell.outputs if output.get("data", True)]
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    """MathML of a LaTeX formula; its LaTeX, set apart, where the converter is missing or does not know it."""
+    """MathML of a LaTeX formula; its LaTeX, set apart, where the converter does not know it."""
+    from latex2mathml.converter import convert
+
     known = re.sub(r"(begin|end){(aligned|align|equation)\*?}", r"\1{align*}", tex)
     known = re.sub(r"\\arg\s*\\(min|max)", r"\\mathop{\\mathrm{arg\\,\1}}", known)
-    try:
-        from latex2mathml.converter import convert
-
-        made = convert(known, display=display)
-        if "\\" not in made:  # it passes a command it does not know through as text
-            return f'<span class="formula">{made}</span>' if display == "block" else made
-    except Exception:  # whatever is wrong with one formula must not cost the report
-        pass
+    with suppress(Exception):  # whatever is wrong with one formula must not cost the report
+        math = convert(known, display=display)
+        if "\\" not in math:  # it passes a command it does not know through as text
+            return f'<span class="formula">{math}</span>' if display == "block" else math
     return f'<code class="tex {display}">{escape(tex.strip())}</code>'
 
 
-def _markdown(source: str, **options) -> str:
+def _markdown(source: str, **options: Any) -> str:
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-    class Renderer(IPythonRenderer):
-        def inline_math(self, body):
-            return mathml(body)
-
-        def block_math(self, body):
-            return mathml(body, "block")
-
-        def latex_environment(self, name, body):
-            return mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
-
     # no anchors: the same heading in two notebooks would give the same id twice
-    return MarkdownWithMath(Renderer(exclude_anchor_links=True, **options)).render(source)
+    renderer = IPythonRenderer(exclude_anchor_links=True, **options)
+    renderer.inline_math = mathml
+    renderer.block_math = lambda body: mathml(body, "block")
+    renderer.latex_environment = lambda name, body: mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
+    return MarkdownWithMath(renderer).render(source)
 
 
-def _exporter():
+def _exporter() -> Any:
     from jinja2 import DictLoader, pass_context
     from nbconvert import HTMLExporter
 
-    class Exporter(HTMLExporter):
-        @pass_context
-        def markdown2html(self, context, source):
-            cell, where = context["cell"], context["resources"]["metadata"]["path"]
-            return _markdown(source, escape=False, attachments=cell.attachments, embed_images=True, path=where)
+    @pass_context
+    def markdown2html(context, source):
+        place = context["resources"]["metadata"]["path"]
+        return _markdown(source, escape=False, attachments=context["cell"].attachments, embed_images=True, path=place)
 
-    return Exporter(template_file="folded.j2", extra_loaders=[DictLoader({"folded.j2": FOLDED})],
-                    exclude_input_prompt=True, exclude_output_prompt=True)
+    exporter = HTMLExporter(template_file="folded.j2", extra_loaders=[DictLoader({"folded.j2": FOLDED})],
+                            exclude_input_prompt=True, exclude_output_prompt=True)
+    exporter.register_filter("markdown2html", markdown2html)
+    return exporter
 
 
-def _page(title, intro, contents, sections, figures) -> str:
+def _page(title: str, intro: str, contents: list[str], sections: list[str], figures: list[dict]) -> str:
+    from plotly.offline import get_plotlyjs
     from pygments.formatters import HtmlFormatter
 
-    scripts = [DRAW]
-    if figures:
-        from plotly.offline import get_plotlyjs
-
-        scripts.insert(0, get_plotlyjs().replace("\r\n", "\n"))
+    scripts = [get_plotlyjs().replace("\r\n", "\n"), DRAW] if figures else [DRAW]
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     policy = POLICY + " ".join(f"'sha256-{digest}'" for digest in digests)
     drawings = json.dumps(figures).replace("<", "\\u003c")  # a post in a hover text must not close the element
-    parts = [
+    return "\n".join([
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>{STYLE}{HtmlFormatter().get_style_defs('.highlight')}</style></head><body>",
+        f"<style>\n{STYLE}{HtmlFormatter().get_style_defs('.highlight')}</style></head><body>",
         f"<header><h1>{title}</h1>{intro}</header>",
         f'<nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(contents)}</ol></nav><main>',
         *sections,
         f'</main><script type="application/json" id="figures">{drawings}</script>',
         *(f"<script>{script}</script>" for script in scripts),
         "</body></html>\n",
-    ]
-    return "\n".join(parts)
+    ])

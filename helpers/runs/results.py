@@ -1,91 +1,123 @@
-"""The results of a run as a table: one row per metrics file, one table per protocol, as text and as HTML."""
+"""The results of a run: one tidy table, ``results.csv``, one row per (model, base, protocol, split, seed, metric).
 
-import re
-from html import escape
+Whatever prints, plots or compares results reads this table.
+"""
 
-from helpers.runs.artifacts import read_json
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+from pydantic import BeforeValidator
+
+from helpers.runs.artifacts import atomic_write, read_json
+from helpers.runs.config import Config
 from helpers.runs.paths import Run
 
-FIRST = ["model", "base", "split"]
-MEASURED = (r"MRR|R@\d+|mean_rank|AUC|EER|minDCF|Cllr|c@1|F_0\.5u|F1|Brier|accuracy|overall|hardest AUC|"
-            r"gain|low|high")  # fmt: skip
-LAST = ["queries", "targets", "pairs", "sample_size", "seed", "seeds"]
+KEY = ["model", "base", "protocol", "split", "seed"]
+TYPES = {name: "str" for name in ("experiment", "model", "label", "base", "protocol", "split", "metric")}
+TYPES |= {"value": "float", "low": "float", "high": "float"}
+TYPES |= {"queries": "Int64", "targets": "Int64", "sample_size": "Int64", "seed": "Int64"}
+TYPES |= {"seconds": "float", "device": "str", "data": "str"}
+COLUMNS = list(TYPES)
+FIRST, LAST = ["split", "model", "label", "base"], ["seed", "queries", "targets", "sample_size"]
+LOWER_IS_BETTER = {"EER", "minDCF", "Cllr", "mean_rank"}
+
+Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
 
 
-def current(run: Run) -> tuple[list[dict], int]:
-    """The metrics of a run, and how many were left out because the model or the data they measured are gone.
+class Measured(Config):
+    """Of what a table of metrics is: one call of :func:`record`. ``base`` names the model that is subtracted."""
 
-    A row names the training it measured (``training``, where it was one) and the token store (``data``).
+    model: str
+    protocol: str
+    split: str
+    label: str = ""
+    base: str = ""
+    seed: Count | None = 0
+    experiment: str = ""
+    data: str = ""
+    queries: Count | None = None
+    targets: Count | None = None
+    sample_size: Count | None = None
+    seconds: float | None = None
+    device: str = ""
+
+
+def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
+    """Put the metrics of one model under one protocol into the run's table, in one step.
+
+    The rows of the same model, base, protocol, split and seed are replaced.
+
+    Parameters
+    ----------
+    files
+        The run, or the path of a table.
+    table
+        Indexed by metric, with columns ``value``, ``low`` and ``high`` (NaN where there is no interval).
+    measured
+        The fields of :class:`Measured`: ``model``, ``protocol`` and ``split``, and what else is known.
+
+    Raises
+    ------
+    ValueError
+        Where a field is unknown, missing or of a wrong type, or the table has other columns.
     """
-    found = [read_json(path) for path in sorted(run.metrics.glob("*.json"))]
-    trainings = {_made_from(path) for path in run.models.glob("**/training.json")}
-    stores = {_made_from(path) for path in run.folder.glob("**/store.json")}
-    kept = [row for row in found if row.get("training") in {None, *trainings} and row.get("data") in {None, *stores}]
-    return kept, len(found) - len(kept)
+    fields = Measured.of(measured, "record").model_dump()
+    if missing := sorted({"value", "low", "high"} - set(table.columns)):
+        raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {', '.join(missing)}")
+    path = _path(files)
+    rows = table[["value", "low", "high"]].rename_axis("metric").reset_index().assign(**fields)[COLUMNS].astype(TYPES)
+    table = _load(path)
+    replaced = pd.Series(True, index=table.index)
+    for name in KEY:
+        replaced &= table[name].isna() if fields[name] is None else (table[name] == fields[name]).fillna(False)
+    with atomic_write(path) as partial:
+        pd.concat([table[~replaced], rows]).to_csv(partial, index=False)
 
 
-def _made_from(path):
-    return read_json(path)["fingerprint"]
+def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
+    """The results of a run, or every row of a table given by its path.
+
+    A run's rows are left out where their experiment is in no ``models/**/training.json`` or their data in no
+    ``store.json`` any more; with ``stale`` just these come.
+    """
+    frame = _load(_path(files))
+    if not isinstance(files, Run):
+        return frame[:0] if stale else frame
+    experiments = {"", *(read_json(path)["fingerprint"] for path in files.models.glob("**/training.json"))}
+    stores = {"", *(read_json(path)["fingerprint"] for path in files.folder.glob("**/store.json"))}
+    current = frame["experiment"].isin(experiments) & frame["data"].isin(stores)
+    return frame[~current if stale else current].reset_index(drop=True)
 
 
-def tables(run: Run) -> dict[str, tuple[list[str], list[list[str]]]]:
-    """Per protocol the columns that its metrics files hold, and the rows: by split, the best first."""
-    found: dict[str, list[dict]] = {}
-    for metrics in current(run)[0]:
-        found.setdefault(str(metrics.get("protocol", "")), []).append(metrics)
-    made = {}
-    for protocol, rows in sorted(found.items()):
-        names = {name for row in rows for name in row}
-        measured = sorted((name for name in names if re.fullmatch(MEASURED, name)), key=_rank)
-        columns = [name for name in [*FIRST, *measured, *LAST] if name in names]
-        rows.sort(key=_order)
-        made[protocol] = columns, [[_cell(row.get(name)) for name in columns] for row in rows]
-    return made
+def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFrame:
+    """One row a (split, model), one column a metric that holds ``column``: by split and base, the best first.
+
+    Around the metrics, in the order in which they were recorded, are ``split``, ``model``, ``label``, ``base`` and
+    ``seed``, ``queries``, ``targets``, ``sample_size``, of these the ones that are known. The first metric ranks.
+    """
+    rows = frame[frame["protocol"] == protocol]
+    rows = rows.assign(row=rows.groupby(KEY, dropna=False, sort=False).ngroup())
+    metrics = list(dict.fromkeys(rows["metric"]))
+    about = rows.drop_duplicates("row").set_index("row")
+    if metrics:
+        score = rows.pivot(index="row", columns="metric", values="value")[metrics[0]]
+        about["score"] = score if metrics[0] in LOWER_IS_BETTER else -score
+    about = about.sort_values(["split", "base", *about.columns.intersection(["score"]), "model"])
+    cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
+    made = about[FIRST].join(cells).join(about[LAST]).reset_index(drop=True)
+    return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
 
 
-def _order(row: dict) -> tuple:
-    best = -(row.get("MRR") or row.get("overall") or 0), row.get("EER") or 0
-    return str(row.get("split", "")), *best, str(row.get("model", ""))
+def _path(files: Run | Path) -> Path:
+    return files.results if isinstance(files, Run) else Path(files)
 
 
-def _rank(name: str) -> tuple:
-    """MRR first, then R@k by k, then the rest by name."""
-    k = re.fullmatch(r"R@(\d+)", name)
-    return (0, 0, "") if name == "MRR" else (1, int(k[1]), "") if k else (2, 0, name)
-
-
-def _cell(value) -> str:
-    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def text(run: Run) -> str:
-    """The results as aligned text: words to the left, numbers to the right; "no metrics" where there are none."""
-    blocks = []
-    for protocol, (columns, rows) in tables(run).items():
-        widths = [max(map(len, column)) for column in zip(columns, *rows)]
-        lines = [
-            "  ".join(value.ljust(width) if name in FIRST else value.rjust(width)
-                      for name, value, width in zip(columns, row, widths)).rstrip()
-            for row in [columns, ["-" * width for width in widths], *rows]
-        ]
-        blocks.append("\n".join([*([protocol] if protocol else []), *lines]))
-    return "\n\n".join([*blocks, *_left_out(run)]) or "no metrics"
-
-
-def html(run: Run) -> str:
-    """The results as HTML tables, one per protocol."""
-    blocks = []
-    for protocol, (columns, rows) in tables(run).items():
-        kinds = [' class="word"' if name in FIRST else "" for name in columns]
-        head = "".join(f"<th{kind}>{escape(name)}</th>" for kind, name in zip(kinds, columns))
-        body = "".join("<tr>" + "".join(f"<td{kind}>{escape(value)}</td>" for kind, value in zip(kinds, row)) + "</tr>"
-                       for row in rows)
-        blocks.append(f'<div class="wide"><table class="results"><caption>{escape(protocol)}</caption>'
-                    f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>")
-    blocks += [f"<p>{note}</p>" for note in _left_out(run)]
-    return "\n".join(blocks) or "<p>No metrics yet.</p>"
-
-
-def _left_out(run):
-    stale = current(run)[1]
-    return [f"{stale} results of earlier models or data are left out"] if stale else []
+def _load(path: Path) -> pd.DataFrame:
+    if not path.exists():
+        return pd.DataFrame(columns=COLUMNS).astype(TYPES)
+    try:
+        empty = {name: [""] for name, kind in TYPES.items() if kind != "str"}
+        return pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty)[COLUMNS]
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{path} is not a table of results: {str(error).splitlines()[0]}") from None

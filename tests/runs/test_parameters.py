@@ -1,12 +1,14 @@
-"""Every way a notebook's parameters can be wrong, and the folders of a run."""
+"""Every way a notebook's parameters can be wrong, and settings of a Config."""
 
 import math
 from typing import Optional
 
 import pytest
+from pydantic import Field
 
 from helpers.runs import paths
-from helpers.runs.parameters import check, check_entries, check_filled, unknown
+from helpers.runs.config import Config
+from helpers.runs.parameters import check, unknown
 
 DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
@@ -29,6 +31,12 @@ def test_a_whole_number_serves_as_a_float():
     assert type(lr) is float and lr == 1.0
 
 
+@pytest.mark.parametrize("text, value", [("false", False), ("true", True)])
+def test_papermill_hands_truth_over_as_text(text, value):
+    assert check(notebook(overlap=text))["overlap"] is value
+    assert check(notebook(window=text))["window"] == text, "text stays text where it is declared"
+
+
 @pytest.mark.parametrize("name", ["stepps", "Steps", "seed"])
 def test_unknown_name(name):
     with pytest.raises(ValueError, match=f"unknown parameter '{name}'.*valid: extra, limit, .*steps, window$"):
@@ -46,19 +54,32 @@ def test_imports_functions_and_private_names_are_no_parameters():
 
 @pytest.mark.parametrize(
     "name, value",
-    [("overlap", "false"), ("overlap", 1), ("steps", True), ("steps", 5.0), ("steps", "5"), ("lr", "0.1"), ("lr", True),
+    [("overlap", "no"), ("overlap", 1), ("steps", True), ("steps", 5.0), ("steps", "5"), ("lr", "0.1"), ("lr", True),
      ("run", 5), ("run", None), ("sizes", 3), ("sizes", ["1"]), ("sizes", [1, True]), ("sizes", (1, 2)),
      ("losses", "topk"), ("window", 3), ("limit", "3"), ("extra", [])],
 )  # fmt: skip
 def test_wrong_type(name, value):
-    with pytest.raises(TypeError, match=f"parameter '{name}' must be .*not {type(value).__name__}"):
+    with pytest.raises(ValueError, match=f"parameter '{name}' must be .*not {type(value).__name__}"):
         check(notebook(**{name: value}))
 
 
+def test_every_wrong_parameter_is_named_in_one_line():
+    with pytest.raises(ValueError) as error:
+        check(notebook(steps="5", lr=3, sizes=["a", "b"]), lr=(0, 1))
+    assert str(error.value).splitlines() == [
+        "parameter 'steps' must be int, not str '5'; parameter 'lr' must lie in 0..1, not 3.0; "
+        "parameter 'sizes' must be list[int], not list ['a', 'b']"]
+
+
+def test_a_parameter_may_be_called_like_an_attribute_of_pydantic():
+    assert check({"__annotations__": {"copy": int, "model_config": str}, "copy": 1, "model_config": "x"}) == {
+        "copy": 1, "model_config": "x"}
+
+
 def test_a_type_is_named_as_it_was_written():
-    with pytest.raises(TypeError, match=r"must be list\[int\], not str 'x'"):
+    with pytest.raises(ValueError, match=r"must be list\[int\], not str 'x'"):
         check(notebook(sizes="x"))
-    with pytest.raises(TypeError, match=r"must be str \| None, not int 3"):
+    with pytest.raises(ValueError, match=r"must be str \| None, not int 3"):
         check(notebook(window=3))
 
 
@@ -94,52 +115,28 @@ def test_unknown():
     assert unknown(["zzz", "yyy"], ["b", "a"], "thing") == "unknown thing 'yyy', 'zzz'; valid: a, b"
 
 
-class TestPaths:
-    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", ".."])
-    def test_a_run_cannot_leave_the_outputs(self, name):
-        with pytest.raises(ValueError, match="use letters, digits"):
-            paths.Run(name)
-
-    def test_a_run_is_below_the_outputs_and_naming_it_makes_nothing(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-        monkeypatch.chdir("/")
-        run = paths.Run("khan-2021_v1.2")
-        places = [getattr(run, name) for name in vars(type(run)) if isinstance(getattr(type(run), name), property)]
-        assert run.folder == tmp_path / "khan-2021_v1.2"
-        assert len(set(places)) == len(places)
-        assert all(place == run.folder or run.folder in place.parents for place in places)
-        assert not list(tmp_path.iterdir())
-
-    def test_without_the_variable_they_are_beside_the_package(self, monkeypatch):
-        monkeypatch.delenv("AUTHORBOOK_OUTPUTS", raising=False)
-        assert paths.outputs() == paths.ROOT / "outputs"
-        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", "")
-        assert paths.outputs() == paths.ROOT / "outputs"
-
-    def test_a_users_path(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-        monkeypatch.chdir(tmp_path)
-        assert paths.resolve("data/x.csv") == paths.ROOT / "data" / "x.csv"
-        assert paths.resolve(tmp_path / "x") == tmp_path / "x"
-        assert paths.resolve("~/x") == tmp_path / "x"
+class Inner(Config):
+    min_posts: int = Field(1, ge=1)
 
 
-def test_entries_of_a_dict_are_arguments_of_whom_they_are_for():
-    def draw(store, sizes="beta", overlap=True):
-        pass
-
-    settings = {"sizes": "beta", "more": {"overlap": False}}
-    check_entries(settings, {"more": draw})
-    with pytest.raises(ValueError, match="unknown entry of 'more' 'overlp' .did you mean 'overlap'"):
-        check_entries(settings | {"more": {"overlp": False}}, {"more": draw})
-    with pytest.raises(ValueError, match="unknown entry of 'more' 'sizes'"):  # a parameter of the notebook's own
-        check_entries(settings | {"more": {"sizes": "uniform"}}, {"more": draw})
-    with pytest.raises(ValueError, match="unknown entry of 'more' 'store'"):  # what the notebook gives itself
-        check_entries(settings | {"more": {"store": 1}}, {"more": draw}, given=("store",))
+class Outer(Config):
+    name: str = "x"
+    inner: Inner = Inner()
 
 
-@pytest.mark.parametrize("value", [[], {}, {"lr": [0.1], "steps": []}], ids=repr)
-def test_nothing_to_do_is_said_beforehand(value):
-    check_filled({"seeds": [0], "grid": {"lr": [1.0]}, "more": []}, "seeds", "grid")
-    with pytest.raises(ValueError, match="parameter 'seeds' is empty or holds an empty list"):
-        check_filled({"seeds": value}, "seeds")
+class TestConfig:
+    def test_a_dict_of_settings(self):
+        assert Outer.of({"inner": {"min_posts": 3}}) == Outer(inner=Inner(min_posts=3))
+        assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint
+
+    @pytest.mark.parametrize("settings, message", [
+        ({"nam": 1}, "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, name"),
+        ({"inner": {"min_post": 1}}, "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts"),
+        ({"inner": {"min_posts": 0}},
+         "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1"),
+        ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
+    ])  # fmt: skip
+    def test_what_is_wrong_is_said_in_one_line(self, settings, message):
+        with pytest.raises(ValueError) as error:
+            Outer.of(settings, "outer")
+        assert str(error.value) == message

@@ -1,5 +1,7 @@
 """The runner and its report, on toy notebooks: order, resume, failures, ensure, and what a page may hold."""
 
+import contextlib
+import io
 import os
 import re
 
@@ -8,10 +10,12 @@ import pytest
 
 from helpers.runs import paths
 from helpers.runs import publish
-from helpers.runs import reproduce
-from helpers.runs.stages import stages
+from helpers.runs.__main__ import main
+from helpers.runs.pipeline import ensure, execute, imports, stages
 
-DECLARED = "run: str = 'demo'  # name of the run\nsize: int = 1  # how many\noptions: dict = {}  # nested"
+DECLARED = "\n".join([
+    "run: str = 'demo'  # name of the run", "size: int = 1  # how many", "rate: float = 0.1  # how fast",
+    "options: dict = {}  # nested"])  # fmt: skip
 
 
 def notebook(path, *cells, parameters=DECLARED):
@@ -41,6 +45,24 @@ def toy(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """papermill runs the cells in this process: for what does not depend on a kernel."""
+    import papermill
+
+    def execute_notebook(source, out, parameters, cwd, **_):
+        book, namespace = nbformat.read(source, as_version=4), {}
+        with contextlib.chdir(cwd), contextlib.redirect_stdout(io.StringIO()):
+            for cell in book.cells:
+                if cell.cell_type == "code":
+                    exec(cell.source, namespace)
+                if "parameters" in cell.metadata.get("tags", []):
+                    namespace |= parameters
+        nbformat.write(book, out)
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute_notebook)
+
+
 def log(toy):
     path = toy / "log.txt"
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
@@ -62,9 +84,11 @@ def test_stages_are_in_order_base_first(toy):
     "name, text, message",
     [
         ("01_a", "sise: 3", "unknown parameter 'sise' .did you mean 'size'"),
-        ("01_a", "size: {x: 1}", "'size' holds nested values"),
-        ("01_a", "size: 1e3", "read as text"),
-        ("01_a", "size: 2020-01-01", "read as a date"),
+        ("01_a", "size: {x: 1}", "params/demo/01_a.yaml: parameter 'size' must be int, not dict"),
+        ("01_a", "size: 1e3", "'size' must be int, not str '1e3'"),
+        ("01_a", "rate: 1e-3", "'rate' must be float, not str '1e-3' .in YAML write 1.0e-4"),
+        ("01_a", "size: 2020-01-01", "must be int, not date"),
+        ("01_a", "2020-01-01: 3", "unknown parameter '2020-01-01'"),
         ("01_a", "size: [1", "params/demo/01_a.yaml is not valid YAML"),
         ("01_a", "- 1", "must hold lines of"),
         ("01_a", "run: other", "sets 'run'"),
@@ -76,40 +100,41 @@ def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text
     params(toy, name, text)
     with pytest.raises(ValueError, match=message):
         stages("demo")
-    assert reproduce.main(["demo"]) == 1
+    assert main(["demo"]) == 1
     assert not log(toy) and "Traceback" not in capsys.readouterr().err
 
 
 def test_an_unknown_run_lists_the_runs(toy, capsys):
-    assert reproduce.main(["dmeo"]) == 1
+    assert main(["dmeo"]) == 1
     assert "The runs there are: demo." in capsys.readouterr().err
     with pytest.raises(ValueError, match="letters, digits"):
         stages("../demo")
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
-    assert reproduce.main(["demo"]) == 0
+    assert main(["demo"]) == 0
     out = capsys.readouterr().out
     assert re.findall(r"\[(\d/4)\] (\S+) \.\.\. \d+ s", out) == [
         ("1/4", "01_a"), ("2/4", "02_b"), ("3/4", "02_b.T"), ("4/4", "02_b.Z")]
-    assert "no metrics" in out and "report.html" in out
+    assert "no results" in out and "report.html" in out
     here = str((toy / "notebooks").resolve())
     assert log(toy) == [["demo", n, here] for n in "3189"]
     assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [
         "01_a.ipynb", "02_b.T.ipynb", "02_b.Z.ipynb", "02_b.ipynb"]
 
-    assert reproduce.main(["demo"]) == 0
+    assert main(["demo"]) == 0
     assert capsys.readouterr().out.count("reused") == 4 and len(log(toy)) == 4
 
     params(toy, "02_b.T", "size: 7")  # a parameter: only that variant
-    assert reproduce.main(["demo"]) == 0
+    assert main(["demo"]) == 0
     assert log(toy)[4:] == [["demo", "7", here]]
 
     source = toy / "notebooks/01_a.ipynb"  # a code cell: everything after it too
     source.write_text(source.read_text().replace("print(size)", "print(size, 2)"))
     assert not any(stage.current for stage in stages("demo"))
     (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
-    assert reproduce.main(["demo", "--list"]) == 0
+    assert main(["demo", "--list"]) == 0
     assert "current" not in capsys.readouterr().out
 
 
@@ -120,21 +145,38 @@ def test_prose_does_not_make_a_stage_stale(toy):
     assert stages("demo") == before
 
 
-def test_a_changed_helper_makes_what_imports_it_stale(toy):
-    from helpers.runs.stages import imports
+def test_a_changed_helper_makes_what_imports_it_stale():
+    def names(code):
+        return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}
 
-    assert {path.name for path in imports("from helpers import paths, reproduce\nimport helpers.runs.parameters")} == {
-        "paths.py", "parameters.py"}
-    assert imports("def f():\n    from helpers.runs.artifacts import atomic_write") == {paths.ROOT / "helpers/artifacts.py"}
-    assert imports("import json, numpy\nfrom pathlib import Path") == set()
+    assert names("from helpers.runs import paths, pipeline\nimport helpers.runs.parameters") == {
+        "runs/__init__.py", "runs/paths.py", "runs/parameters.py"}  # how notebooks are run does not count
+    assert names("def f():\n    from helpers.runs.artifacts import atomic_write") == {
+        "runs/__init__.py", "runs/artifacts.py"}
+    assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
 
 
-def test_a_failure_is_told_in_a_few_lines(toy, capsys):
+def test_what_a_registry_looks_up_by_name_counts(toy, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", toy)
+    room = toy / "helpers" / "sources"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text("from importlib import import_module\nimport_module(kind)")
+    (room / "table.py").write_text("x = 1")
+    notebook(toy / "notebooks/02_b.ipynb", "import helpers.sources.table")
+    notebook(toy / "notebooks/01_a.ipynb", "from helpers.sources import open_source")
+    before = {stage.name: stage.fingerprint for stage in stages("demo")}
+    (room / "table.py").write_text("x = 1  # one")
+    assert {stage.name: stage.fingerprint for stage in stages("demo")} == before
+    (room / "table.py").write_text("x = 2")
+    assert not set(before.values()) & {stage.fingerprint for stage in stages("demo")}
+
+
+def test_a_failure_is_told_in_a_few_lines(toy, capsys, request):
     notebook(toy / "notebooks/03_c.ipynb", "def f():\n    raise KeyError('no such loss')", "f()")
     params(toy, "03_c", "")
     for name in ("01_a", "02_b", "02_b.T", "02_b.Z"):
         (toy / f"params/demo/{name}.yaml").unlink()
-    assert reproduce.main(["demo"]) == 1
+    assert main(["demo"]) == 1
     out, err = capsys.readouterr()
     assert "03_c ... failed" in out
     assert err.startswith("03_c failed in cell [") and "KeyError: 'no such loss'" in err and "raise KeyError" in err
@@ -143,41 +185,44 @@ def test_a_failure_is_told_in_a_few_lines(toy, capsys):
     assert [path.name for path in folder.iterdir()] == ["03_c.failed.ipynb"]
     assert not (toy / "outputs/demo/report.html").exists()
 
+    request.getfixturevalue("without_kernels")
     notebook(toy / "notebooks/03_c.ipynb", "print('mended')")
-    assert reproduce.main(["demo"]) == 0
+    assert main(["demo"]) == 0
     assert sorted(path.name for path in folder.iterdir()) == ["03_c.ipynb", "03_c.json"]
 
 
-def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys):
+def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, request):
     made = toy / "outputs/demo/made.txt"
     first = toy / "notebooks/01_a.ipynb"
     first.write_text(first.read_text().replace("print(size)", f"open({str(made)!r}, 'w').close()"))
-    patch = ("import pathlib\nfrom helpers import paths, reproduce\n"
+    patch = ("import pathlib\nfrom helpers.runs import paths, pipeline\n"
              f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\npaths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')")
-    call = f"reproduce.ensure(run, '01_a', {str(made)!r}); assert os.getcwd() == '/'"
+    call = f"pipeline.ensure(run, '01_a', {str(made)!r}); assert os.getcwd() == '/'"
     notebook(toy / "notebooks/02_b.ipynb", patch, call)
     for name in ("02_b.T", "02_b.Z"):
         (toy / f"params/demo/{name}.yaml").unlink()
-    reproduce.execute(stages("demo")[1])
+    execute(stages("demo")[1])
     assert made.exists() and len(log(toy)) == 1
     text = (toy / "outputs/demo/notebooks/02_b.ipynb").read_text()
     assert "01_a has not been run for 'demo': running it now" in text
-    assert reproduce.main(["demo"]) == 0  # the same sidecars: nothing is executed again
+    assert main(["demo"]) == 0  # the same sidecars: nothing is executed again
     assert capsys.readouterr().out.count("reused") == 2 and len(log(toy)) == 1
 
-    reproduce.ensure("demo", "01_a", made)  # there: nothing happens
+    request.getfixturevalue("without_kernels")
+    ensure("demo", "01_a", made)  # there: nothing happens
     made.unlink()
-    reproduce.ensure("demo", "01_a", made)  # deleted since: made again
+    ensure("demo", "01_a", made)  # deleted since: made again
     assert made.exists() and len(log(toy)) == 2
 
 
+@pytest.mark.usefixtures("without_kernels")
 def test_ensure_says_what_it_cannot_do(toy):
     with pytest.raises(ValueError, match="copy params/demo to params/new"):
-        reproduce.ensure("new", "01_a", toy / "x")
+        ensure("new", "01_a", toy / "x")
     with pytest.raises(ValueError, match="params/demo/ has no 02_b.Q.yaml; it has: 01_a, 02_b"):
-        reproduce.ensure("demo", "02_b", toy / "x", variant="Q")
+        ensure("demo", "02_b", toy / "x", variant="Q")
     with pytest.raises(ValueError, match="did not make"):
-        reproduce.ensure("demo", "02_b", toy / "x", variant="T")
+        ensure("demo", "02_b", toy / "x", variant="T")
     assert {line[1] for line in log(toy)} == {"8"}
 
 

@@ -1,0 +1,50 @@
+"""The command line of the runs.
+
+python -m helpers.runs [run]           every stage of params/<run>/ that is not current, the report, the results
+python -m helpers.runs [run] --list    the stages, and which of them are current
+python -m helpers.runs --publish       execute the committed notebooks in place, at their defaults
+"""
+
+import argparse
+import os
+import sys
+
+from helpers.runs import paths
+from helpers.runs import presentation
+from helpers.runs.pipeline import StageFailed, run_all, stages
+from helpers.runs.publish import publish
+
+# For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns the exit code: 0, 1 after a message where something is wrong, 130 where the user stopped it."""
+    parser = argparse.ArgumentParser(prog="python -m helpers.runs", description="Run the notebooks of one run.")
+    parser.add_argument("run", nargs="?", default="demo", help="a folder in params/ (default: demo)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="show the stages and run nothing")
+    what.add_argument("--publish", action="store_true", help="execute the committed notebooks in place")
+    options = parser.parse_args(arguments)
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    try:
+        if options.publish:
+            publish()
+        elif options.list:
+            for stage in stages(options.run):
+                print(f"{stage.name}{'  (current)' if stage.current else ''}")
+        else:
+            report = run_all(options.run)
+            print(f"\n{presentation.text(paths.Run(options.run))}\n\nreport: {paths.shown(report)}")
+    except (ValueError, StageFailed) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nstopped; the same command continues from here", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

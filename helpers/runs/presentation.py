@@ -1,0 +1,64 @@
+"""The results of a run for people: a table per protocol, as text and as HTML, intervals beside their values."""
+
+from collections.abc import Iterator
+from html import escape
+
+import pandas as pd
+
+from helpers.runs.paths import Run
+from helpers.runs.results import read, wide
+
+WORDS = {"split", "model", "label", "base"}
+
+
+def interval(value: float, low: float, high: float, sign: str = "") -> str:
+    """``0.690 (0.658-0.722)``, of a difference (sign "+") ``+0.042 (0.014 to 0.069)``; without an interval the value."""
+    if pd.isna(value):
+        return ""
+    if value > 1 and value == int(value):
+        return f"{value:{sign}.0f}"
+    if pd.isna(low) and pd.isna(high):
+        return f"{value:{sign}.3f}"
+    return f"{value:{sign}.3f} ({low:.3f}{' to ' if sign or low < 0 else '-'}{high:.3f})"
+
+
+def text(files: Run) -> str:
+    """The results as aligned text: words to the left, numbers to the right; "no results" where there are none."""
+    blocks = []
+    for title, frame in _tables(files):
+        columns = [[name, *frame[name]] for name in frame]
+        widths = [max(map(len, column)) for column in columns]
+        aligned = [[cell.ljust(width) if column[0] in WORDS else cell.rjust(width)
+                    for cell in (column[0], "-" * width, *column[1:])] for column, width in zip(columns, widths)]
+        blocks.append("\n".join([title, *("  ".join(row).rstrip() for row in zip(*aligned))]))
+    return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
+
+
+def html(files: Run) -> str:
+    """The results as HTML tables."""
+    blocks = []
+    for title, frame in _tables(files):
+        kinds = [' class="word"' if name in WORDS else "" for name in frame]
+        head, *body = ("".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, row))
+                       for tag, row in [("th", frame.columns), *(("td", row) for row in frame.to_numpy())])
+        rows = "".join(f"<tr>{row}</tr>" for row in body)
+        blocks.append(f'<div class="wide"><table class="results"><caption>{escape(title)}</caption>'
+                      f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>")
+    return "\n".join([*blocks, *(f"<p>{note}</p>" for note in _left_out(files))]) or "<p>No results yet.</p>"
+
+
+def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Per protocol its models, then the differences between models: a title and a table of text."""
+    frame = read(files)
+    signs = frame["base"].map(lambda base: "+" if base else "")
+    frame["shown"] = [interval(*row) for row in zip(frame["value"], frame["low"], frame["high"], signs)]
+    for protocol in sorted(frame["protocol"].unique()):
+        for title, rows in ((protocol, frame[signs == ""]), (f"{protocol}: differences from base", frame[signs == "+"])):
+            if (rows["protocol"] == protocol).any():
+                table = wide(rows, protocol, "shown").astype(object)
+                yield title, table.where(table.notna(), "").astype(str)
+
+
+def _left_out(files: Run) -> list[str]:
+    stale = len(read(files, stale=True).drop_duplicates(["model", "base", "protocol", "split", "seed"]))
+    return [f"{stale} results of earlier models or data are left out"] if stale else []

@@ -1,0 +1,127 @@
+"""The one tidy table: rows are replaced as a whole, stale ones are left out, and what people see of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.runs import paths, presentation
+from helpers.runs.artifacts import write_json
+from helpers.runs.results import COLUMNS, read, record, wide
+
+NAN = float("nan")
+RANKING = {"protocol": "ranking", "split": "test"}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    return paths.Run("demo")
+
+
+def metrics(**values):
+    """metric=value or metric=(value, low, high); a metric's name may have _at_ for @."""
+    rows = {name.replace("_at_", "@"): value if isinstance(value, tuple) else (value, NAN, NAN)
+            for name, value in values.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"])
+
+
+def test_what_is_recorded_is_read_to_the_last_digit(run):
+    value = 0.1 + 0.2
+    assert list(read(run).columns) == COLUMNS and read(run).empty
+    record(run, metrics(MRR=(value, 1 / 3, 2 / 3), R_at_8=0.5), model="NA", label="a, b", queries=np.int64(7),
+           seconds=1.5, device="cpu", **RANKING)
+    frame = read(run)
+    assert frame["value"].tolist() == [value, 0.5] and frame["low"][0] == 1 / 3
+    assert frame.loc[0, ["model", "label", "base", "metric", "queries", "seed", "seconds", "experiment"]].tolist() == [
+        "NA", "a, b", "", "MRR", 7, 0, 1.5, ""]
+    assert frame["low"].isna().tolist() == [False, True] and frame["targets"].isna().all()
+    pd.testing.assert_frame_equal(read(run.results), frame)  # a table by its path
+
+
+def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
+    record(run, metrics(MRR=0.1, old=1.0), model="m", **RANKING)
+    for other in ({"seed": 1}, {"base": "b"}, {"split": "dev"}, {"protocol": "linking"}, {"model": "n"}, {"seed": None}):
+        record(run, metrics(MRR=0.5), **{"model": "m", **RANKING, **other})
+    record(run, metrics(MRR=0.2), model="m", **RANKING)
+    record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
+    frame = read(run)
+    assert len(frame) == 7 and "old" not in set(frame["metric"])
+    assert sorted(frame["value"]) == [0.2, 0.5, 0.5, 0.5, 0.5, 0.5, 0.6]
+    assert [path.name for path in run.folder.iterdir()] == ["results.csv"]
+
+
+def test_what_cannot_be_recorded_is_refused_in_one_line(run):
+    with pytest.raises(ValueError, match="record: unknown setting 'modell' .did you mean 'model'"):
+        record(run, metrics(MRR=0.1), model="m", modell="n", **RANKING)
+    with pytest.raises(ValueError, match="record: 'seed' is 'x'"):
+        record(run, metrics(MRR=0.1), model="m", seed="x", **RANKING)
+    with pytest.raises(ValueError, match="the table of 'm' lacks the columns high, low"):
+        record(run, metrics(MRR=0.1)[["value"]], model="m", **RANKING)
+    run.folder.mkdir()
+    run.results.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="results.csv is not a table of results"):
+        read(run)
+
+
+def test_results_of_earlier_models_and_data_are_left_out(run):
+    write_json(run.models / "m" / "training.json", {"fingerprint": "new"})
+    write_json(run.tokens / "test" / "store.json", {"fingerprint": "tokens"})
+    rows = {"m": ("new", "tokens"), "old": ("old", "tokens"), "baseline": ("", "tokens"), "older": ("", "before")}
+    for model, (experiment, data) in rows.items():
+        record(run, metrics(MRR=0.5, R_at_8=0.5), model=model, experiment=experiment, data=data, **RANKING)
+    assert read(run)["model"].unique().tolist() == ["m", "baseline"]
+    assert read(run, stale=True)["model"].unique().tolist() == ["old", "older"]
+    assert len(read(run.results)) == 8
+    for page in (presentation.text(run), presentation.html(run)):
+        assert "2 results of earlier models or data are left out" in page and "baseline" in page and "older" not in page
+
+
+def test_wide_has_a_row_a_model_and_the_best_first(run):
+    record(run, metrics(MRR=0.1, R_at_8=0.5), model="bow", queries=9, **RANKING)
+    record(run, metrics(MRR=0.7), model="stream", seed=7, **RANKING)
+    record(run, metrics(MRR=0.9), model="stream", protocol="ranking", split="dev")
+    record(run, metrics(EER=0.2), model="b", protocol="linking", split="test")
+    record(run, metrics(EER=0.1), model="a", protocol="linking", split="test")
+    record(run, metrics(EER=0.3), model="c", protocol="linking", split="test")
+    frame = wide(read(run), "ranking")
+    assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], "what nobody knows is no column"
+    assert frame["model"].tolist() == ["stream", "stream", "bow"] and frame["split"].tolist() == ["dev", "test", "test"]
+    assert frame["MRR"].tolist() == [0.9, 0.7, 0.1] and frame["seed"].tolist() == [0, 7, 0]
+    assert wide(read(run), "linking")["model"].tolist() == ["a", "b", "c"], "an error rate: the lowest first"
+    assert wide(read(run), "nothing").empty
+
+
+@pytest.mark.parametrize("cell, shown", [
+    ((0.6903, 0.658, 0.7223), "0.690 (0.658-0.722)"), ((0.5, NAN, NAN), "0.500"), ((1.0, NAN, NAN), "1.000"),
+    ((-0.013, -0.0254, -0.0011, "+"), "-0.013 (-0.025 to -0.001)"), ((0.042, 0.014, 0.069, "+"), "+0.042 (0.014 to 0.069)"),
+    ((66639.0, NAN, NAN), "66639"), ((7.511, NAN, NAN), "7.511"), ((NAN, NAN, NAN), ""),
+])  # fmt: skip
+def test_a_number_with_its_interval(cell, shown):
+    assert presentation.interval(*cell) == shown
+
+
+def test_results_for_people(run):
+    assert presentation.text(run) == "no results" and "No results yet" in presentation.html(run)
+    record(run, metrics(MRR=(0.1, 0.05, 0.2), R_at_8=0.5), model="bow", queries=100, **RANKING)
+    record(run, metrics(MRR=(0.75, 0.7, 0.8), R_at_8=1.0), model="stream", seed=7, **RANKING)
+    record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
+    record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
+    assert presentation.text(run).splitlines() == [
+        "linking",
+        "split  model    EER  seed",
+        "-----  -----  -----  ----",
+        "test   <b>    0.250     0",
+        "",
+        "ranking",
+        "split  model                   MRR    R@8  seed  queries",
+        "-----  ------  -------------------  -----  ----  -------",
+        "test   stream  0.750 (0.700-0.800)  1.000     7",
+        "test   bow     0.100 (0.050-0.200)  0.500     0      100",
+        "",
+        "ranking: differences from base",
+        "split  model   base                      MRR  seed",
+        "-----  ------  ----  -----------------------  ----",
+        "test   stream  bow   +0.650 (0.600 to 0.700)     0",
+    ]
+    page = presentation.html(run)
+    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 3

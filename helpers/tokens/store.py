@@ -137,8 +137,7 @@ def build_store(
     ----------
     encode : texts -> arrays of token ids below 2^16.
     topics : from training posts; any other topic becomes the extra last row.
-    encoding : fingerprint of the tokenizer, so that a model can tell tokens it knows; kept with the topics' as
-        ``encoding`` in ``store.json``.
+    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a model knows its tokens.
     vocabulary : number of token ids, kept for those who embed them.
 
     Raises
@@ -164,7 +163,9 @@ def build_store(
         state["groups"] = group + 1
         write_json(folder / "progress.json", state)
     _append_to(folder, "author_offsets", np.array([state["counts"]["hour"]]), state["counts"])
-    _write_names(table, folder)
+    names = duckdb.execute("select distinct author from read_parquet(?) order by author", [str(posts)]).fetchall()
+    with atomic_write(folder / "authors.parquet") as partial:
+        pq.write_table(pa.table({"author": pa.array([name for name, in names], pa.string())}), partial)
     counts = state["counts"]
     write_json(
         folder / "store.json",
@@ -214,12 +215,3 @@ def _append(folder: Path, rows: pa.Table, encode, topic_row: dict, state: dict):
     _append_to(folder, "hour", seconds // 3600 % 24, counts)
     _append_to(folder, "time", seconds, counts)
     state["last_author"] = author[-1]
-
-
-def _write_names(table: pq.ParquetFile, folder: Path):
-    names = []
-    for group in range(table.num_row_groups):
-        author = table.read_row_group(group, ["author"])["author"].to_numpy()
-        names += [name for name in dict.fromkeys(author) if not names or name != names[-1]]
-    with atomic_write(folder / "authors.parquet") as partial:
-        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), partial)

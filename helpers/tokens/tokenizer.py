@@ -23,32 +23,12 @@ THREADS = 2  # part of the recipe: another number of threads trains a slightly d
 
 
 class Tokenizer:
-    """What every tokenizer has.
+    """``encode(texts)``: the ids of each text; ``decode(ids)``: their text; ``tokenize(text)``: tokens to look at.
 
-    Attributes
-    ----------
-    kind : its name among TOKENIZERS.
-    vocabulary : number of ids.
-    model : what it was made from, serialised.
-    fingerprint : of how it was made; set by :func:`prepare` and :func:`load`.
+    Each kind has a ``vocabulary``, the number of ids, and a ``model``, the bytes that its constructor takes.
     """
 
-    kind: str
-    vocabulary: int
-    model: bytes
-    fingerprint: str
-
-    def encode(self, texts: list[str]) -> list[np.ndarray]:
-        """The ids of each text."""
-        raise NotImplementedError
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of some ids."""
-        raise NotImplementedError
-
-    def tokenize(self, text: str) -> list[str]:
-        """The tokens of a text, to look at."""
-        raise NotImplementedError
+    fingerprint: str  # of how it was made; set by prepare and load
 
     def cut(self, text: str, max_tokens: int) -> str:
         """A text up to the end of its first ``max_tokens`` tokens."""
@@ -165,15 +145,10 @@ def prepare(
 
     Parameters
     ----------
-    kind : one of TOKENIZERS.
-    vocabulary : ids of "sentencepiece"; the others have their own, and nothing is trained.
+    kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own ``vocabulary``.
+    vocabulary : 300..65,536; another is a ValueError.
     sentences : posts to train on.
     pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained`.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind or a vocabulary outside 300..65,536.
     """
     if kind not in TOKENIZERS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")

@@ -1,8 +1,81 @@
 """Samplers: which posts of a token store make the batch of a step.
 
-``make_sampler(SamplerConfig(kind="authors"), store, seed)(step)`` is a :class:`helpers.tokens.batch.Batch`.
+``make_sampler(SamplerConfig(kind="authors"), store, seed)(step)`` is a :class:`helpers.tokens.batch.Batch`. A new kind
+is a file with a :class:`helpers.tokens.samplers.base.Sampler` and a line in SAMPLERS.
 """
 
-from helpers.tokens.samplers.registry import SAMPLERS, SamplerConfig, make_sampler
+from typing import Any, Literal
 
-__all__ = ["SAMPLERS", "SamplerConfig", "make_sampler"]
+from pydantic import Field, ValidationInfo, field_validator
+
+from helpers.runs.config import Config
+from helpers.tokens.batch import WINDOWS
+from helpers.tokens.samplers.authors import AuthorSampler
+from helpers.tokens.samplers.base import Sampler
+from helpers.tokens.samplers.pairs import PairSampler
+from helpers.tokens.samplers.random_documents import RandomDocumentSampler
+from helpers.tokens.samplers.sizes import SIZES
+from helpers.tokens.samplers.topics import TopicSampler
+from helpers.tokens.store import TokenStore
+
+SAMPLERS: dict[str, type[Sampler]] = {
+    "authors": AuthorSampler,
+    "pairs": PairSampler,
+    "random": RandomDocumentSampler,
+    "topic": TopicSampler,
+}
+COMMON = ("kind", "authors_per_batch", "max_tokens", "window")  # read by every kind
+
+
+class SamplerConfig(Config):
+    """What a batch is made of. Setting what a kind does not read is an error.
+
+    Attributes
+    ----------
+    kind : "authors", P authors x K windows of posts; of single posts: "pairs", "random" documents, "topic".
+    authors_per_batch : P; the number of pairs of "pairs", of documents of "random".
+    samples_per_author : K, of "authors" and "topic".
+    min_posts, max_posts, sizes, reach_smallest : posts a sample, see :func:`helpers.tokens.samplers.sizes.draw_sizes`.
+        Of "authors"; for the other kinds ``max_posts`` is 1.
+    max_tokens : tokens of a post, L.
+    window : each post's first L tokens ("prefix"), or L consecutive ones from a random start ("random").
+    overlap : whether an author's samples may share posts. Of "authors".
+    topics_per_batch : topics the authors of a batch come from. Of "topic".
+    """
+
+    kind: Literal[tuple(SAMPLERS)] = "authors"
+    authors_per_batch: int = Field(64, ge=2)
+    samples_per_author: int = Field(8, ge=1)
+    min_posts: int = Field(1, ge=1)
+    max_posts: int = Field(16, ge=1)
+    sizes: Literal[tuple(SIZES)] = "beta31"
+    max_tokens: int = Field(32, ge=1)
+    window: Literal[WINDOWS] = "prefix"
+    overlap: bool = True
+    reach_smallest: bool = False
+    topics_per_batch: int = Field(1, ge=1)
+
+    @field_validator("*")
+    @classmethod
+    def _is_read(cls, value: Any, info: ValidationInfo) -> Any:
+        name, kind = info.field_name, info.data.get("kind")
+        if kind is None or name in COMMON + SAMPLERS[kind].reads:
+            return value
+        if value != cls.model_fields[name].default and not (name == "max_posts" and value == 1):
+            raise ValueError(f"kind {kind!r} does not read it")
+        return 1 if name == "max_posts" else value
+
+    @field_validator("max_posts")
+    @classmethod
+    def _is_not_below_min_posts(cls, value: int, info: ValidationInfo) -> int:
+        if value < info.data.get("min_posts", 1):
+            raise ValueError(f"min_posts is {info.data['min_posts']}")
+        return value
+
+
+def make_sampler(config: SamplerConfig, store: TokenStore, seed: int) -> Sampler:
+    """The sampler of a config: ``sampler(step) -> Batch``, a pure function of (store, seed, step).
+
+    Raises ValueError, here or at a step, where the store has too few authors for it.
+    """
+    return SAMPLERS[config.kind](config, store, seed)

@@ -8,7 +8,7 @@ from helpers.tokens.batch import Batch, gather
 from helpers.tokens.store import TokenStore
 
 if TYPE_CHECKING:
-    from helpers.tokens.samplers.registry import SamplerConfig
+    from helpers.tokens.samplers import SamplerConfig
 
 SCANNED = 100_000  # authors; more are drawn from without looking at all of them
 
@@ -18,13 +18,9 @@ class Sampler:
 
     Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one would have drawn. What
     takes long to find out about the store belongs in the constructor.
-
-    Attributes
-    ----------
-    reads : settings that this kind reads beside authors_per_batch, max_tokens and window; others must be left alone.
     """
 
-    reads: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()  # settings of this kind, beside authors_per_batch, max_tokens and window
 
     def __init__(self, config: "SamplerConfig", store: TokenStore, seed: int):
         self.config, self.store, self.seed = config, store, seed

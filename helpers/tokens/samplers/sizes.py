@@ -8,8 +8,7 @@ SIZES = {
     "beta21": stats.beta(2, 1),
     "beta31": stats.beta(3, 1),
     "beta41": stats.beta(4, 1),
-    "poisson16": None,
-    "fixed": None,
+    **dict.fromkeys(("poisson16", "fixed")),  # no continuous x
 }
 
 
@@ -30,12 +29,7 @@ def draw_sizes(
 
     Returns
     -------
-    (count,) int64.
-
-    Raises
-    ------
-    ValueError
-        For an unknown distribution or bounds that make no sense.
+    (count,) int64. ValueError for an unknown distribution or bounds that make no sense.
 
     References
     ----------

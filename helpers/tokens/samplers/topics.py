@@ -15,20 +15,13 @@ from helpers.tokens.store import TokenStore, ranges
 
 @dataclass(frozen=True)
 class TopicIndex:
-    """Who wrote what on which topic. A cell is the documents of one author on one topic; cells are sorted by topic.
+    """Who wrote what on which topic. A cell is the documents of one author on one topic; cells are sorted by topic."""
 
-    Attributes
-    ----------
-    posts : documents by cell.
-    cell_author, cell_begin, cell_count : (cells,).
-    topic_begin, topic_count : (topics,) the cells of each topic that two authors or more share.
-    """
-
-    posts: np.ndarray
-    cell_author: np.ndarray
+    posts: np.ndarray  # documents by cell
+    cell_author: np.ndarray  # (cells,)
     cell_begin: np.ndarray
     cell_count: np.ndarray
-    topic_begin: np.ndarray
+    topic_begin: np.ndarray  # (topics,) the cells of each topic that two authors or more share
     topic_count: np.ndarray
 
     @classmethod
@@ -84,7 +77,7 @@ class TopicSampler(Sampler):
         super().__init__(config, store, seed)
         self.index = TopicIndex.of(store, config.samples_per_author)
         if not len(self.index.topic_begin):
-            raise ValueError(f"no two authors with {config.samples_per_author} posts or more share a topic in {store.folder}")
+            raise ValueError(f"{store.folder}: no two authors of {config.samples_per_author} posts or more share a topic")
 
     def draw(self, rng: np.random.Generator) -> Batch:
         index, samples = self.index, self.config.samples_per_author

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.tokens.batch import gather
-from helpers.tokens.samplers import draw_batch
+from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import FILES, SUFFIX, build_store, list_topics, open_store, ranges, take
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
@@ -36,19 +36,19 @@ def encode(texts):
 
 
 def loops(posts, topics):
-    wanted = {"tokens": [], "post_offsets": [0], "hour": [], "time": [], "topic": [], "author_offsets": []}
+    arrays = {"tokens": [], "post_offsets": [0], "hour": [], "time": [], "topic": [], "author_offsets": []}
     previous = None
     for number, (author, when, topic, text) in enumerate(posts):
         if author != previous:
-            wanted["author_offsets"].append(number)
+            arrays["author_offsets"].append(number)
         previous = author
-        wanted["tokens"] += [ord(letter) % 2**16 for letter in text]
-        wanted["post_offsets"].append(len(wanted["tokens"]))
-        wanted["hour"].append(when % 86_400 // 3600)
-        wanted["time"].append(when)
-        wanted["topic"].append(topics.index(topic) if topic in topics else len(topics))
-    wanted["author_offsets"].append(len(posts))
-    return wanted
+        arrays["tokens"] += [ord(letter) % 2**16 for letter in text]
+        arrays["post_offsets"].append(len(arrays["tokens"]))
+        arrays["hour"].append(when % 86_400 // 3600)
+        arrays["time"].append(when)
+        arrays["topic"].append(topics.index(topic) if topic in topics else len(topics))
+    arrays["author_offsets"].append(len(posts))
+    return arrays
 
 
 def contents(folder):
@@ -127,7 +127,7 @@ class TestInterruption:
     def test_it_continues_and_ends_with_the_same_bytes(self, write_posts, tmp_path):
         path = write_posts(rows(), row_group_size=5)
         total = self.build(path, tmp_path / "whole")
-        wanted = contents(tmp_path / "whole")
+        expected = contents(tmp_path / "whole")
         for stop in range(total):
             folder = tmp_path / str(stop)
             assert self.build(path, folder, stop) == stop
@@ -135,7 +135,7 @@ class TestInterruption:
                 with open(folder / name, "ab") as file:
                     file.write(b"half")
             assert self.build(path, folder) == total - stop, "what is done is not done again"
-            assert contents(folder) == wanted
+            assert contents(folder) == expected
 
     def test_killed_again_and_again(self, write_posts, tmp_path):
         path = write_posts(rows(), row_group_size=5)
@@ -166,7 +166,7 @@ class TestInterruption:
         assert (again.tokens == built.tokens).all()
 
     @pytest.mark.parametrize("changed", ["posts", "topics", "encoding"])
-    def test_other_posts_topics_or_pieces_make_another_store(self, built, write_posts, changed):
+    def test_other_posts_topics_or_tokens_make_another_store(self, built, write_posts, changed):
         encoding = built.meta["encoding"]
         path = write_posts(rows()[1:] if changed == "posts" else rows(), "other.parquet")
         topics = ["y", "x"] if changed == "topics" else ["y", "x", "z"]
@@ -248,10 +248,10 @@ print(time.perf_counter() - began, used() - before, store.posts, store.authors)
 def test_a_batch_reads_its_own_posts_only(tmp_path):
     sparse_store(tmp_path / "store", 10**7, 60)
     np.memmap(tmp_path / "store" / "author_offsets.i64", "i8", "r+")[:] = np.arange(10**5 + 1) * 100
-    store = open_store(tmp_path / "store")
+    draw = make_sampler(SamplerConfig(), open_store(tmp_path / "store"), 0)
     began = time.perf_counter()
     for step in range(5):
-        draw_batch(store, 0, step)
+        draw(step)
     assert time.perf_counter() - began < 2
 
 
@@ -269,15 +269,23 @@ def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
 
 
-def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(tmp_path):
-    from helpers.tokens.store import _append
+def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(write_posts, tmp_path):
+    """A build interrupted after 2^32 posts of 2^33 tokens goes on; their files take no room on the disk."""
+    path, folder = write_posts([("a", 0, "x", "pq"), ("b", 0, "x", "r")], row_group_size=1), tmp_path / "store"
 
-    counts = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
-    for name in NAMES:
-        (tmp_path / name).touch()
-    _append(tmp_path, two_posts(), encode, {}, {"counts": counts, "last_author": ""})
-    assert np.fromfile(tmp_path / "post_offsets.i64", "i8").tolist() == [2**33 + 2, 2**33 + 3]
-    assert np.fromfile(tmp_path / "author_offsets.i64", "i8").tolist() == [2**32, 2**32 + 1]
+    def stop_at_b(texts):
+        if texts == ["r"]:
+            raise KeyboardInterrupt
+        return encode(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        build_store(path, folder, stop_at_b, [], "v1")
+    state = json.loads((folder / "progress.json").read_text())
+    state["counts"] |= {"tokens": 2**33, "hour": 2**32}
+    (folder / "progress.json").write_text(json.dumps(state))
+    store = build_store(path, folder, encode, [], "v1")
+    assert store.post_offsets[-1] == 2**33 + 1 and store.tokens[-1] == ord("r")
+    assert store.author_offsets.tolist() == [0, 2**32, 2**32 + 1] and store.author_names() == ["a", "b"]
 
 
 def test_ranges_are_those_of_a_loop():
@@ -295,11 +303,11 @@ def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     assert (taken.authors, taken.posts) == (4, len(posts))
     assert taken.posts_per_author().tolist() == [3, 0, 1, 9]
     for new, old in enumerate(posts):
-        tokens = (store.tokens[slice(*store.post_offsets[row : row + 2])].tolist() for store, row in
-                  ((taken, new), (built, old)))  # fmt: skip
-        assert next(tokens) == next(tokens)
-        kept = [(store.hour[row], store.time[row], store.topic[row]) for store, row in ((taken, new), (built, old))]
-        assert kept[0] == kept[1]
+        one, other = (
+            (*store.tokens[slice(*store.post_offsets[row : row + 2])], store.hour[row], store.time[row], store.topic[row])
+            for store, row in ((taken, new), (built, old))
+        )
+        assert one == other
     assert taken.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
     with pytest.raises(FileNotFoundError):
         taken.author_names()

@@ -44,14 +44,14 @@ class TestSentencePiece:
 
     def test_a_text_is_cut_after_so_many_tokens(self, trained):
         text = "so many words that there are more pieces than a few"
-        assert trained.cut(text, 5) == "".join(trained.pieces(text)[:5]).replace("\u2581", " ").strip()
+        assert trained.cut(text, 5) == "".join(trained.tokenize(text)[:5]).replace("\u2581", " ").strip()
         assert trained.cut(text, 500) == text
 
     def test_nothing_is_lost_of_texts_never_seen(self, trained):
         for text, ids in zip(texts(100, seed=2), trained.encode(texts(100, seed=2))):
             assert trained.decode(ids) == text
 
-    def test_every_text_gets_its_own_ids_whatever_the_threads(self, trained):
+    def test_every_text_gets_its_ids_whatever_the_threads(self, trained):
         many = texts(60, seed=3)
         together = trained.encode(many, threads=2)
         for text, ids in zip(many, together):
@@ -60,21 +60,21 @@ class TestSentencePiece:
         assert trained.encode([]) == []
 
     @pytest.mark.parametrize("name", PLACEHOLDERS)
-    def test_placeholders_are_single_pieces(self, trained, name):
+    def test_placeholders_are_single_tokens(self, trained, name):
         for text in (name, f"the {name}.", f"x{name}y"):
-            assert trained.pieces(text).count(name) == 1
+            assert trained.tokenize(text).count(name) == 1
 
     def test_training_repeats_itself(self, trained):
         assert SentencePiece.train(texts(), 400).model == trained.model
-        assert SentencePiece(trained.model).pieces("the naïve one") == trained.pieces("the naïve one")
+        assert SentencePiece(trained.model).tokenize("the naïve one") == trained.tokenize("the naïve one")
 
     def test_only_the_beginning_of_a_text_is_used(self):
         long = [text[:60] + "ж" * 500 for text in texts()]
-        wanted = SentencePiece.train([text[:60] for text in long], 300)
-        assert SentencePiece.train(long, 300, longest=60).model == wanted.model
+        short = SentencePiece.train([text[:60] for text in long], 300)
+        assert SentencePiece.train(long, 300, max_chars=60).model == short.model
 
-    def test_too_many_pieces_for_the_texts(self):
-        with pytest.raises(ValueError, match="cannot train 5000 pieces on these texts: .*[Vv]ocab"):
+    def test_too_many_tokens_for_the_texts(self):
+        with pytest.raises(ValueError, match="cannot learn 5000 tokens from these texts: .*[Vv]ocab"):
             SentencePiece.train(texts(50), 5000)
 
 
@@ -83,7 +83,7 @@ class TestBytes:
     def test_round_trip(self, text):
         (ids,) = Bytes().encode([text])
         assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
-        assert len(Bytes().pieces(text)) == len(ids)
+        assert len(Bytes().tokenize(text)) == len(ids)
 
     def test_a_text_is_cut_after_so_many_tokens(self):
         assert Bytes().cut("abcdef", 3) == "abc" and Bytes().cut("ab", 3) == "ab"
@@ -140,12 +140,13 @@ class TestPrepare:
         first = prepare(folder, "sentencepiece", 350, posts)
         again = prepare(folder, "sentencepiece", 350, posts)
         assert len(trainings) == 1 and again.model == first.model == load(folder).model
-        for changed in ({"vocabulary": 320}, {"posts": fewer}, {"sentences": 700}, {"seed": 1}):
-            for settings in ({"vocabulary": 350, "posts": posts, **changed}, {"vocabulary": 350, "posts": posts}):
-                trainings.clear()
-                made = prepare(folder, "sentencepiece", **settings)
-                assert len(trainings) == 1, changed
-                assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
+        settings = {"vocabulary": 350, "posts": posts}
+        for changed in ({"vocabulary": 320}, {"posts": fewer}, {"sentences": 700}, {"seed": 1}):  # one after the other
+            settings |= changed
+            trainings.clear()
+            made = prepare(folder, "sentencepiece", **settings)
+            assert len(trainings) == 1, changed
+            assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
         assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == ["tokenizer"]
 
     def test_bytes_train_nothing(self, tmp_path, trainings):
@@ -155,7 +156,7 @@ class TestPrepare:
     def test_a_failed_training_leaves_the_old_one(self, posts, tmp_path):
         folder = tmp_path / "tokenizer"
         model = prepare(folder, "sentencepiece", 350, posts).model
-        with pytest.raises(ValueError, match="cannot train 60000 pieces"):
+        with pytest.raises(ValueError, match="cannot learn 60000 tokens"):
             prepare(folder, "sentencepiece", 60_000, posts)
         assert load(folder).model == model
 

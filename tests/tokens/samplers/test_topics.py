@@ -1,15 +1,11 @@
 """Batches within topics against the posts they hold, and against what a loop over the store says is there."""
 
-import gc
-
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
-from helpers.tokens import topic_sampler as topic_sampling
-from helpers.tokens.batch import PAD
-from helpers.tokens.topic_sampler import build_index, draw_topic_batch
+from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers.topics import TopicIndex
 
 COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 
@@ -34,6 +30,12 @@ def posts(batch, samples):
     return batch.tokens[:, 0, 0].numpy().reshape(-1, samples)
 
 
+def sampler(store, authors=32, samples=2, topics=1, seed=0):
+    """The topic sampler, by default with the sizes that sawatphol2022 released."""
+    settings = {"authors_per_batch": authors, "samples_per_author": samples, "topics_per_batch": topics}
+    return make_sampler(SamplerConfig(kind="topic", **settings), store, seed)
+
+
 def author_of(store):
     return np.repeat(np.arange(store.authors), store.posts_per_author())
 
@@ -43,8 +45,9 @@ class TestBatch:
     @pytest.mark.parametrize("topics", [1, 3])
     def test_who_is_in_it(self, store, samples, topics):
         author, count = author_of(store), store.posts_per_author()
+        draw = sampler(store, 4, samples, topics, seed=1)
         for step in range(200):
-            batch = draw_topic_batch(store, 1, step, authors=4, samples=samples, topics=topics)
+            batch = draw(step)
             drawn = posts(batch, samples)
             rows = batch.authors.numpy().reshape(-1, samples)
             assert (author[drawn] == rows).all() and (rows == rows[:, :1]).all(), "an author's rows side by side"
@@ -59,33 +62,6 @@ class TestBatch:
                 others = (store.topic[author == author[row[0]]] != topic).sum()
                 assert (store.topic[row[1:]] != topic).sum() == min(others, samples - 1), "as far as there are any"
 
-    def test_everything_of_a_post_is_there(self, make_store):
-        counts = [8] * 6
-        store = make_store(counts, longest=9)
-        object.__setattr__(store, "meta", {"topics": ["topic"] * 5})
-        batch = draw_topic_batch(store, 1, 2, authors=6, samples=3, length=4)
-        assert batch.tokens.shape == (18, 1, 4) and batch.mask.shape == (18, 1)
-        named = 0
-        for row in range(18):
-            ids = batch.tokens[row, 0][batch.tokens[row, 0] != PAD].tolist()
-            if not ids:
-                continue  # an empty post
-            named += 1
-            post = ids[0]
-            wanted = store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]][:4].tolist()
-            assert ids == wanted and batch.topics[row, 0] == store.topic[post]
-            assert batch.hours[row, 0] == store.hour[post] and batch.times[row, 0] == store.time[post]
-        assert named > 9
-
-    def test_a_function_of_store_seed_and_step(self, store, make_store):
-        same = lambda one, other: all(torch.equal(getattr(one, name), getattr(other, name)) for name in vars(one))
-        wanted = [draw_topic_batch(store, 5, step, authors=4) for step in range(4)]
-        again = store_on(make_store, store.topic.tolist(), COUNTS)
-        np.random.seed(3)
-        for step in (3, 0, 2, 1):
-            assert same(draw_topic_batch(again, 5, step, authors=4), wanted[step])
-        assert not same(wanted[0], wanted[1]) and not same(draw_topic_batch(store, 6, 0, authors=4), wanted[0])
-
     def test_topics_by_their_authors_authors_and_documents_uniformly(self, make_store):
         """Topics 0, 1, 2 of 2, 4 and 6 authors, who have two topics of their own; author 2 wrote thrice on topic 1."""
         counts, topics = [], []
@@ -94,8 +70,9 @@ class TestBatch:
                 own = [topic] * (3 if (topic, author) == (1, 0) else 1)
                 topics += [*own, 4 + len(counts), 4 + len(counts)]
                 counts.append(len(own) + 2)
-        store, steps = store_on(make_store, topics, counts), 4000
-        drawn = np.array([posts(draw_topic_batch(store, 0, step, 2, 2), 2) for step in range(steps)])
+        store, steps = store_on(make_store, topics, counts), 2000
+        draw = sampler(store, 2, 2)
+        drawn = np.array([posts(draw(step), 2) for step in range(steps)])
         shared = store.topic[drawn[:, 0, 0]]
         expected = steps * np.array([2, 4, 6]) / 12
         assert stats.chisquare(np.bincount(shared), expected).pvalue > 1e-3
@@ -111,38 +88,33 @@ class TestBatch:
     def test_more_topics_where_one_has_too_few_and_as_many_as_asked_where_they_have_enough(self, make_store):
         topics = np.tile(np.arange(5), 40)  # 40 authors with a document on each of five topics
         store = store_on(make_store, topics, [5] * 40)
-        for wanted, authors in ((1, [32]), (2, [16, 16]), (3, [10, 11, 11]), (5, [6, 6, 6, 7, 7])):
-            batch = draw_topic_batch(store, 0, 1, authors=32, topics=wanted)
+        for number, authors in ((1, [32]), (2, [16, 16]), (3, [10, 11, 11]), (5, [6, 6, 6, 7, 7])):
+            batch = sampler(store, topics=number)(1)
             shared = store.topic[posts(batch, 2)[:, 0]]
             assert sorted(np.unique(shared, return_counts=True)[1].tolist()) == authors
         for authors in (3, 5, 7, 9):  # the last of an uneven number is not left over
-            assert len(draw_topic_batch(store, 0, 1, authors=authors, topics=(authors + 1) // 2)) == 2 * authors
+            assert len(sampler(store, authors, topics=(authors + 1) // 2)(1)) == 2 * authors
         uneven = store_on(make_store, [*[0, 1] * 20, *[2, 3] * 3], [2] * 23)  # topics of 20, 20, 3 and 3 authors
-        for step in range(20):  # every author is on two topics: however unevenly they are drawn, 20 are there
-            assert len(draw_topic_batch(uneven, 0, step, authors=20, topics=3)) == 40
+        draw = sampler(uneven, 20, topics=3)  # every author is on two topics: however unevenly drawn, 20 are there
+        assert all(len(draw(step)) == 40 for step in range(20))
         small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)  # ten topics of three authors each
         for authors, most in ((2, 2), (3, 3), (5, 5), (12, 12), (13, 13), (30, 30), (64, 30)):
+            draw = sampler(small, authors)
             for step in range(20):
-                batch = draw_topic_batch(small, 0, step, authors=authors)
-                authors_of = np.unique(small.topic[posts(batch, 2)[:, 0]], return_counts=True)[1]
+                authors_of = np.unique(small.topic[posts(draw(step), 2)[:, 0]], return_counts=True)[1]
                 assert most - 1 <= authors_of.sum() <= most and (authors_of > 1).all()
 
     def test_other_is_no_topic_to_share(self, make_store):
         topics = [2, 0, 2, 2, 2, 0, 2, 1]
         store = store_on(make_store, topics, [2] * 4, listed=2)  # 2 = other; topic 0: authors 0 and 2
-        for step in range(20):
-            assert set(draw_topic_batch(store, 0, step).authors.tolist()) == {0, 2}
+        draw = sampler(store)
+        assert all(set(draw(step).authors.tolist()) == {0, 2} for step in range(20))
 
-    def test_errors(self, make_store):
+    def test_nobody_shares_a_topic(self, make_store):
         alone = store_on(make_store, [0, 1, 2, 3, 0, 4], [2, 2, 1, 1])
-        with pytest.raises(ValueError, match="no two authors with 2 posts or more share a topic"):
-            draw_topic_batch(alone, 0, 0)
-        draw_topic_batch(alone, 0, 0, samples=1)
-        for settings in ({"authors": 1}, {"samples": 0}, {"topics": 0}):
-            with pytest.raises(ValueError, match="need at least 2, 1 and 1"):
-                draw_topic_batch(alone, 0, 0, **settings)
-        with pytest.raises(ValueError, match="window 'suffix'"):
-            draw_topic_batch(alone, 0, 0, samples=1, window="suffix")
+        with pytest.raises(ValueError, match="nowhere: no two authors of 2 posts or more share a topic"):
+            sampler(alone)
+        assert set(sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}
 
 
 class TestIndex:
@@ -153,26 +125,18 @@ class TestIndex:
         for post in range(store.posts):
             if count[author[post]] >= samples:
                 cells.setdefault((int(store.topic[post]), int(author[post])), []).append(post)
-        index = build_index(store, samples)
-        found = {}
+        index = TopicIndex.of(store, samples)
+        indexed = {}
         for cell in range(len(index.cell_author)):
-            own = index.posts[index.cell_begin[cell] :][: index.cell_count[cell]].tolist()
-            found[int(store.topic[own[0]]), int(index.cell_author[cell])] = own
-        assert found == cells
+            documents = index.posts[index.cell_begin[cell] :][: index.cell_count[cell]].tolist()
+            indexed[int(store.topic[documents[0]]), int(index.cell_author[cell])] = documents
+        assert indexed == cells
         shared = [[author for one, author in sorted(cells) if one == topic] for topic in range(6)]
-        mine = [index.cell_author[begin : begin + n].tolist() for begin, n in zip(index.topic_begin, index.topic_count)]
-        assert mine == [authors for authors in shared if len(authors) > 1]
+        rows = [index.cell_author[begin : begin + n].tolist() for begin, n in zip(index.topic_begin, index.topic_count)]
+        assert rows == [authors for authors in shared if len(authors) > 1]
 
-    def test_it_is_built_once_a_store_and_goes_with_it(self, make_store, monkeypatch):
-        built, build = [], build_index
-        monkeypatch.setattr(topic_sampling, "build_index", lambda *given: built.append(given[1]) or build(*given))
-        store = store_on(make_store, [0, 1] * 4, [2] * 4)
-        before = len(topic_sampling._KEPT)
-        for step in range(3):
-            draw_topic_batch(store, 0, step)
-            draw_topic_batch(store, 0, step, samples=1)
-        assert built == [2, 1] and len(topic_sampling._KEPT) == before + 2
-        built.clear()
-        del store
-        gc.collect()
-        assert len(topic_sampling._KEPT) == before
+    def test_it_is_built_once_a_sampler(self, store, monkeypatch):
+        built, build = [], TopicIndex.of
+        monkeypatch.setattr(TopicIndex, "of", lambda *arguments: built.append(arguments) or build(*arguments))
+        draw = sampler(store, samples=3)
+        assert all(len(draw(step)) for step in range(3)) and built == [(store, 3)]

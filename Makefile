@@ -19,7 +19,7 @@ export TOKENIZERS_PARALLELISM ?= false
 
 help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
-	@echo "make test                  unit tests, then every notebook under nbval"
+	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
 	@echo "make lab                   JupyterLab on the notebooks"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
@@ -42,14 +42,15 @@ setup: .venv/.ok
 	@touch $@
 
 reproduce: setup
-	$(BIN)/python -m helpers.reproduce $(RUN)
+	$(BIN)/python -m helpers.runs $(RUN)
 
 # The outputs folder is fresh, so that nothing made before can hide a failure.
 test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test
 test: export TQDM_DISABLE := 1
 test: setup
 	rm -rf outputs/test
-	$(BIN)/python -m pytest tests
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest tests -n 2
 ifeq ($(NOTEBOOKS),)
 	@echo "no notebooks yet"
 else
@@ -61,7 +62,7 @@ lab: setup
 	$(BIN)/jupyter lab notebooks
 
 publish: setup
-	$(BIN)/python -m helpers.reproduce --publish
+	$(BIN)/python -m helpers.runs --publish
 
 clean:
 	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \

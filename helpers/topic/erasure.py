@@ -5,19 +5,28 @@ affine changes r of a vector x after which x and the topic z do not covary, the 
 
     r(x) = x - W^+ P W (x - mean),    W = cov(x)^(-1/2),    P the projection on the columns of W cov(x, z).
 
-Any encoder's vectors will do, and nothing is trained. What is erased is the topics that it was fitted on: those of
-others go as far as they lie in the same directions, and what authors of one topic have in common goes with it.
+Any dense encoder's vectors will do, and nothing is trained. What is erased is the topics that it was fitted on: those
+of others go as far as they lie in the same directions, and what authors of one topic have in common goes with it.
 """
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from helpers.encoders.base import Encoder, embed
+from helpers.tokens.batch import Batch, Samples
 
 FLAT = 1e-8  # of the largest variance or covariance: what is below is rounding
 
 
 @dataclass(frozen=True)
-class Erasure:
+class LeaceEraser:
     """r(x) as above. mean: (D,). kept: (D, D), the identity without the directions that tell the topic. Float64."""
 
     mean: np.ndarray
@@ -32,27 +41,51 @@ class Erasure:
         length = np.linalg.norm(erased, axis=1, keepdims=True)
         return np.divide(erased, length, out=np.zeros_like(erased), where=length > 0).astype(np.float32)
 
+    @classmethod
+    def fit(cls, vectors: np.ndarray, labels: Sequence) -> Self:
+        """The erasure of a concept from training vectors (N, D) and its labels (N,), names of any kind.
 
-def fit_erasure(vectors: np.ndarray, labels) -> Erasure:
-    """The erasure of a concept from training vectors (N, D) and its labels (N,), names of any kind.
+        Directions in which the vectors do not vary are left alone. Raises ValueError for other shapes, sparse vectors,
+        values that are not finite, or fewer than two different labels.
+        """
+        if sparse.issparse(vectors):
+            raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
+        vectors, labels = np.asarray(vectors, np.float64), np.asarray(labels)
+        if vectors.ndim != 2 or labels.shape != vectors.shape[:1]:
+            raise ValueError(f"vectors {vectors.shape} and labels {labels.shape}: need (N, D) and (N,)")
+        names, codes = np.unique(labels.astype(str), return_inverse=True)
+        if len(names) < 2:
+            raise ValueError(f"{len(names)} different labels in {len(labels)} rows: need at least 2")
+        if not np.isfinite(vectors).all():
+            raise ValueError("vectors must be finite")
+        mean = vectors.mean(0)
+        centred, one_hot = vectors - mean, np.eye(len(names))[codes]
+        variances, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
+        varies = variances > FLAT * variances.max()
+        axes, spread = axes[:, varies], np.sqrt(variances[varies])
+        covariance = (axes / spread).T @ (centred.T @ one_hot) / len(vectors)
+        telling, size, _ = np.linalg.svd(covariance, full_matrices=False)
+        telling = telling[:, size > FLAT * max(size.max(initial=0), 1)]
+        erased = (axes * spread) @ telling @ telling.T @ (axes / spread).T
+        return cls(mean, np.eye(len(mean)) - erased)
 
-    Directions in which the vectors do not vary are left alone. Raises ValueError for other shapes, values that are not
-    finite, or fewer than two different labels.
-    """
-    vectors, labels = np.asarray(vectors, np.float64), np.asarray(labels)
-    if vectors.ndim != 2 or labels.shape != vectors.shape[:1]:
-        raise ValueError(f"vectors {vectors.shape} and labels {labels.shape}: need (N, D) and (N,)")
-    names, codes = np.unique(labels.astype(str), return_inverse=True)
-    if len(names) < 2:
-        raise ValueError(f"{len(names)} different labels in {len(labels)} rows: need at least 2")
-    if not np.isfinite(vectors).all():
-        raise ValueError("vectors must be finite")
-    mean = vectors.mean(0)
-    centred, one_hot = vectors - mean, np.eye(len(names))[codes]
-    variances, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
-    varies = variances > FLAT * variances.max()
-    axes, spread = axes[:, varies], np.sqrt(variances[varies])
-    telling, size, _ = np.linalg.svd((axes / spread).T @ (centred.T @ one_hot) / len(vectors), full_matrices=False)
-    telling = telling[:, size > FLAT * max(size.max(initial=0), 1)]
-    erased = (axes * spread) @ telling @ telling.T @ (axes / spread).T
-    return Erasure(mean, np.eye(len(mean)) - erased)
+
+class Erased(Encoder):
+    """An encoder whose rows have lost a concept: a frozen dense encoder, then an eraser of its vectors."""
+
+    def __init__(self, encoder: Encoder, eraser: LeaceEraser):
+        super().__init__()
+        self.encoder, self.eraser, self.dim = encoder, eraser, encoder.dim
+
+    @classmethod
+    def fit(cls, encoder: Encoder, samples: Samples, labels: Sequence, max_tokens: int = 32) -> Self:
+        """Erase the labels (N,), such as topics, of N training samples from all that the encoder will read."""
+        return cls(encoder, LeaceEraser.fit(embed(encoder, samples, max_tokens), labels))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch of B samples -> (B, D) float32 unit rows, without gradients."""
+        rows = self.encoder(batch).detach()
+        return torch.from_numpy(self.eraser(rows.float().cpu().numpy())).to(rows.device)
+
+    def inference(self) -> AbstractContextManager:
+        return self.encoder.inference()

@@ -36,35 +36,33 @@ def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
     return frozenset(heapq.nsmallest(k, counts, key=lambda word: (-counts[word], word)))
 
 
-def distort(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
+def mask(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     """Mask every word that is not in ``keep``; punctuation, spaces and placeholders stay.
 
-    keep: of :func:`frequent_words`. kind: "multiple" (DV-MA), each letter becomes ``*`` and each digit ``#``;
-    "single" (DV-SA), each run of them. Raises ValueError for another kind.
+    kind: "multiple" (DV-MA), each letter becomes ``*`` and each digit ``#``; "single" (DV-SA), each run of them. Raises
+    ValueError for another kind.
     """
     if kind not in MARKS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(MARKS)}")
-    return WORD.sub(lambda match: match[0] if _stays(match, keep) else _mask(match[0], kind), text)
+
+    def masked(match: re.Match) -> str:
+        word = match[0]
+        if match[1] or word.lower() in keep:
+            return word
+        for pattern, mark in MARKS[kind]:
+            word = pattern.sub(mark, word)
+        return word
+
+    return WORD.sub(masked, text)
 
 
-def _stays(match, keep):
-    return match[1] or match[0].lower() in keep
-
-
-def _mask(word, kind):
-    for pattern, mark in MARKS[kind]:
-        word = pattern.sub(mark, word)
-    return word
-
-
-def distort_table(
+def mask_table(
     posts_path: str | Path, out_path: str | Path, change: Callable[[str], str], progress: bool = True
 ) -> dict[str, int]:
     """Write a posts table with every text changed, whole or not at all: same columns, rows, order and row groups.
 
-    change: text -> text, such as ``partial(distort, keep=words)``. Only one row group is in memory. Returns
-    ``posts`` and ``changed``, the number of posts whose text is another now.
-    Raises ValueError where the table has no column ``text``.
+    change: text -> text, such as ``partial(mask, keep=words)``. Only one row group is in memory. Returns the numbers of
+    ``posts`` and of those ``changed``. Raises ValueError where the table has no column ``text``.
     """
     with pq.ParquetFile(posts_path) as table:
         schema, changed = table.schema_arrow, 0
@@ -78,6 +76,5 @@ def distort_table(
                 before = rows["text"].to_pylist()
                 after = [change(text) for text in before]
                 changed += sum(old != new for old, new in zip(before, after))
-                rows = rows.set_column(column, field, pa.array(after, field.type))
-                writer.write_table(rows, max(len(rows), 1))
+                writer.write_table(rows.set_column(column, field, pa.array(after, field.type)), max(len(rows), 1))
         return {"posts": table.metadata.num_rows, "changed": changed}

@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
+from scipy import sparse
 
-from helpers.topic.erasure import Erasure, fit_erasure
+from helpers.encoders.base import Encoder, embed
+from helpers.tokens.batch import Samples
+from helpers.topic.erasure import Erased, LeaceEraser
 from helpers.topic.probes import probe
 
 
-def told(seed=0, rows=400, size=12, topics=4, strength=2.0):
+def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):
     """Vectors whose mean depends on the topic, and skewed in every direction."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(topics, size=rows)
@@ -22,14 +26,14 @@ def raw(erasure, vectors):
 
 def test_it_is_the_least_change_without_covariance():
     """min E|Ax - x|^2 subject to A cov(x, z) = 0, by Lagrange: A = I - C (C' S^-1 C)^-1 C' S^-1."""
-    vectors, labels = told()
+    vectors, labels = topical()
     centred = vectors - vectors.mean(0)
     one_hot = np.eye(4)[labels][:, :3]  # the last class follows from the others
     S, C = centred.T @ centred / len(vectors), centred.T @ (one_hot - one_hot.mean(0)) / len(vectors)
     inverse = np.linalg.inv(S)
-    wanted = np.eye(12) - C @ np.linalg.inv(C.T @ inverse @ C) @ C.T @ inverse
-    erasure = fit_erasure(vectors, labels)
-    assert np.allclose(erasure.kept, wanted, atol=1e-8)
+    expected = np.eye(12) - C @ np.linalg.inv(C.T @ inverse @ C) @ C.T @ inverse
+    erasure = LeaceEraser.fit(vectors, labels)
+    assert np.allclose(erasure.kept, expected, atol=1e-8)
     erased = raw(erasure, vectors)
     assert np.allclose(erased.mean(0), vectors.mean(0))
     means = [erased[labels == topic].mean(0) for topic in range(4)]
@@ -37,50 +41,74 @@ def test_it_is_the_least_change_without_covariance():
 
 
 def test_a_probe_finds_nothing_of_the_topic_and_keeps_the_rest():
-    vectors, labels = told(1, 2000)
+    vectors, labels = topical(1, 2000)
     other = vectors[:, :1] * 0 + np.random.default_rng(5).normal(size=(2000, 1))  # a habit that no topic explains
     vectors = vectors + other * np.arange(12)
-    erase = fit_erasure(vectors[:1500], labels[:1500])
+    erase = LeaceEraser.fit(vectors[:1500], labels[:1500])
     at = [erase(vectors[:1500]), erase(vectors[1500:])]
-    before = probe(vectors[:1500], labels[:1500], vectors[1500:], labels[1500:], "classes")
-    after = probe(at[0], labels[:1500], at[1], labels[1500:], "classes")
-    assert before["accuracy"] > 0.8 and after["accuracy"] < 0.35
     sides = ((vectors[:1500], vectors[1500:]), at)
-    habit = [probe(a, other[:1500], b, other[1500:], "values")["correlation"] for a, b in sides]
+    topic, habit = (
+        [probe((one, of[:1500]), (two, of[1500:]), kind).value.iloc[0] for one, two in sides]
+        for of, kind in ((labels, "classes"), (other, "values"))
+    )
+    assert topic[0] > 0.8 and topic[1] < 0.35
     assert habit[1] > 0.8 * habit[0] > 0.6
 
 
 def test_unit_vectors_and_flat_directions():
-    vectors, labels = told(2)
+    vectors, labels = topical(2)
     flat = np.concatenate([vectors, np.full((400, 2), 7.0)], 1)
-    erase = fit_erasure(flat, labels)
+    erase = LeaceEraser.fit(flat, labels)
     assert np.allclose(raw(erase, flat)[:, 12:], 7.0), "what does not vary stays"
     out = erase(flat)
     assert out.dtype == np.float32 and np.allclose(np.linalg.norm(out, axis=1), 1, atol=1e-6)
-    assert not Erasure(np.zeros(2), np.zeros((2, 2)))(np.ones((1, 2))).any()
+    assert not LeaceEraser(np.zeros(2), np.zeros((2, 2)))(np.ones((1, 2))).any()
 
 
 def test_more_topics_than_dimensions_leave_one_point():
-    vectors, labels = told(3, 500, size=3, topics=40)
-    assert np.allclose(fit_erasure(vectors, labels).kept, 0, atol=1e-8)
+    vectors, labels = topical(3, 500, size=3, topics=40)
+    assert np.allclose(LeaceEraser.fit(vectors, labels).kept, 0, atol=1e-8)
 
 
 def test_labels_of_chance_cost_little():
-    vectors, _ = told(4, 4000)
+    vectors, _ = topical(4, 4000)
     labels = np.random.default_rng(0).integers(2, size=4000).astype(str)
-    kept = fit_erasure(vectors, labels).kept
+    kept = LeaceEraser.fit(vectors, labels).kept
     assert np.linalg.matrix_rank(kept, tol=1e-6) == 11, "one direction, whichever it is"
 
 
 @pytest.mark.parametrize("vectors, labels, message", [
     (np.ones(3), [1, 2, 3], r"vectors \(3,\) and labels"), (np.ones((3, 2)), [1, 2], r"need \(N, D\) and \(N,\)"),
+    (sparse.eye_array(3).tocsr(), [1, 2, 3], r"vectors \(3, 3\) are sparse"),
     (np.ones((3, 2)), [1, 1, 1], "1 different labels in 3 rows"), (np.full((2, 2), np.nan), [1, 2], "finite"),
 ])  # fmt: skip
 def test_errors(vectors, labels, message):
     with pytest.raises(ValueError, match=message):
-        fit_erasure(vectors, labels)
+        LeaceEraser.fit(vectors, labels)
 
 
 def test_other_vectors_are_refused():
     with pytest.raises(ValueError, match=r"need \(N, 12\)"):
-        fit_erasure(*told())(np.ones((1, 5)))
+        LeaceEraser.fit(*topical())(np.ones((1, 5)))
+
+
+class Frozen(Encoder):
+    """A sample -> its row of a table, found by the sample's first token."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table, self.dim = torch.nn.Parameter(torch.from_numpy(table)), table.shape[1]
+
+    def forward(self, batch):
+        return self.table[batch.tokens[:, 0, 0]]
+
+
+def test_an_encoder_that_is_erased(make_store):
+    vectors, labels = topical(6, 60)
+    samples = Samples.of_posts(make_store([20, 40], lengths=np.ones(60, int)))
+    erased = Erased.fit(Frozen(vectors), samples, labels)
+    expected = LeaceEraser.fit(vectors.astype("f4"), labels)(vectors.astype("f4"))
+    assert erased.dim == 12 and np.allclose(embed(erased, samples), expected, atol=1e-6)
+    rows = erased(samples.batch(np.arange(3)))
+    assert rows.dtype == torch.float32 and not rows.requires_grad
+    assert np.allclose(rows.norm(dim=1), 1, atol=1e-6)

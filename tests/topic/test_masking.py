@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.topic.masking import distort, distort_table, frequent_words
+from helpers.topic.masking import frequent_words, mask, mask_table
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [
@@ -23,9 +23,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("text, multiple, single", CASES)
-def test_distortion_of_hand_made_cases(text, multiple, single):
-    assert distort(text, KEEP) == multiple
-    assert distort(text, KEEP, "single") == single
+def test_masks_of_hand_made_cases(text, multiple, single):
+    assert mask(text, KEEP) == multiple
+    assert mask(text, KEEP, "single") == single
 
 
 def random_text(rng, words=40):
@@ -33,7 +33,7 @@ def random_text(rng, words=40):
     return "".join(rng.choice(pieces) + rng.choice([" ", ", ", "\n", "-"]) for _ in range(words))
 
 
-def slow_distort(text, keep):
+def slow_masked(text, keep):
     """DV-MA word by word: a word is found by looking at one character after the other."""
     inside = lambda at: text[at].isalnum() or text[at] == "'" and text[at + 1 : at + 2].isalnum()
     words, at = [], 0
@@ -48,17 +48,17 @@ def slow_distort(text, keep):
                 end += 1
             words.append(text[at:end])
         at += len(words[-1])
-    mask = lambda word: "".join("#" if c.isdigit() else "*" if c.isalpha() else c for c in word)
-    return "".join(word if word == "@code" or word.lower() in keep else mask(word) for word in words)
+    hidden = lambda word: "".join("#" if c.isdigit() else "*" if c.isalpha() else c for c in word)
+    return "".join(word if word == "@code" or word.lower() in keep else hidden(word) for word in words)
 
 
-def test_distortion_of_random_texts():
+def test_masks_of_random_texts():
     rng = random.Random(0)
     for _ in range(200):
         text = random_text(rng)
-        assert distort(text, KEEP) == slow_distort(text, KEEP)
-        assert len(distort(text, KEEP)) == len(text), "lengths stay"
-        assert distort(distort(text, KEEP), KEEP) == distort(text, KEEP)
+        assert mask(text, KEEP) == slow_masked(text, KEEP)
+        assert len(mask(text, KEEP)) == len(text), "lengths stay"
+        assert mask(mask(text, KEEP), KEEP) == mask(text, KEEP)
 
 
 def test_frequent_words():
@@ -69,7 +69,7 @@ def test_frequent_words():
     assert frequent_words(texts, 0) == frozenset()
     everything = frequent_words(texts, 99)
     assert everything == {"the", "cat", "a", "dog", "zebra", "don't"}
-    assert [distort(text, everything) for text in texts] == texts
+    assert [mask(text, everything) for text in texts] == texts
 
 
 class TestTable:
@@ -77,16 +77,16 @@ class TestTable:
 
     def test_only_the_text_changes(self, write_posts, tmp_path):
         posts = write_posts(self.ROWS)
-        told = distort_table(posts, tmp_path / "masked.parquet", partial(distort, keep=KEEP), progress=False)
+        counts = mask_table(posts, tmp_path / "masked.parquet", partial(mask, keep=KEEP), progress=False)
         before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
-        assert after.schema_arrow == before.schema_arrow and told == {"posts": 21, "changed": 20}
+        assert after.schema_arrow == before.schema_arrow and counts == {"posts": 21, "changed": 20}
         groups = [
             [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)] for table in (before, after)
         ]
         assert groups[0] == groups[1] == [7, 7, 7]
         old, new = before.read(), after.read()
         assert new.drop(["text"]).equals(old.drop(["text"]))
-        assert new["text"].to_pylist() == [distort(text, KEEP) for text in old["text"].to_pylist()]
+        assert new["text"].to_pylist() == [mask(text, KEEP) for text in old["text"].to_pylist()]
         assert new["text"][17].as_py() == "The *** ****** ## ***"
 
     def test_it_is_whole_or_not_there(self, write_posts, tmp_path):
@@ -96,25 +96,25 @@ class TestTable:
             return text
 
         with pytest.raises(KeyboardInterrupt):
-            distort_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies, progress=False)
+            mask_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies, progress=False)
         assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
 
     def test_no_posts(self, write_posts, tmp_path):
-        told = distort_table(write_posts([]), tmp_path / "masked.parquet", str.upper, progress=False)
-        assert told == {"posts": 0, "changed": 0} and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
+        counts = mask_table(write_posts([]), tmp_path / "masked.parquet", str.upper, progress=False)
+        assert counts == {"posts": 0, "changed": 0} and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
 
     def test_in_place(self, write_posts):
         posts = write_posts(self.ROWS)
-        distort_table(posts, posts, str.upper, progress=False)
+        mask_table(posts, posts, str.upper, progress=False)
         assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
 
 
 def test_errors(write_posts, tmp_path):
     with pytest.raises(ValueError, match="kind 'DV-MA': one of multiple, single"):
-        distort("a", KEEP, "DV-MA")
+        mask("a", KEEP, "DV-MA")
     with pytest.raises(ValueError, match="k -1: must be at least 0"):
         frequent_words([], -1)
     table = pq.read_table(write_posts([("a", 1, "x", "t")])).drop(["text"])
     pq.write_table(table, tmp_path / "other.parquet")
     with pytest.raises(ValueError, match="other.parquet has no column text: author, time, topic"):
-        distort_table(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)
+        mask_table(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)

@@ -121,10 +121,8 @@ def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
     count = np.maximum(-(-tokens // max_tokens), 1)
     document = np.repeat(np.arange(store.posts), count)
     number, offsets = ranges(np.zeros_like(count), count)
-    cut = derived(
-        store, "pieces", post_offsets=np.append(begin[document] + number * max_tokens, store.post_offsets[-1:]),
-        hour=store.hour[document], time=store.time[document], topic=store.topic[document], author_offsets=offsets,
-    )  # fmt: skip
+    post_offsets = np.append(begin[document] + number * max_tokens, store.post_offsets[-1:])
+    cut = derived(store, "pieces", document, post_offsets=post_offsets, author_offsets=offsets)
     return Samples(cut, offsets[:-1], count, Samples.of_posts(store).authors)[rows]
 
 
@@ -160,12 +158,9 @@ def gather(
     if window == "random":
         begin = begin + (rng.random(len(posts)) * (np.maximum(tokens - max_tokens, 0) + 1)).astype(np.int64)
     tokens = np.minimum(tokens, max_tokens)
-    place = np.arange(max_tokens)
-    real = place < tokens[:, None]
     full = np.full((*mask.shape, max_tokens), PAD, np.int64)
-    flat = np.full(real.shape, PAD, np.int64)
-    flat[real] = store.tokens[(begin[:, None] + place)[real]]
-    full[mask] = flat
+    place, _ = ranges(np.flatnonzero(mask) * max_tokens, tokens)
+    full.reshape(-1)[place] = store.tokens[ranges(begin, tokens)[0]]
     hours, topics, times = (np.zeros(mask.shape, np.int64) for _ in range(3))
     hours[mask], topics[mask], times[mask] = store.hour[posts], store.topic[posts], store.time[posts]
     return Batch(*map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64), times)))

@@ -96,9 +96,10 @@ def ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1]), offsets
 
 
-def derived(store: TokenStore, name: str, **arrays: np.ndarray) -> TokenStore:
-    """A store in memory with some arrays of its own; its "authors" have no names, and it is in no folder."""
+def derived(store: TokenStore, name: str, posts: np.ndarray, **arrays: np.ndarray) -> TokenStore:
+    """A store in memory and in no folder, its posts with time and topic of ``posts``; its "authors" have no names."""
     meta = {key: value for key, value in store.meta.items() if key in ("topics", "vocabulary")}
+    arrays |= {key: getattr(store, key)[posts] for key in ("hour", "time", "topic")}
     return replace(store, folder=store.folder / name, meta=meta, **arrays)
 
 
@@ -110,10 +111,8 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
     """
     begin = store.post_offsets[posts]
     place, post_offsets = ranges(begin, store.post_offsets[posts + 1] - begin)
-    return derived(
-        store, "taken", tokens=store.tokens[place], post_offsets=post_offsets, hour=store.hour[posts],
-        time=store.time[posts], topic=store.topic[posts], author_offsets=offsets,
-    )  # fmt: skip
+    tokens = store.tokens[place]
+    return derived(store, "taken", posts, tokens=tokens, post_offsets=post_offsets, author_offsets=offsets)
 
 
 def list_topics(posts: str | Path, max_topics: int = 2048) -> list[str]:

@@ -77,7 +77,7 @@ class TestBatch:
         for row, (first, count) in enumerate([(0, 7), (7, 1), (8, 4), (12, 5)]):
             tokens = [token for post in range(first, first + count) for token in post_tokens(store, post)[:8]]
             assert joined.tokens[row, 0].tolist() == tokens + [PAD] * (joined.tokens.shape[2] - len(tokens))
-            assert joined.hours[row].tolist() == [store.hour[first]] and joined.times[row].tolist() == [store.time[first]]
+            assert (joined.hours[row], joined.times[row]) == (store.hour[first], store.time[first])
         assert joined.mask.tolist() == [[True]] * 4 and torch.equal(joined.authors, batch.authors)
         assert (joined.tokens[:, 0] != PAD).any(0).all(), "no wider than the longest"
 
@@ -92,14 +92,16 @@ class TestBatch:
         assert sample.tolist() == rows == groups.authors.tolist()
         width = max(map(len, lists))
         assert not groups.mask[:, width:].any()
-        check(store, type(groups)(groups.tokens[:, :width], groups.hours[:, :width], groups.topics[:, :width],
-                                  groups.mask[:, :width], groups.authors, groups.times[:, :width]), lists, 8)  # fmt: skip
+        for name in ("tokens", "hours", "topics", "mask", "times"):
+            setattr(groups, name, getattr(groups, name)[:, :width])
+        check(store, groups, lists, 8)
 
 
 class TestSamples:
     def test_every_post(self, store):
         samples = Samples.of_posts(store)
-        assert len(samples) == store.posts and samples.authors.tolist() == [a for a, n in enumerate(COUNTS) for _ in range(n)]
+        assert samples.authors.tolist() == [author for author, count in enumerate(COUNTS) for _ in range(count)]
+        assert len(samples) == store.posts
         check(store, samples.batch(slice(3, 9), 6), [[post] for post in range(3, 9)], 6)
 
     def test_lists_of_posts_in_any_order(self, store):

@@ -215,7 +215,8 @@ def test_topics_by_frequency_then_name(write_posts):
 def sparse_store(folder, posts, tokens_per_post, per_author=100):
     """A store of zeros, whose files take no room on the disk."""
     authors = posts // per_author
-    counts = {"tokens": posts * tokens_per_post, "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
+    counts = dict.fromkeys(("hour", "time", "topic"), posts) | {"tokens": posts * tokens_per_post}
+    counts["post_offsets"] = posts + 1
     counts["author_offsets"] = authors + 1
     folder.mkdir()
     for name, kind in NAMES.items():
@@ -296,6 +297,10 @@ def test_ranges_are_those_of_a_loop():
     assert [part.tolist() for part in ranges(first[:0], count[:0])] == [[], [0]]
 
 
+def arrays(store):
+    return store.hour, store.time, store.topic
+
+
 def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     lists = [[5, 2, built.posts - 1], [], [2], list(range(9))]
     posts = np.concatenate(lists).astype(int)
@@ -304,7 +309,7 @@ def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     assert taken.posts_per_author().tolist() == [3, 0, 1, 9]
     for new, old in enumerate(posts):
         one, other = (
-            (*store.tokens[slice(*store.post_offsets[row : row + 2])], store.hour[row], store.time[row], store.topic[row])
+            (*store.tokens[slice(*store.post_offsets[row : row + 2])], *(array[row] for array in arrays(store)))
             for store, row in ((taken, new), (built, old))
         )
         assert one == other

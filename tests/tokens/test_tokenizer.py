@@ -8,7 +8,10 @@ import pytest
 from helpers.tokens import tokenizer
 from helpers.tokens.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare, sample_texts
 
-WORDS = "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse don't naïve π".split()  # fmt: skip
+WORDS = (
+    "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse "
+    "don't naïve π"
+).split()
 TRICKY = [
     "the naïve one", "the  two   spaces.  And", "  in front", "behind  ", "a\n\nparagraph\n", "tab\tbed", "", " ",
     "THE The the", "don't!!! (they) -- ...", "@user and @url, @self.", "word@userword @email\n@code",

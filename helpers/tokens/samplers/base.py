@@ -16,14 +16,17 @@ SCANNED = 100_000  # authors; more are drawn from without looking at all of them
 class Sampler:
     """``sampler(step) -> Batch``, a pure function of (store, seed, step).
 
-    Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one would have drawn. What
-    takes long to find out about the store belongs in the constructor.
+    Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one would have drawn.
     """
 
     reads: tuple[str, ...] = ()  # settings of this kind, beside authors_per_batch, max_tokens and window
 
     def __init__(self, config: "SamplerConfig", store: TokenStore, seed: int):
         self.config, self.store, self.seed = config, store, seed
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What takes long to find out about the store, once for all batches."""
 
     def __call__(self, step: int) -> Batch:
         return self.draw(np.random.default_rng([self.seed, step]))

@@ -4,12 +4,9 @@ import numpy as np
 from scipy import stats
 
 SIZES = {
-    "uniform": stats.uniform(),
-    "beta21": stats.beta(2, 1),
-    "beta31": stats.beta(3, 1),
-    "beta41": stats.beta(4, 1),
-    **dict.fromkeys(("poisson16", "fixed")),  # no continuous x
-}
+    "uniform": stats.uniform(), "beta21": stats.beta(2, 1), "beta31": stats.beta(3, 1), "beta41": stats.beta(4, 1),
+    "poisson16": None, "fixed": None,
+}  # fmt: skip
 
 
 def draw_sizes(

@@ -6,41 +6,76 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
+from scipy import stats
 
-from helpers.figures.plots import COLOURS
+from helpers.figures.labels import label
+from helpers.figures.style import GREY, best, coloured, result_bars, select, state, whiskers, with_interval, words
 
 
-def heat_maps(panels: dict[str, np.ndarray], labels: list[str], title: str = "") -> go.Figure:
-    """Four square matrices (N, N) side by side, two by two, with their values; the diagonal is blank."""
-    figure = make_subplots(2, 2, subplot_titles=[escape(name) for name in panels], horizontal_spacing=0.06,
-                           vertical_spacing=0.1, shared_xaxes=True, shared_yaxes=True)  # fmt: skip
-    shown = [escape(label) for label in labels]
-    for number, matrix in enumerate(panels.values()):
+def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:
+    """Square matrices (N, N) of the same rows, two by two, with their values; the diagonal is blank.
+
+    The title says how well each tells pairs of one author from pairs of two, as the AUC of its values.
+
+    Parameters
+    ----------
+    panels : title -> matrix. names : of the N rows. authors : (N,), who wrote each.
+    """
+    rows = -(-len(panels) // 2)
+    figure = make_subplots(rows, 2, subplot_titles=[escape(name) for name in panels], horizontal_spacing=0.06,
+                           vertical_spacing=0.2 / (rows + 1), shared_xaxes=True, shared_yaxes=True)  # fmt: skip
+    shown, itself = [escape(name) for name in names], np.eye(len(names), dtype=bool)
+    same = np.asarray(authors)[:, None] == np.asarray(authors)[None, :]
+    told = []
+    for number, (name, matrix) in enumerate(panels.items()):
         row, column = divmod(number, 2)
-        values = np.where(np.eye(len(labels), dtype=bool), np.nan, np.asarray(matrix, float))
+        values = np.where(itself, np.nan, np.asarray(matrix, float))
         figure.add_heatmap(z=values, x=shown, y=shown, colorscale="Blues", showscale=False, row=row + 1, col=column + 1,
                            texttemplate="%{z:.2f}", textfont_size=9,
                            hovertemplate="%{y} - %{x}: %{z:.3f}<extra></extra>")  # fmt: skip
-    figure.update_yaxes(autorange="reversed")
-    return figure.update_layout(title=escape(title), width=860, height=780)
+        one, two = values[same & ~itself], values[~same]
+        told.append(f"{stats.mannwhitneyu(one, two).statistic / (len(one) * len(two)):.2f} ({name})")
+    figure.update_yaxes(autorange="reversed").update_yaxes(title="text", col=1).update_xaxes(title="text", row=rows)
+    figure.update_layout(width=900, height=140 + 350 * rows)
+    return state(figure, f"a pair of one author is above a pair of two with probability {', '.join(told)}", note)
 
 
-def probe_bars(table: pd.DataFrame, title: str = "what a linear probe finds") -> go.Figure:
-    """table: index the methods, one column of scores per probe."""
-    figure = go.Figure(layout={"title": escape(title), "barmode": "group"})
-    for number, name in enumerate(table.columns):
-        figure.add_bar(x=[escape(method) for method in table.index], y=table[name], name=escape(name),
-                       marker_color=COLOURS[number % len(COLOURS)])  # fmt: skip
-    return figure.update_yaxes(title="accuracy, correlation", rangemode="tozero")
+def retrieval_bars(results: pd.DataFrame, metric: str = "R@8", note: str = "") -> go.Figure:
+    """One bar a model and split, with its interval. The title is of the first split of the frame.
+
+    Parameters
+    ----------
+    results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
+    """
+    rows = select(results, metric)
+    top = best(rows[rows.split == rows.split.iloc[0]], metric)
+    gallery = f" among {top.targets:,.0f} documents" if pd.notna(top.get("targets")) else ""
+    finding = (f"{top.plain} retrieves best, {label(top.split)}: {label(metric)} "
+               f"{with_interval(top)}{gallery}")  # fmt: skip
+    return state(result_bars(rows, metric, top.split), finding, note)
 
 
-def retrieval_bars(results: pd.DataFrame, metric: str, title: str = "retrieval") -> go.Figure:
-    """Columns ``model``, ``split`` and the metric with ``_low`` and ``_high``; whiskers are 95%. One row each."""
-    figure = go.Figure(layout={"title": escape(title), "barmode": "group"})
-    for name, part in results.groupby("split", sort=False):
-        figure.add_bar(
-            x=[escape(model) for model in part.model], y=part[metric], name=escape(name),
-            error_y={"array": part[f"{metric}_high"] - part[metric], "arrayminus": part[metric] - part[f"{metric}_low"],
-                     "thickness": 1},
-        )  # fmt: skip
-    return figure.update_yaxes(title=metric, rangemode="tozero")
+def probe_bars(results: pd.DataFrame, levels: dict[str, float] | None = None, note: str = "") -> go.Figure:
+    """What a linear probe finds in frozen embeddings: one panel a metric, since accuracy and correlation differ.
+
+    Parameters
+    ----------
+    results : tidy rows, columns ``model, label, metric, value, low, high``; metrics such as "topic accuracy".
+    levels : metric -> the score of knowing nothing, a dashed line.
+    """
+    metrics = list(dict.fromkeys(results.metric))
+    figure = make_subplots(1, len(metrics), shared_yaxes=True, horizontal_spacing=0.05)
+    keys = ("model", "split") if "split" in results else ("model",)
+    for column, metric in enumerate(metrics, 1):
+        rows = select(results, metric, keys)
+        figure.add_bar(y=rows.name, x=rows.value, orientation="h", marker_color=coloured(metrics)[metric],
+                       error_x=whiskers(rows), row=1, col=column)  # fmt: skip
+        figure.update_xaxes(title=words(metric), rangemode="tozero", row=1, col=column)
+        if metric in (levels or {}):
+            figure.add_vline(levels[metric], line_dash="dash", line_color=GREY, row=1, col=column)
+    figure.update_yaxes(autorange="reversed").update_yaxes(title="model", col=1)
+    first = select(results, metrics[0], keys)
+    least, most = first.loc[first.value.idxmin()], first.loc[first.value.idxmax()]
+    finding = (f"{label(metrics[0])} of a probe goes from {with_interval(least)} ({least.plain}) "
+               f"to {with_interval(most)} ({most.plain})")  # fmt: skip
+    return state(figure.update_layout(showlegend=False, height=190 + 30 * len(first)), finding, note)

@@ -4,32 +4,47 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.figures.plots import COLOURS
+from helpers.figures.labels import label
+from helpers.figures.style import COLOURS, GREY, state
+
+BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 
 
-def score_histograms(scores: np.ndarray, same: np.ndarray, title: str = "scores of pairs") -> go.Figure:
-    """tyo2021 Figure 2a. scores (N,) in [0, 1], same (N,) bool: shares of each kind of pairs; at 0.5 no answer."""
-    figure = go.Figure(layout={"title": title, "barmode": "overlay", "bargap": 0})
-    for name, chosen in (("one author", np.asarray(same, bool)), ("two authors", ~np.asarray(same, bool))):
-        count, edges = np.histogram(np.asarray(scores)[chosen], np.linspace(0, 1, 52))  # an odd number: 0.5 is inside
+def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str = "") -> go.Figure:
+    """tyo2021 Figure 2a: shares of both kinds of pairs by score; 0.5 is no answer.
+
+    Parameters
+    ----------
+    scores : (N,) in [0, 1]. same : (N,) bool. model : label of the model that gave them.
+    """
+    scores, same = np.asarray(scores), np.asarray(same, bool)
+    figure = go.Figure(layout={"barmode": "overlay", "bargap": 0})
+    for name, chosen in (("one author", same), ("two authors", ~same)):
+        count, edges = np.histogram(scores[chosen], np.linspace(0, 1, BINS + 1))
         figure.add_bar(x=(edges[1:] + edges[:-1]) / 2, y=count / max(count.sum(), 1), opacity=0.6,
                        name=f"{name}, {count.sum():,} pairs")  # fmt: skip
-    figure.add_vline(0.5, line_dash="dash", line_color="#999999")
-    figure.update_xaxes(title="score", range=[0, 1])
-    return figure.update_yaxes(title="share of these pairs", tickformat=".0%")
+    figure.add_vline(0.5, line_dash="dash", line_color=GREY)
+    figure.update_xaxes(title="score, no unit", range=[0, 1])
+    figure.update_yaxes(title="share of the pairs of a kind", tickformat=".0%")
+    answered = scores != 0.5
+    right = np.mean((scores > 0.5)[answered] == same[answered]) if answered.any() else 0.0
+    finding = f"{label(model)} answers {answered.mean():.0%} of {len(scores):,} pairs, right on {right:.0%} of them"
+    return state(figure, finding, note)
 
 
-def threshold_surface(table: pd.DataFrame, title: str = "overall by the two thresholds") -> go.Figure:
-    """tyo2021 Figure 2b. table: columns ``lower``, ``upper``, ``overall``, one row per combination, at least one.
+def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Figure:
+    """tyo2021 Figure 2b: overall by the two thresholds; the first highest is marked.
 
-    The first row of the highest overall is marked and named in the title.
+    Parameters
+    ----------
+    table : columns ``lower``, ``upper``, ``overall``, one row a combination, at least one.
     """
-    grid, best = table.pivot(index="upper", columns="lower", values="overall"), table.loc[table.overall.idxmax()]
-    title = f"{title}: {best.overall:.3f} at {best.lower:.3f}, {best.upper:.3f}"
-    figure = go.Figure(layout={"title": title, "width": 620, "height": 540})
+    grid, top = table.pivot(index="upper", columns="lower", values="overall"), table.loc[table.overall.idxmax()]
+    figure = go.Figure(layout={"width": 660, "height": 560})
     figure.add_heatmap(x=grid.columns, y=grid.index, z=grid, colorscale="Viridis", colorbar_title="overall",
                        hovertemplate="lower %{x:.3f}, upper %{y:.3f}: %{z:.3f}<extra></extra>")  # fmt: skip
-    figure.add_scatter(x=[best.lower], y=[best.upper], mode="markers", showlegend=False,
+    figure.add_scatter(x=[top.lower], y=[top.upper], mode="markers", showlegend=False,
                        marker={"color": COLOURS[1], "size": 12, "line": {"color": "white", "width": 2}})  # fmt: skip
-    figure.update_xaxes(title="lower threshold")
-    return figure.update_yaxes(title="upper threshold")
+    figure.update_xaxes(title="lower threshold, score").update_yaxes(title="upper threshold, score")
+    finding = f"{label(model)}: overall is {top.overall:.3f} at best, at thresholds {top.lower:.3f} and {top.upper:.3f}"
+    return state(figure, finding, note)

@@ -64,7 +64,7 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
         if frame.index.has_duplicates:
             raise ValueError(f"{side} row {frame.index[frame.index.duplicated()][0]!r} is there twice")
     if measured.index.nlevels != published.index.nlevels:
-        raise ValueError(f"measured rows are named by {measured.index.nlevels} levels, published by {published.index.names}")
+        raise ValueError(f"measured rows have {measured.index.nlevels} levels, published ones {published.index.names}")
     measured = measured.rename_axis(published.index.names)
     rows = published.index.append(measured.index.difference(published.index, sort=False))
     both = [column for column in published if column in measured]

@@ -1,0 +1,104 @@
+"""Figures of a corpus and its splits: who writes how much and when, who is used when, how long posts are."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from helpers.figures.labels import label
+from helpers.figures.style import COLOURS, GREY, coloured, state, words
+
+LONGEST = 200  # tokens; the curve ends there
+
+
+def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame, note: str = "") -> go.Figure:
+    """Posts per author, and by hour of day. per_author: column ``posts``; hours: ``hour`` (0..23, UTC), ``posts``."""
+    figure = make_subplots(1, 2, subplot_titles=["authors by number of posts", "posts by hour of day"])
+    edges = np.unique(np.geomspace(1, max(per_author.posts.max(), 2) + 1, 20).astype(int))
+    counts, edges = np.histogram(per_author.posts, edges)
+    names = [f"{low}-{high - 1}" if high - low > 1 else str(low) for low, high in zip(edges, edges[1:])]
+    figure.add_bar(x=names, y=counts, marker_color=COLOURS[0], row=1, col=1)
+    figure.add_bar(x=hours.hour, y=hours.posts, marker_color=COLOURS[1], row=1, col=2)
+    figure.update_xaxes(title="posts of an author", type="category", row=1, col=1)
+    figure.update_xaxes(title="hour, UTC", dtick=4, row=1, col=2)
+    figure.update_yaxes(title="authors", row=1, col=1).update_yaxes(title="posts", row=1, col=2)
+    busiest = hours.loc[hours.posts.idxmax(), "hour"]
+    finding = (f"half of the {len(per_author):,} authors wrote at most {per_author.posts.median():,.0f} posts; "
+               f"most posts appear at {busiest} h UTC")  # fmt: skip
+    return state(figure.update_layout(showlegend=False, bargap=0.05), finding, note)
+
+
+def split_timeline(months: pd.DataFrame, note: str = "") -> go.Figure:
+    """Posts used by month. months: columns ``month`` (date), ``split``, ``posts``."""
+    figure = go.Figure(layout={"barmode": "stack"})
+    for name in (split for split in ("train", "dev", "test") if split in set(months.split)):
+        part = months[months.split == name]
+        figure.add_bar(x=part.month, y=part.posts, name=words(name))
+    figure.update_yaxes(title="posts a month").update_xaxes(title="month")
+    last, first = months[months.split == "train"].month.max(), months[months.split == "test"].month.min()
+    if last < first:
+        finding = f"training posts end in {last:%B %Y}, test posts begin in {first:%B %Y}"
+    else:
+        shared = len(set(months.month[months.split == "train"]) & set(months.month[months.split == "test"]))
+        finding = f"training and test posts share {shared} {'month' if shared == 1 else 'months'}"
+    return state(figure, finding, note)
+
+
+def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
+    """A split as lived by some authors: one line an author, one mark a post, one colour a part.
+
+    Parameters
+    ----------
+    posts : columns ``author``, ``time`` (UTC) and ``part``: train, dev, test, query, target ...
+    """
+    authors = list(dict.fromkeys(posts.author))
+    figure = go.Figure(layout={"height": 190 + 45 * len(authors)})
+    for part, colour in coloured(posts.part).items():
+        here = posts[posts.part == part]
+        mark = {"symbol": "line-ns", "size": 22, "line": {"width": 1.6, "color": colour}}
+        figure.add_scatter(x=here.time, y=here.author.astype(str).map(escape), name=words(part), mode="markers",
+                           marker=mark)  # fmt: skip
+    figure.update_xaxes(title="time of a post, UTC")
+    figure.update_yaxes(title="author", type="category", categoryorder="array",
+                        categoryarray=[escape(str(author)) for author in authors[::-1]])  # fmt: skip
+    ends = posts.groupby(["author", "part"], sort=False).time.agg(["min", "max"]).sort_values(["author", "min"])
+    before = ends["max"].groupby("author").cummax().groupby("author").shift()
+    crossing = (ends["min"] <= before).groupby("author").any().sum()
+    parts = ", ".join(label(part) for part in dict.fromkeys(posts.part))
+    verdict = "the parts of no author overlap in time" if not crossing else f"the parts of {crossing} overlap in time"
+    return state(figure, f"{len(posts):,} posts of {len(authors)} authors in {parts}: {verdict}", note)
+
+
+def token_lengths(lengths: dict[str, np.ndarray], max_tokens: int, note: str = "") -> go.Figure:
+    """Distribution of tokens per post. lengths: tokenizer -> tokens of each post; max_tokens: read by an encoder."""
+    figure, whole = go.Figure(), []
+    for name, values in lengths.items():
+        at = np.arange(0, min(values.max(), LONGEST) + 1)
+        figure.add_scatter(x=at, y=np.searchsorted(np.sort(values), at, side="right") / len(values), name=words(name))
+        whole.append(f"{np.mean(values <= max_tokens):.0%} of the posts ({label(name)})")
+    figure.add_vline(max_tokens, line_dash="dash", line_color=GREY)
+    figure.update_xaxes(title="tokens of a post")
+    figure.update_yaxes(title="posts at most this long", range=[0, 1.02], tickformat=".0%")
+    finding = f"the {max_tokens} tokens that an encoder reads hold all of {', '.join(whole)}"
+    return state(figure.update_layout(showlegend=len(lengths) > 1), finding, note)
+
+
+def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame, note: str = "") -> go.Figure:
+    """khan2021 Figure 3. densities: ``x``, one column a distribution; drawn: columns ``size``, ``sizes``, ``share``."""
+    figure = make_subplots(1, 2, subplot_titles=["density of x", "samples drawn"])
+    colours = coloured([*densities.columns[1:], *drawn.sizes])
+    for name in densities.columns[1:]:
+        figure.add_scatter(x=densities.x, y=densities[name], name=words(name), line_color=colours[name],
+                           legendgroup=name, showlegend=name not in set(drawn.sizes), row=1, col=1)  # fmt: skip
+    for name, part in drawn.groupby("sizes", sort=False):
+        figure.add_scatter(x=part["size"], y=part.share, name=words(name), mode="lines+markers", legendgroup=name,
+                           line_color=colours[name], row=1, col=2)  # fmt: skip
+    figure.update_xaxes(title="x", row=1, col=1).update_yaxes(title="density", row=1, col=1)
+    figure.update_xaxes(title="posts in a sample", row=1, col=2)
+    figure.update_yaxes(title="share of samples", tickformat=".0%", row=1, col=2)
+    means = drawn.assign(mean=drawn["size"] * drawn.share).groupby("sizes")["mean"].sum()
+    finding = (f"a training sample holds {means.min():.1f} posts on average ({label(means.idxmin())}) to "
+               f"{means.max():.1f} ({label(means.idxmax())})")  # fmt: skip
+    return state(figure, finding, note)

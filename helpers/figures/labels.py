@@ -1,0 +1,66 @@
+"""The one map from identifiers to words: no identifier reaches a legend, an axis or a printed table.
+
+Words are plain text; :mod:`helpers.figures.style` escapes them where they become part of a figure.
+"""
+
+from typing import Any
+
+LABELS = {
+    # encoders, baselines and what is made of them
+    "stream": "stream", "lsa": "LSA encoder", "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling",
+    "tfidf": "TF-IDF", "tfidf_word": "TF-IDF, words", "tfidf_char": "TF-IDF, characters 2-5",
+    "tfidf_subword": "TF-IDF, subwords", "bow": "bag of words", "minilm": "MiniLM, zero-shot",
+    "zero_shot": "sentence encoder, zero-shot", "sentence_encoder": "Universal Sentence Encoder",
+    "hour_profile": "hour profile", "topic_shares": "topic shares", "ngrams": "character 4-grams",
+    "TP_8": "stream, text + hour, 1-8 posts", "TP_16": "stream, text + hour, 1-16 posts",
+    "mll": "softmax cross-entropy", "mll_arr": "softmax cross-entropy + ARR",
+    "supcon_arr": "supervised contrastive + ARR",
+    "text_cnn": "text CNN", "transformer": "transformer", "mean": "mean of posts", "khan2021": "stream",
+    "khan2021_text": "stream, single attention", "tyo2021": "Siamese transformer", "tiny": "small transformer",
+    "arr": "ARR", "blind": "blind ARR", "masked": "text masked", "erased": "topic erased",
+    # features and how time is read
+    "T": "text", "TP": "text + hour", "TPS": "text + hour + topic", "hour": "hour of day",
+    "learned": "learned hour", "continuous": "continuous time",
+    # losses
+    "triplet": "triplet, semi-hard", "batch_hard": "triplet, batch-hard", "topk": "top-k",
+    "supcon": "supervised contrastive", "contrastive": "contrastive", "modified_contrastive": "modified contrastive",
+    "arcface": "ArcFace",
+    # samplers and sizes of samples
+    "authors": "P authors x K samples", "pairs": "pairs", "random": "random batches", "topic": "batches of one topic",
+    "uniform": "uniform", "beta21": "Beta(2, 1)", "beta31": "Beta(3, 1)", "beta41": "Beta(4, 1)",
+    "poisson16": "Poisson(16)", "fixed": "fixed size",
+    # splits and parts of them
+    "train": "train", "dev": "dev", "test": "test", "test_cross": "test, across topics",
+    "test_in": "test, topics of training", "cross_topic": "cross-topic", "leak_aware": "leak-aware",
+    "query": "query", "target": "target",
+    # metrics, measures and quantities that grow
+    "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
+    "overall": "overall (mean of metrics)", "classes": "training authors", "batch": "samples in a batch",
+    "step": "training step", "seconds": "training time, s", "sentencepiece": "SentencePiece", "bytes": "bytes",
+}  # fmt: skip
+
+
+def label(identifier: object) -> str:
+    """Words for an identifier; one that is not in the map is shown without its underscores."""
+    return LABELS.get(str(identifier), str(identifier).replace("_", " "))
+
+
+def describe(experiment: Any) -> str:
+    """An experiment in words, from its typed config: "stream, text + hour + topic, supervised contrastive".
+
+    Named are the encoder, its features and the loss; the sampler, the time and the start where they are not the usual.
+    """
+    encoder, sampler = experiment.encoder, experiment.sampler
+    if encoder.join_posts:
+        words = [label(encoder.post) if encoder.model == "tiny" else f"{label(encoder.post)} {encoder.model}"]
+    else:
+        post = [] if encoder.post == "text_cnn" else [label(encoder.post)]
+        words = [label(encoder.pooling), *post, label(encoder.features)]
+    if "P" in encoder.features and encoder.time != "hour":
+        words.append(label(encoder.time))
+    words.append(label(experiment.loss.name))
+    if sampler.kind != "authors":
+        words.append(label(sampler.kind))
+    if experiment.start:
+        words.append(f"continued from {label(experiment.start)}")
+    return ", ".join(words)

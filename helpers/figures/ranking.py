@@ -1,0 +1,45 @@
+"""Figures of ranking: whose own account comes how near the top."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from helpers.figures.labels import label
+from helpers.figures.style import GREY, best, result_bars, select, state, with_interval, words
+
+
+def ranking_bars(results: pd.DataFrame, metric: str = "MRR", note: str = "") -> go.Figure:
+    """One bar a model and split, with its interval. The title is of the last split of the frame.
+
+    Parameters
+    ----------
+    results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
+    """
+    rows = select(results, metric)
+    last = rows[rows.split == rows.split.iloc[-1]]
+    top = best(last, metric)
+    gallery = f"{top.targets:,.0f} " if pd.notna(top.get("targets")) else ""
+    finding = (f"{top.plain} ranks first: {label(metric)} {with_interval(top)} "
+               f"among {gallery}{label(top.split)} accounts")  # fmt: skip
+    return state(result_bars(rows, metric, top.split), finding, note)
+
+
+def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test", note: str = "") -> go.Figure:
+    """Share of queries whose own account is among the k best, for every k; the dotted line is chance.
+
+    Parameters
+    ----------
+    ranks : label of a model -> (Q,) ranks from 1. targets : accounts of the gallery.
+    """
+    figure, at = go.Figure(layout={"height": 520}), np.unique(np.geomspace(1, targets, 60).astype(int))
+    for name, rank in ranks.items():
+        figure.add_scatter(x=at, y=[(rank <= k).mean() for k in at], name=words(name))
+    figure.add_scatter(x=at, y=at / targets, name="chance", line={"dash": "dot", "color": GREY})
+    figure.update_xaxes(title="k, accounts looked at", type="log", dtick=1)
+    figure.update_yaxes(title="own account among the k best, R@k", range=[0, 1.02], tickformat=".0%")
+    k = min(8, targets)
+    shares = {name: np.mean(rank <= k) for name, rank in ranks.items()}
+    top = max(shares, key=shares.get)
+    finding = (f"{label(top)} finds {shares[top]:.0%} of the {label(split)} accounts among the {k} best of {targets:,}"
+               f", chance {k / targets:.0%}")  # fmt: skip
+    return state(figure, finding, note)

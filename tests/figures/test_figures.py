@@ -1,0 +1,238 @@
+"""Every figure: its traces hold the data, its title names the finding and follows the data, whiskers, escaped text."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from helpers.figures import corpus, linking, losses, map, ranking, style, topic, training, verification
+
+HOSTILE = "<script>alert(1)</script>"
+SAFE = "&lt;script&gt;"
+
+
+def title(figure):
+    return figure.layout.title.text.replace("<br>", " ")
+
+
+def tidy(values, metric="MRR", split="test", **columns):
+    """model -> value, with an interval of 0.05 to either side, as rows of results.csv."""
+    rows = [{"model": model, "label": "", "base": "", "split": split, "metric": metric, "value": value,
+             "low": value - 0.05, "high": value + 0.05} | columns for model, value in values.items()]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def timeline(*rows):
+    return pd.DataFrame([(author, pd.Timestamp(day, tz="UTC"), part) for author, day, part in rows],
+                        columns=["author", "time", "part"])  # fmt: skip
+
+
+def months(train, test):
+    rows = [(pd.Timestamp(day), split, 9) for split, days in (("train", train), ("test", test)) for day in days]
+    return pd.DataFrame(rows, columns=["month", "split", "posts"])
+
+
+def history(best):
+    score = np.array([best / 2, best])
+    return pd.DataFrame({"step": [50, 100], "seconds": [5.0, 9.0], "loss": [4.0, 1.0], "MRR": score,
+                         "MRR_low": score - 0.1, "MRR_high": score + 0.2})  # fmt: skip
+
+
+def curve(miss):
+    """P_miss falls in a straight line from 1 at no false accepts to 0 at ``miss``."""
+    return pd.DataFrame({"P_fa": [0.0, miss, 1.0], "P_miss": [1.0, 0.0, 0.0]})
+
+
+def bins(off):
+    return pd.DataFrame({"predicted": [0.2, 0.8], "observed": [0.2 + off, 0.8], "same": [1, 9], "different": [9, 1],
+                         "observed_low": [0.1, 0.7], "observed_high": [0.4, 0.9]})  # fmt: skip
+
+
+def points(author):
+    return pd.DataFrame({"panel": [0, 0, 1, 1], "x": [0.0, 1.0, 0.0, 1.0], "y": 0.0, "author": ["a", author] * 2,
+                         "posts": [1, 1, 2, 2], "text": HOSTILE})  # fmt: skip
+
+
+CIRCLE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
+LABELS = np.array([0, 0, 1, 1])
+
+
+def pairs(*listed):
+    matrix = np.zeros((4, 4))
+    for i, j, value in listed:
+        matrix[i, j] = matrix[j, i] = value
+    return matrix
+
+
+def costs(factor):
+    return pd.DataFrame({"loss": ["arcface"] * 2 + ["topk"] * 2, "classes": [10, 1000] * 2, "seconds": 0.001,
+                         "MB": [1.0, factor, 1.0, 1.0]})  # fmt: skip
+
+
+def surface(best):
+    return pd.DataFrame([{"lower": low, "upper": high, "overall": 0.8 if (low, high) == best else 0.5}
+                         for low in (0.4, 0.5) for high in (0.6, 0.7)])  # fmt: skip
+
+
+def drawn(share):
+    return pd.DataFrame({"sizes": ["beta31"] * 2, "size": [1, 11], "share": [share, 1 - share]})
+
+
+def by_size(*values):
+    return pd.concat([tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)])
+
+
+OVERVIEW = pd.DataFrame({"hour": range(24), "posts": [5] * 23 + [9]})
+FIGURES = [  # a figure of some value, two values, and what only the title of each says
+    (lambda n: corpus.corpus_overview(pd.DataFrame({"posts": [1, n, 90]}), OVERVIEW),
+     7, "at most 7 posts", 8, "at most 8 posts"),
+    (lambda day: corpus.split_timeline(months(["2020-01-01", "2020-02-01"], [day])),
+     "2020-03-01", "test posts begin in March 2020", "2020-02-01", "share 1 month"),
+    (lambda day: corpus.author_timelines(timeline(("a", "2020-01-01", "query"), ("a", "2020-02-01", "query"),
+                                                  ("a", day, "target"))),
+     "2020-03-01", "the parts of no author overlap", "2020-01-09", "the parts of 1 overlap"),
+    (lambda n: corpus.token_lengths({"bytes": np.array([1, 40, 50, n])}, 32), 20, "50%", 60, "25%"),
+    (lambda share: corpus.size_distributions(pd.DataFrame({"x": [0, 1], "beta31": [0, 3]}), drawn(share)),
+     0.5, "6.0 posts", 0.0, "11.0 posts"),
+    (lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
+     0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA encoder reaches a dev MRR of 0.30"),
+    (lambda value: ranking.ranking_bars(tidy({"fused": value, "lsa": 0.6}, targets=104)),
+     0.71, "Late fusion ranks first: MRR 0.71 (0.66 to 0.76) among 104 test accounts",
+     0.4, "LSA encoder ranks first: MRR 0.60"),
+    (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
+    (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
+    (lambda miss: linking.roc({"stream": curve(miss), "lsa": curve(0.5)}),
+     0.1, "Stream finds 10%", 0.9, "LSA encoder finds 2%"),
+    (lambda miss: linking.det({"stream": curve(miss), "lsa": curve(0.4)}),
+     0.25, "Stream has an equal error rate of 20.0%", 0.9, "LSA encoder has an equal error rate of 28.6%"),
+    (lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
+     0.1, "EER goes from 0.400 to 0.100", 0.2, "to 0.200"),
+    (lambda off: linking.reliability({"stream": bins(off), "lsa": bins(0.2)}),
+     0.1, "Stream gives probabilities that are 0.05 off", 0.4, "LSA encoder gives probabilities that are 0.10 off"),
+    (lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
+     0.5, "Top-k pulls 1 of 2 pairs, pushes 1 of 4", 0.0, "pushes 0 of 4"),
+    (lambda factor: losses.growth(costs(factor), "classes"),
+     50.0, "ArcFace grows 50-fold, that of top-k 1-fold", 3.0, "3-fold"),
+    (lambda value: topic.heat_maps({"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS),
+     0.8, "1.00 (eq. 1)", 0.0, "0.75 (eq. 1)"),
+    (lambda value: topic.retrieval_bars(tidy({"supcon": value, "tfidf": 0.3}, "R@8", "test_cross")),
+     0.5, "Supervised contrastive retrieves best, test, across topics: R@8 0.50", 0.1, "TF-IDF retrieves best"),
+    (lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
+     0.5, "goes from 0.50 (0.45 to 0.55) (supervised contrastive) to 0.60", 0.2, "0.20 (0.15 to 0.25)"),
+    (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
+     0.5, "Contrastive answers 75% of 4 pairs, right on 67%", 0.6, "answers 100% of 4 pairs, right on 75%"),
+    (lambda best: verification.threshold_surface(surface(best), "contrastive"),
+     (0.4, 0.7), "0.800 at best, at thresholds 0.400 and 0.700", (0.5, 0.6), "0.500 and 0.600"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, one, finding, other, other_finding", FIGURES)
+def test_the_title_is_the_finding_of_these_data(make, one, finding, other, other_finding):
+    figure = make(one)
+    assert finding in title(figure) and finding not in title(make(other)) and other_finding in title(make(other))
+    assert figure.layout.width and figure.layout.height
+    axes = [axis for axis in (*figure.select_xaxes(), *figure.select_yaxes()) if axis.visible is not False]
+    assert all(axis.title.text or axis.matches or axis.showticklabels is False for axis in axes), "axes have names"
+
+
+def test_values_are_in_the_traces():
+    bars = ranking.ranking_bars(pd.concat([tidy({"lsa": 0.6, "fused": 0.7}, split=split) for split in ("dev", "test")]))
+    assert [trace.name for trace in bars.data] == ["dev", "test"]
+    assert list(bars.data[1].y) == ["LSA encoder", "late fusion"] and list(bars.data[1].x) == [0.6, 0.7]
+    curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, against="seconds")
+    assert list(curves.data[0].y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
+    assert list(training.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
+    assert "after 9 s" in title(curves)
+    assert list(linking.roc({"stream": curve(0.5)}).data[0].y) == [0, 1, 1]
+    size = corpus.token_lengths({"bytes": np.array([0, 1, 3])}, 2).data[0]
+    np.testing.assert_allclose(size.y, [1 / 3, 2 / 3, 2 / 3, 1])
+    assert ranking.rank_curves({"lsa": np.array([1, 3])}, 4).data[0].y[0] == 0.5
+    maps = topic.heat_maps({"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS).data
+    assert np.isnan(maps[0].z.diagonal()).all() and np.nansum(maps[0].z) == 24 and np.nansum(maps[1].z) == 0
+    counts = corpus.corpus_overview(pd.DataFrame({"posts": [1, 1, 2, 30]}), OVERVIEW).data[0]
+    assert sum(counts.y) == 4 and counts.y[0] == 2, "every author is in one bar"
+    kinds = verification.score_histograms(np.array([0.9, 0.1]), np.array([True, False]), "ngrams")
+    assert [sum(trace.y) for trace in kinds.data] == [1, 1] and kinds.data[0].name == "one author, 1 pairs"
+    marked = verification.threshold_surface(surface((0.5, 0.7)), "ngrams").data[1]
+    assert (*marked.x, *marked.y) == (0.5, 0.7)
+
+
+def test_loss_picture_of_class_vectors():
+    figure = losses.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), pairs((0, 2, -1), (0, 3, 0.5)), vectors=2)
+    assert "acts on 0 pairs of samples, 2 with a class vector" in title(figure)
+    symbols = [trace.marker.symbol for trace in figure.data if trace.name and trace.name.startswith("author")]
+    assert [list(symbol) for symbol in symbols] == [["circle", "diamond"]] * 2
+    widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.mode == "lines"]
+    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6]), "the larger derivative has the wider line"
+    assert len(figure.layout.annotations) == 2, "nothing moves a point whose pair lies straight across"
+
+
+def test_whiskers_wherever_there_are_intervals():
+    frame = tidy({"lsa": 0.6, "fused": 0.7})
+    bars = [ranking.ranking_bars(frame), topic.retrieval_bars(frame, "MRR"), topic.probe_bars(frame)]
+    for bar in (figure.data[0].error_x for figure in bars):
+        np.testing.assert_allclose([*bar.array, *bar.arrayminus], 0.05)
+    figure = linking.error_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
+    np.testing.assert_allclose([*figure.data[0].error_y.array, *figure.data[1].error_y.arrayminus], 0.05)
+    assert figure.data[0].x[0] < 1 < figure.data[1].x[0], "whiskers at one size stand beside each other"
+    curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)})
+    np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
+    assert curves.data[1].x[1] < 100 < curves.data[3].x[1]
+    np.testing.assert_allclose(linking.reliability({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1])
+    bare = ranking.ranking_bars(frame.assign(low=np.nan, high=np.nan))
+    assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
+    assert "(" not in title(bare), "no interval is invented"
+
+
+def test_probes_of_different_units_have_axes_of_their_own():
+    frame = pd.concat([tidy({"lsa": 0.6}, "topic accuracy"), tidy({"lsa": 0.3}, "style correlation")])
+    figure = topic.probe_bars(frame, {"topic accuracy": 0.1})
+    assert [trace.xaxis for trace in figure.data] == ["x", "x2"]
+    assert figure.layout.xaxis2.title.text == "style correlation" and figure.layout.shapes[0].x0 == 0.1
+
+
+@pytest.mark.parametrize("make", [
+    lambda: ranking.ranking_bars(tidy({"a": 0.5}).assign(label=HOSTILE)),
+    lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
+    lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
+    lambda: linking.roc({HOSTILE: curve(0.5)}), lambda: linking.det({HOSTILE: curve(0.5)}),
+    lambda: linking.reliability({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
+    lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
+    lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
+    lambda: topic.retrieval_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
+    lambda: verification.score_histograms([0.1], [True], HOSTILE),
+    lambda: verification.threshold_surface(surface((0.5, 0.6)), HOSTILE),
+    lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
+    lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
+    lambda: losses.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),
+    lambda: losses.growth(costs(1).assign(loss=HOSTILE), "classes"),
+])  # fmt: skip
+def test_text_is_escaped(make):
+    text = make().to_json().replace("\\u003c", "<").replace("\\u003e", ">")
+    assert SAFE in text and "<script>" not in text
+
+
+def test_results_are_selected_once():
+    frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
+    assert len(ranking.ranking_bars(frame).data[0].x) == 1, "paired differences are no bars"
+    with pytest.raises(ValueError, match="MRR of lsa, test is there twice"):
+        ranking.ranking_bars(pd.concat([frame, frame]))
+    with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):
+        ranking.ranking_bars(frame, "EER")
+
+
+def test_an_error_is_best_where_it_is_lowest():
+    figure = ranking.ranking_bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
+    assert "LSA encoder ranks first" in title(figure) and figure.data[0].y[-1] == "LSA encoder"
+
+
+def test_long_titles_are_broken_between_words_and_get_room():
+    short, long = (style.state(go.Figure(), "word " * count) for count in (3, 60))
+    assert "<br>" not in short.layout.title.text and long.layout.title.text.count("<br>") >= 2
+    assert long.layout.margin.t > short.layout.margin.t
+    assert style.state(go.Figure(), "finding", "demo corpus").layout.title.text == "Finding (demo corpus)"
+
+
+def test_more_series_than_colours_are_all_drawn():
+    colours = style.coloured(range(len(style.COLOURS) + 1))
+    assert len(colours) == len(style.COLOURS) + 1 and colours[len(style.COLOURS)] == style.COLOURS[0]

@@ -1,0 +1,47 @@
+"""The one label map: every identifier of the code has words."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from helpers import papers
+from helpers.figures.labels import LABELS, describe, label
+
+
+@pytest.mark.parametrize("identifier, words", [
+    ("tfidf_char", "TF-IDF, characters 2-5"), ("TPS", "text + hour + topic"), ("fused", "late fusion"),
+    ("test_cross", "test, across topics"), ("MRR", "MRR"), ("not_in_the_map", "not in the map"), (8, "8"),
+])  # fmt: skip
+def test_label(identifier, words):
+    assert label(identifier) == words
+
+
+def test_no_word_is_an_identifier():
+    assert not [words for words in LABELS.values() if "_" in words]
+
+
+def test_rows_of_published_tables_have_words():
+    for paper, number, level in (("khan2021", 1, "loss"), ("khan2021", 2, "model"), ("khan2021", 4, "sizes"),
+                                 ("sawatphol2022", 2, "model"), ("sawatphol2022", 1, "split")):  # fmt: skip
+        assert set(papers.table(paper, number).index.get_level_values(level)) <= set(LABELS)
+
+
+def experiment(loss="supcon", kind="authors", start="", **encoder):
+    settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
+                "model": "tiny"} | encoder  # fmt: skip
+    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss),
+                           sampler=SimpleNamespace(kind=kind), start=start)  # fmt: skip
+
+
+@pytest.mark.parametrize("config, words", [
+    (experiment(), "stream, text + hour + topic, supervised contrastive"),
+    (experiment("arcface", pooling="iur", features="T"), "IUR, text, ArcFace"),
+    (experiment("topk", time="continuous", features="TP"), "stream, text + hour, continuous time, top-k"),
+    (experiment("topk", time="continuous", features="T"), "stream, text, top-k"),
+    (experiment("contrastive", "pairs", post="transformer", join_posts=True, model="minilm"),
+     "transformer minilm, contrastive, pairs"),
+    (experiment("mll", start="supcon", post="transformer", pooling="mean"),
+     "mean of posts, transformer, text + hour + topic, softmax cross-entropy, continued from supervised contrastive"),
+])  # fmt: skip
+def test_describe(config, words):
+    assert describe(config) == words

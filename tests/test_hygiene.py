@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from helpers.runs import paths
-from helpers.runs.stages import stages
+from helpers.runs.pipeline import stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
 RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
@@ -116,6 +116,38 @@ def test_it_stays_readable(path):
     assert first.cell_type == "markdown" and re.match(r"# \S", first.source)
 
 
+@each_notebook
+def test_it_shows_and_does_not_build(path):
+    book = nbformat.read(path, as_version=4)
+    cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    (number,) = parameter_cells(cells)
+    assert len(tree(cells[number].source).body) <= 12, "more than 12 parameters"
+    lines = [line for cell in cells for line in cell.source.splitlines()]
+    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) <= 150, "lines of code"
+    assert not [line for line in lines if len(line) > 100], "lines over 100 characters"
+    assert len([cell for cell in book.cells if cell.cell_type == "markdown"]) >= len(cells), "more code than words"
+
+
+MAKERS = {"train", "run", "record", "write_json", "atomic_write", "to_csv", "to_json", "to_parquet", "save"}
+
+
+def called(node):
+    """The names of what a piece of code calls."""
+    calls = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+    return {getattr(func, "attr", getattr(func, "id", "")) for func in calls}
+
+
+@each_notebook
+def test_it_has_no_training_function_no_cache_and_no_writer_of_its_own(path):
+    for cell in code_cells(path):
+        body = tree(cell.source)
+        assert not called(body) & {"write_json", "atomic_write"}, "results.record writes results"
+        for function in (node for node in ast.walk(body) if isinstance(node, ast.FunctionDef)):
+            assert not re.match("train|cache|record|write|save", function.name), function.name
+            assert not called(function) & MAKERS, f"{function.name} trains or writes"
+            assert "cache" not in "".join(map(ast.unparse, function.decorator_list)), function.name
+
+
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
 def test_params_are_known_to_their_notebooks(run):
     assert stages(run.name)  # raises where a name is unknown or a notebook is missing
@@ -164,31 +196,30 @@ def test_importing_helpers_brings_nothing_heavy():
 
 
 @each_module
-def test_a_module_is_short_and_says_what_it_is(path):
+def test_a_module_says_what_it_is_and_its_functions_are_short(path):
     text = path.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), "no docstring"
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "no docstring"
     assert not MACHINE_PATH.findall(text)
-    constants = [node for node in ast.parse(text).body if isinstance(node, ast.Assign)]  # word lists do not count
-    assert len(text.splitlines()) - sum(node.end_lineno - node.lineno for node in constants) < 260
+    assert not [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120], "lines over 120 columns"
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert not [node.name for node in functions if node.end_lineno - node.lineno + 1 > 60], "functions over 60 lines"
+    assert not [node.name for node in functions if len(parameters(node)) > 8], "more than 8 parameters: take a config"
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [node.module for node in imports if node.level], "import helpers.room.module by its full name"
 
 
-def needs(path):
-    """The helpers modules that a module imports when it is imported: a runner may call back from inside a function."""
-    named = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path.name}: import helpers.x by its full name"
-            named |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    files = {paths.ROOT.joinpath(*name.split(".")) for name in named if name.startswith("helpers.")}
-    return {file for base in files for file in (base.with_suffix(".py"), base / "__init__.py") if file.exists()}
+def parameters(function):
+    """The names that a function takes, self and cls aside."""
+    takes = function.args
+    every = [*takes.posonlyargs, *takes.args, *takes.kwonlyargs, *filter(None, (takes.vararg, takes.kwarg))]
+    return [each.arg for each in every if each.arg not in ("self", "cls")]
 
 
-def test_modules_import_each_other_without_cycles():
-    graph = {path: needs(path) - {path} for path in MODULES}
-    while graph:
-        free = [path for path, needed in graph.items() if not needed & set(graph)]
-        assert free, f"a cycle among {sorted(path.name for path in graph)}"
-        for path in free:
-            del graph[path]
+def test_helpers_are_thin():
+    rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {"__init__.py", "__pycache__"}
+    assert len(rooms) <= 13, sorted(rooms)
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    lexicon = paths.ROOT / "helpers" / "sources" / "demo_lexicon.py"
+    lists = [node for node in ast.parse(lexicon.read_text(encoding="utf-8")).body if isinstance(node, ast.Assign)]
+    assert sum(lines.values()) - sum(node.end_lineno - node.lineno + 1 for node in lists) <= 7500

@@ -62,7 +62,7 @@ def check(namespace: dict[str, Any], **allowed: Collection) -> dict[str, Any]:
 def _field(hint: Any, allowed: Collection | None) -> Any:
     """The annotation with what else pydantic has to check."""
     if hint is bool:
-        hint = Annotated[bool, BeforeValidator(lambda value: BOOLEANS.get(value, value) if type(value) is str else value)]
+        hint = Annotated[bool, BeforeValidator(lambda value: BOOLEANS.get(str(value), value))]
     return hint if allowed is None else Annotated[hint, AfterValidator(lambda value: _within(value, allowed))]
 
 

@@ -48,43 +48,12 @@ class Run:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"run {self.name!r}: use letters, digits, '.', '_' and '-' only")
 
-    @property
-    def folder(self) -> Path:
-        return outputs() / self.name
-
-    @property
-    def posts(self) -> Path:
-        """``posts/<split>.parquet``: the posts tables, sorted by author, then time."""
-        return self.folder / "posts"
-
-    @property
-    def data_card(self) -> Path:
-        return self.folder / "data_card.json"
-
-    @property
-    def tokenizer(self) -> Path:
-        return self.folder / "tokenizer"
-
-    @property
-    def tokens(self) -> Path:
-        """``tokens/<split>/``: the token stores."""
-        return self.folder / "tokens"
-
-    @property
-    def models(self) -> Path:
-        """``models/<name>/``: checkpoints and learning curves."""
-        return self.folder / "models"
-
-    @property
-    def results(self) -> Path:
-        """The one tidy table of what was measured, see :mod:`helpers.runs.results`."""
-        return self.folder / "results.csv"
-
-    @property
-    def figures(self) -> Path:
-        return self.folder / "figures"
-
-    @property
-    def notebooks(self) -> Path:
-        """The executed notebooks."""
-        return self.folder / "notebooks"
+    folder = property(lambda self: outputs() / self.name)
+    posts = property(lambda self: self.folder / "posts")  # <split>.parquet: posts tables, sorted by author, then time
+    data_card = property(lambda self: self.folder / "data_card.json")
+    tokenizer = property(lambda self: self.folder / "tokenizer")
+    tokens = property(lambda self: self.folder / "tokens")  # <split>/: token stores
+    models = property(lambda self: self.folder / "models")  # <name>/: checkpoints and learning curves
+    results = property(lambda self: self.folder / "results.csv")  # what was measured: helpers.runs.results
+    figures = property(lambda self: self.folder / "figures")
+    notebooks = property(lambda self: self.folder / "notebooks")  # the executed ones

@@ -22,6 +22,7 @@ from helpers.runs import paths
 from helpers.runs.parameters import check, unknown
 
 RUNNER = {"pipeline", "__main__", "publish", "report", "presentation"}  # how notebooks are run and shown
+PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments": ["--log-level=CRITICAL"]}
 
 
 class StageFailed(RuntimeError):
@@ -76,8 +77,8 @@ def stages(run: str) -> list[Stage]:
             earlier[notebook] = [stage.fingerprint for stage in done]  # whatever ran before may be read
         given = _read(path, where, books[notebook])
         settings = {**bases.setdefault(notebook, given), **given, "run": run}
-        fingerprint = artifacts.fingerprint_of(_sources(books[notebook]), settings, _inputs(settings), earlier[notebook])
-        done.append(Stage(run, path.stem, notebook, settings, fingerprint))
+        made_from = _sources(books[notebook]), settings, _inputs(settings), earlier[notebook]
+        done.append(Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from)))
     return done
 
 
@@ -129,13 +130,14 @@ def _sources(cells: list) -> list:
     modules, todo = {}, imports("\n".join(lines))
     while todo:
         path = todo.pop()
-        if path not in modules:
+        name = path.relative_to(paths.ROOT).as_posix()
+        if name not in modules:
             text = path.read_text(encoding="utf-8")
-            modules[path] = _parsed(text)[0]
+            modules[name] = _parsed(text)[0]
             todo |= imports(text)
             if "import_module(" in text:  # a registry that looks modules up by name
                 todo |= set(path.parent.glob("*.py"))
-    return [[cell.source for cell in cells], sorted((str(path.relative_to(paths.ROOT)), modules[path]) for path in modules)]
+    return [[cell.source for cell in cells], sorted(modules.items())]
 
 
 @cache
@@ -180,13 +182,12 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     stage.sidecar.unlink(missing_ok=True)  # a stage that is killed half-way is not current
     source, start = paths.NOTEBOOKS / f"{stage.notebook}.ipynb", time.perf_counter()
     try:
-        papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, kernel_name="python3",
-                                   progress_bar=False, extra_arguments=["--log-level=CRITICAL"])
+        papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, **PAPERMILL)
     except Exception as error:
         if running.exists():
             os.replace(running, failed)
-        raise StageFailed(f"{stage.name} failed {_lines(error)}\n"
-                          f"  notebook up to there: {paths.shown(failed)}") from None
+        where = f"\n  notebook up to there: {paths.shown(failed)}"
+        raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
     except BaseException:  # stopped by the user
         running.unlink(missing_ok=True)
         raise
@@ -197,7 +198,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     return seconds
 
 
-def _lines(error: Exception) -> str:
+def failure(error: Exception) -> str:
     """Where and why an execution stopped, in a few lines: the error, and the end of its traceback."""
     if not hasattr(error, "traceback"):  # not an error in a cell: the kernel died, or could not start
         hint = " (often: out of memory)" if type(error).__name__ == "DeadKernelError" else ""

@@ -6,13 +6,13 @@ from html import escape
 import pandas as pd
 
 from helpers.runs.paths import Run
-from helpers.runs.results import read, wide
+from helpers.runs.results import KEY, read, wide
 
 WORDS = {"split", "model", "label", "base"}
 
 
 def interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """``0.690 (0.658-0.722)``, of a difference (sign "+") ``+0.042 (0.014 to 0.069)``; without an interval the value."""
+    """``0.690 (0.658-0.722)``, or of a difference, with the sign "+", ``+0.042 (0.014 to 0.069)``."""
     if pd.isna(value):
         return ""
     if value > 1 and value == int(value):
@@ -50,15 +50,13 @@ def html(files: Run) -> str:
 def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     """Per protocol its models, then the differences between models: a title and a table of text."""
     frame = read(files)
-    signs = frame["base"].map(lambda base: "+" if base else "")
-    frame["shown"] = [interval(*row) for row in zip(frame["value"], frame["low"], frame["high"], signs)]
-    for protocol in sorted(frame["protocol"].unique()):
-        for title, rows in ((protocol, frame[signs == ""]), (f"{protocol}: differences from base", frame[signs == "+"])):
-            if (rows["protocol"] == protocol).any():
-                table = wide(rows, protocol, "shown").astype(object)
-                yield title, table.where(table.notna(), "").astype(str)
+    frame["sign"] = frame["base"].map(lambda base: "+" if base else "")
+    frame["shown"] = [interval(*row) for row in frame[["value", "low", "high", "sign"]].to_numpy()]
+    for (protocol, sign), rows in frame.groupby(["protocol", "sign"]):
+        table = wide(rows, protocol, "shown").astype(object)
+        yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
 
 
 def _left_out(files: Run) -> list[str]:
-    stale = len(read(files, stale=True).drop_duplicates(["model", "base", "protocol", "split", "seed"]))
+    stale = len(read(files, stale=True).drop_duplicates(KEY))
     return [f"{stale} results of earlier models or data are left out"] if stale else []

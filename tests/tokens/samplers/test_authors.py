@@ -71,6 +71,15 @@ def test_samples_are_consecutive_posts_of_their_author(make_store, window, overl
             assert all(len(posts) == len(set(posts)) for posts in drawn.values())
 
 
+@pytest.mark.parametrize("settings, sizes", [
+    ({"sizes": "fixed", "max_posts": 5}, {5}), ({"min_posts": 3, "max_posts": 4}, {4}),
+    ({"min_posts": 3, "max_posts": 4, "reach_smallest": True}, {3, 4}), ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
+])  # fmt: skip
+def test_sizes_are_those_of_the_config(make_store, settings, sizes):
+    draw = sampler(make_store([20] * 30), **settings)
+    assert {size for step in range(3) for size in draw(step).mask.sum(1).tolist()} == sizes
+
+
 def test_different_authors_side_by_side(make_store):
     draw = sampler(make_store([20] * 30), authors_per_batch=10, samples_per_author=4)
     for step in range(20):

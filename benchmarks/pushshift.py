@@ -27,8 +27,7 @@ from pathlib import Path
 
 import zstandard
 
-from helpers.sources import ndjson
-from helpers.sources import pushshift
+from helpers.sources import ndjson, pushshift
 
 WORDS = "the of and to in is that it for you was with on as have but be they I this not are or from at one had".split()
 LATER = {

@@ -1,32 +1,48 @@
-"""Time of exact ranking over that of the bare matrix product in the same blocks: what counting ranks adds.
+"""Time of exact ranking over that of the bare matrix product: what the rule for ties and counting ranks add.
 
     python benchmarks/ranking.py                         5,000 queries x 100,000 targets x 512 dimensions
 """
 
 import argparse
-import inspect
 import statistics
 import time
 
+import numpy as np
 import torch
 
-from helpers.evaluation.ranking import ranks
+from helpers.evaluation.ranking import OwnTargets
+from helpers.evaluation.scores import BLOCK, TILE, score_blocks
+from helpers.evaluation.trials import Trials
+from helpers.tokens.batch import Samples
 from helpers.training.loop import device_name
-
-BLOCKS = {name: inspect.signature(ranks).parameters[name].default for name in ("rows", "columns")}
 
 
 def product(queries, targets):
-    """The bare product, block by block, as ``ranks`` computes it."""
-    for begin in range(0, len(queries), BLOCKS["rows"]):
-        block = queries[begin : begin + BLOCKS["rows"]]
-        for first in range(0, len(targets), BLOCKS["columns"]):
-            block @ targets[first : first + BLOCKS["columns"]].T
+    """The bare product, block by block, as the scores of a gallery are computed."""
+    rows = max(1, BLOCK // len(targets))
+    for begin in range(0, len(queries), rows):
+        block = queries[begin : begin + rows]
+        for first in range(0, len(targets), TILE):
+            block @ targets[first : first + TILE].T
 
 
-def timed(function, *arguments, **settings):
+def rounded(queries, targets):
+    """The scores alone: the product, rounded for the rule of ties."""
+    for _ in score_blocks(queries, targets):
+        pass
+
+
+def ranked(queries, targets):
+    """Ranks from vectors; query i and target i are by one author."""
+    authors = np.arange(len(targets))
+    samples = Samples(None, authors, np.ones_like(authors), authors)
+    own = OwnTargets(Trials(samples[: len(queries)], samples))
+    return np.concatenate([own.ranks(rows, scores) for rows, scores in score_blocks(queries, targets)])
+
+
+def timed(function, *arguments):
     began = time.perf_counter()
-    function(*arguments, **settings)
+    function(*arguments)
     return time.perf_counter() - began
 
 
@@ -44,8 +60,8 @@ def main():
     )
     ways = {
         "bare product": lambda: timed(product, queries, targets),
-        "ranks, pessimistic": lambda: timed(ranks, queries, targets),
-        "ranks, average": lambda: timed(ranks, queries, targets, ties="average"),
+        "rounded scores": lambda: timed(rounded, queries, targets),
+        "ranks": lambda: timed(ranked, queries, targets),
     }
     seconds = {name: [] for name in ways}
     for _ in range(arguments.times):  # in turns: a busy machine slows all of them alike

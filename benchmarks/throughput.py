@@ -4,43 +4,46 @@
     python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049 topics
 
 plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the fastest dense form on a
-CPU. projected: helpers.encoders.text_cnn. Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on
-the same batches of 64 authors x 8 samples; the three take turns, so that a busy machine slows all of them alike.
+CPU. projected: helpers.encoders.text_cnn. Each step is encoder (TPS), supervised contrastive loss, backward pass and
+AdamW on the same batches of 64 authors x 8 samples; the three take turns, so that a busy machine slows all alike.
 """
 
 import argparse
 import statistics
 import time
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as nnf
 from torch import nn
 
-from helpers.encoders.stream import StreamEncoder, parameter_counts
-from helpers.losses.registry import supervised_contrastive
-from helpers.tokens.batch import Batch
-from helpers.tokens.samplers import draw_batch, draw_sizes
+from helpers.encoders.stream import build, parameter_counts, stream_config
+from helpers.encoders.text_cnn import TextCNN
+from helpers.losses import make_loss
+from helpers.tokens.batch import PAD, Batch
+from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers.sizes import draw_sizes
 from helpers.tokens.store import open_store
-from helpers.tokens.batch import PAD, TextConv
 from helpers.training.loop import device_name
 
 SIZES = {  # vocabulary, topics, then those of the encoder
-    "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "embedding": 128}),
-    "paper": (65_536, 2049, {"filters": 512, "token_dim": 512, "attention": 512, "embedding": 1024}),
-    "tiny": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "embedding": 16}),
+    "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "dim": 128}),
+    "paper": (65_536, 2049, {"filters": 512, "token_dim": 512, "attention": 512, "dim": 1024}),
+    "tiny": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "dim": 16}),
 }
 WAYS = ("plain", "dense", "projected")
+LOSS = make_loss("supcon")
 
 
 class Conventional(nn.Module):
-    """The text feature as it is usually written, with the parameters of a TextConv."""
+    """The text feature as it is usually written, with the parameters of a TextCNN."""
 
-    def __init__(self, text: TextConv):
+    def __init__(self, text: TextCNN):
         super().__init__()
         self.embedding, self.convolutions = text.embedding, text.convolutions
-        self.features, self.widths, self.widest = text.features, text.widths, max(text.widths)
+        self.dim, self.widths, self.widest = text.dim, text.widths, max(text.widths)
 
     def embed(self, tokens):
         """(N, L) -> (N, d, L + widest - 1), zeros where there is no token."""
@@ -68,9 +71,10 @@ class Dense(Conventional):
         return torch.cat(pooled, 1).relu()
 
 
-def synthetic(step, vocabulary, topics, authors, samples, length, seed=0):
-    """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut to ``length``."""
-    rng = np.random.default_rng([seed, step])
+def synthetic(step, vocabulary, topics, sampler):
+    """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut as drawn ones."""
+    rng = np.random.default_rng([0, step])
+    authors, samples, length = sampler.authors_per_batch, sampler.samples_per_author, sampler.max_tokens
     count = draw_sizes("beta31", authors * samples, rng)
     mask = np.arange(count.max()) < count[:, None]
     weight = 1 / np.arange(1, vocabulary + 1)
@@ -78,14 +82,15 @@ def synthetic(step, vocabulary, topics, authors, samples, length, seed=0):
     long = rng.lognormal(np.log(43) - 0.5, 1, mask.shape).astype(int).clip(1, length)
     tokens[(np.arange(length) >= long[..., None]) | ~mask[..., None]] = PAD
     hour, topic = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, topics, mask.shape) * mask
-    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, np.repeat(np.arange(authors), samples), hour * 3600)))
+    author = np.repeat(np.arange(authors), samples)
+    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, author, hour * 3600)))
 
 
-def build(name, vocabulary, topics, sizes, seed=0):
-    torch.manual_seed(seed)
-    encoder = StreamEncoder(vocabulary, topics, "TPS", **sizes, text_path="projected")
+def make(name, vocabulary, topics, sizes, seed=0):
+    encoder = build(stream_config(**sizes), vocabulary, topics, seed)
+    encoder.post.path = "projected"
     if name != "projected":
-        encoder.text = {"plain": Plain, "dense": Dense}[name](encoder.text)
+        encoder.post = {"plain": Plain, "dense": Dense}[name](encoder.post)
     return encoder, torch.optim.AdamW(encoder.parameters(), 1e-3, fused=True)
 
 
@@ -94,7 +99,7 @@ def step(name, encoder, optimizer, batch):
     began = time.perf_counter()
     with torch.autocast("cpu", torch.bfloat16) if name == "dense" else nullcontext():
         embeddings = encoder(batch)
-    loss = supervised_contrastive(embeddings, batch.authors)
+    loss = LOSS(embeddings, batch.authors)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
@@ -108,21 +113,23 @@ def main():
     parser.add_argument("--steps", type=int, default=5, help="timed steps of each way, after one untimed")
     parser.add_argument("--authors", type=int, default=64)
     parser.add_argument("--samples", type=int, default=8)
-    parser.add_argument("--length", type=int, default=32, help="tokens a post")
+    parser.add_argument("--max-tokens", type=int, default=32, help="tokens a post")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     arguments = parser.parse_args()
     vocabulary, topics, sizes = SIZES[arguments.size]
-    shape = {"authors": arguments.authors, "samples": arguments.samples, "length": arguments.length}
-    store = None
+    config = SamplerConfig(authors_per_batch=arguments.authors, samples_per_author=arguments.samples,
+                           max_tokens=arguments.max_tokens)  # fmt: skip
+    draw = partial(synthetic, vocabulary=vocabulary, topics=topics, sampler=config)
     if arguments.store:
         store = open_store(arguments.store)
+        draw = make_sampler(config, store, 0)
         topics = max(topics, len(store.meta["topics"]) + 1)
         if (highest := int(store.tokens[: 10**7].max())) >= vocabulary:
             parser.error(f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}")
-    ways = {name: build(name, vocabulary, topics, sizes) for name in arguments.ways}
+    ways = {name: make(name, vocabulary, topics, sizes) for name in arguments.ways}
     seconds, losses, posts, distinct = {name: [] for name in ways}, {}, [], []
     for number in range(arguments.steps + 1):
-        batch = draw_batch(store, 0, number, **shape) if store else synthetic(number, vocabulary, topics, **shape)
+        batch = draw(number)
         posts.append(int(batch.mask.sum()))
         distinct.append(len(batch.tokens.unique()) - 1)
         for name, (encoder, optimizer) in ways.items():

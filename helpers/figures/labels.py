@@ -11,7 +11,7 @@ LABELS = {
     "tfidf": "TF-IDF", "tfidf_word": "TF-IDF, words", "tfidf_char": "TF-IDF, characters 2-5",
     "tfidf_subword": "TF-IDF, subwords", "bow": "bag of words", "minilm": "MiniLM, zero-shot",
     "zero_shot": "sentence encoder, zero-shot", "sentence_encoder": "Universal Sentence Encoder",
-    "hour_profile": "hour profile", "topic_shares": "topic shares", "ngrams": "character 4-grams",
+    "hour_profile": "hour profile", "topic_shares": "topic shares", "tfidf_4grams": "TF-IDF, character 4-grams",
     "TP_8": "stream, text + hour, 1-8 posts", "TP_16": "stream, text + hour, 1-16 posts",
     "mll": "softmax cross-entropy", "mll_arr": "softmax cross-entropy + ARR",
     "supcon_arr": "supervised contrastive + ARR",

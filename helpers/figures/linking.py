@@ -58,34 +58,36 @@ def _of(curves):
     return f", the best of {len(curves)} models" if len(curves) > 1 else ""
 
 
-def error_by_size(results: pd.DataFrame, metric: str = "EER", note: str = "") -> go.Figure:
+def error_by_size(
+    results: pd.DataFrame, metric: str = "EER", against: str = "sample_size", note: str = ""
+) -> go.Figure:
     """khan2021 Figure 6: an error by the number of posts in a target (``sample_size``), with its interval.
 
     Parameters
     ----------
-    results : tidy rows, columns ``model, label, metric, value, low, high, sample_size``.
+    results : tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target, ``against``.
     """
-    rows = select(results, metric, ("model", "sample_size"))
+    rows = select(results, metric, ("model", against))
     figure = go.Figure()
     models = coloured(rows.name)
     for number, (name, colour) in enumerate(models.items()):
-        part = rows[rows.name == name].sort_values("sample_size")
-        figure.add_scatter(x=part.sample_size * DODGE ** (number - (len(models) - 1) / 2), y=part.value, name=name,
+        part = rows[rows.name == name].sort_values(against)
+        figure.add_scatter(x=part[against] * DODGE ** (number - (len(models) - 1) / 2), y=part.value, name=name,
                            mode="lines+markers", line_color=colour, error_y=whiskers(part) | {"color": colour},
-                           customdata=part.sample_size, hovertemplate="%{customdata} posts: %{y:.3f}")  # fmt: skip
-    sizes = sorted(set(rows.sample_size))
+                           customdata=part[against], hovertemplate="%{customdata} posts: %{y:.3f}")  # fmt: skip
+    sizes = sorted(set(rows[against]))
     figure.update_xaxes(title="posts in a target", type="log", tickvals=sizes, ticktext=list(map(str, sizes)))
     figure.update_yaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric),
                         rangemode="tozero")  # fmt: skip
-    top = best(rows[rows.sample_size == sizes[-1]], metric)
-    ends = rows[rows.model == top.model].sort_values("sample_size").iloc[[0, -1]]
+    top = best(rows[rows[against] == sizes[-1]], metric)
+    ends = rows[rows.model == top.model].sort_values(against).iloc[[0, -1]]
     finding = (f"{top.plain}: {label(metric)} goes from {ends.value.iloc[0]:.3f} to {ends.value.iloc[1]:.3f} "
                f"as targets grow from {sizes[0]} {'post' if sizes[0] == 1 else 'posts'} to {sizes[-1]}")  # fmt: skip
     return state(figure, finding, note)
 
 
 def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """Are the probabilities right? On the dotted line they are.
+    """Are the probabilities right? On the dotted line they are. In the title both kinds of pairs weigh the same.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
             text=[f"{escape(label(name))}<br>{same:,} pairs of one account, {different:,} of two"
                   for same, different in zip(table.same, table.different)],
         )  # fmt: skip
-        off[name] = np.average(np.abs(table.predicted - table.observed), weights=table.same + table.different)
+        share = table.same / table.same.sum() + table.different / table.different.sum()
+        off[name] = np.average(np.abs(table.predicted - table.observed), weights=share)
     figure.add_scatter(x=[0, 1], y=[0, 1], name="right", mode="lines", line={"dash": "dot", "color": GREY})
     figure.update_xaxes(title="probability of one account, as given", range=[0, 1])
     figure.update_yaxes(title="share of pairs that are of one account", range=[0, 1.005], tickcolor=DARK)

@@ -151,9 +151,9 @@ def test_values_are_in_the_traces():
     assert np.isnan(maps[0].z.diagonal()).all() and np.nansum(maps[0].z) == 24 and np.nansum(maps[1].z) == 0
     counts = corpus.corpus_overview(pd.DataFrame({"posts": [1, 1, 2, 30]}), OVERVIEW).data[0]
     assert sum(counts.y) == 4 and counts.y[0] == 2, "every author is in one bar"
-    kinds = verification.score_histograms(np.array([0.9, 0.1]), np.array([True, False]), "ngrams")
+    kinds = verification.score_histograms(np.array([0.9, 0.1]), np.array([True, False]), "tfidf_4grams")
     assert [sum(trace.y) for trace in kinds.data] == [1, 1] and kinds.data[0].name == "one author, 1 pairs"
-    marked = verification.threshold_surface(surface((0.5, 0.7)), "ngrams").data[1]
+    marked = verification.threshold_surface(surface((0.5, 0.7)), "tfidf_4grams").data[1]
     assert (*marked.x, *marked.y) == (0.5, 0.7)
 
 

@@ -30,7 +30,7 @@ def test_every_table_is_indexed_and_says_what_it_shows(which):
     (("khan2021", 6), "TPS", "millions", 45.5), (("khan2021", 7), ("bytes", 256), "R@8", 0.163),
     (("khan2021", 8), "authors", "MUD", 1_071_477), (("tyo2021", 1), "c@1", "value", 0.7594),
     (("tyo2021", 2), "6", "F_0.5u", 0.751), (("tyo2021", 2), "final", "overall", 0.819),
-    (("tyo2021", 2), "17", "positive_margin", 0.1), (("tyo2021", 3), "ngrams", "c@1", 0.759),
+    (("tyo2021", 2), "17", "positive_margin", 0.1), (("tyo2021", 3), "tfidf_4grams", "c@1", 0.759),
     (("sawatphol2022", 1), ("test_cross", "Reddit"), "topics", 13_251),
     (("sawatphol2022", 2), ("mll", "Fanfiction"), "MRR", 0.011),
     (("sawatphol2022", 3), ("supcon_arr", "Reddit"), "R@8", 0.292),

@@ -7,6 +7,7 @@ runs of white space collapsed to one blank. Only hashes are kept, in DuckDB, so 
 
 import numpy as np
 import pyarrow as pa
+from rensa import RMinHash
 
 # what str.split() takes for white space
 WHITE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
@@ -18,22 +19,18 @@ PERMUTATIONS = 64
 CHUNK = 1 << 22  # bytes of text hashed at a time
 
 BASE = 0x9E3779B97F4A7C15 | 1  # odd, so it has an inverse modulo 2^64
-_random = np.random.default_rng(0)
-BYTES = _random.integers(0, 2**64, 256, dtype=np.uint64)
-XOR = _random.integers(0, 2**32, PERMUTATIONS, dtype=np.uint32)
-ODD = _random.integers(0, 2**32, PERMUTATIONS, dtype=np.uint32) | np.uint32(1)
+BYTES = np.random.default_rng(0).integers(0, 2**64, 256, dtype=np.uint64)
 _powers = {}
 
 
-def _tables(length: int):
+def _tables(length):
     """BASE^i and BASE^-i modulo 2^64 for 0 <= i < length."""
-    if len(_powers.get("up", ())) < length:
-        size = max(length, CHUNK)
-        for name, base in (("up", BASE), ("down", pow(BASE, -1, 2**64))):
-            steps = np.full(size, base, np.uint64)
+    if len(_powers.get(BASE, ())) < length:
+        for base in (BASE, pow(BASE, -1, 2**64)):
+            steps = np.full(max(length, CHUNK), base, np.uint64)
             steps[0] = 1
-            _powers[name] = np.cumprod(steps)
-    return _powers["up"], _powers["down"]
+            _powers[base] = np.cumprod(steps)
+    return _powers.values()
 
 
 def mix(value: np.ndarray) -> np.ndarray:
@@ -89,15 +86,11 @@ def chunks(texts: pa.Array):
 
 
 def minhash(shingles: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Signatures [PERMUTATIONS, texts], uint32: P(two agree in a row) = Jaccard similarity of the shingle sets.
-
-    Every text must have at least one shingle.
-    """
-    short = (shingles >> np.uint64(32)).astype(np.uint32)
-    signature = np.empty((PERMUTATIONS, len(offsets) - 1), np.uint32)
-    for row, (xor, odd) in enumerate(zip(XOR, ODD, strict=True)):
-        np.minimum.reduceat((short ^ xor) * odd, offsets[:-1], out=signature[row])
-    return signature
+    """Signatures [texts, PERMUTATIONS], uint32: P(two agree in a column) = Jaccard similarity of the shingle sets."""
+    return np.array(
+        RMinHash.digest_matrix_from_flat_token_hashes(shingles, offsets.astype(np.uint64), PERMUTATIONS, 0).to_rows(),
+        np.uint32,
+    )
 
 
 def rows_per_band(similarity: float) -> int:
@@ -109,18 +102,27 @@ def rows_per_band(similarity: float) -> int:
     return next((r for r in rows if (1 - similarity**r) ** (PERMUTATIONS // r) <= 0.005), 1)
 
 
+def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
+    """One uint64 per band of ``rows`` columns, [texts, bands]: equal where a whole band is."""
+    bands = PERMUTATIONS // rows
+    keys = np.broadcast_to(np.arange(bands, dtype=np.uint64), (len(signatures), bands))
+    for row in np.moveaxis(signatures[:, : bands * rows].reshape(-1, bands, rows), 2, 0):
+        keys = mix(keys * np.uint64(BASE) + row)
+    return keys
+
+
 def jaccard(left: pa.Array, right: pa.Array) -> np.ndarray:
     """Exact Jaccard similarity of the shingle sets of each pair of normal texts, [pairs]; 0 where both are empty."""
-    (hash_l, offsets_l), (hash_r, offsets_r) = (Words(texts).shingles(np.arange(len(texts))) for texts in (left, right))
-    hashes = np.concatenate([hash_l, hash_r])
-    pair = np.concatenate([np.repeat(np.arange(len(left)), np.diff(each)) for each in (offsets_l, offsets_r)])
-    side = np.arange(len(hashes)) >= len(hash_l)
-    order = np.lexsort((side, hashes, pair))
-    hashes, pair, side = hashes[order], pair[order], side[order]
-    same = (hashes[1:] == hashes[:-1]) & (pair[1:] == pair[:-1])
-    common = np.bincount(pair[1:][same & (side[1:] > side[:-1])], minlength=len(left))
-    union = np.bincount(pair[np.concatenate([[True], ~same])[: len(pair)]], minlength=len(left))
-    return common / np.maximum(union, 1)
+    keys, pairs = [], []
+    for texts in (left, right):
+        hashes, offsets = Words(texts).shingles(np.arange(len(texts)))
+        pair = np.repeat(np.arange(len(texts)), np.diff(offsets))
+        key, first = np.unique(mix(hashes + pair.astype(np.uint64) * np.uint64(BASE)), return_index=True)
+        keys.append(key)
+        pairs.append(pair[first])
+    common = np.intersect1d(*keys, assume_unique=True, return_indices=True)[1]
+    both, *sizes = (np.bincount(pair, minlength=len(left)) for pair in (pairs[0][common], *pairs))
+    return both / np.maximum(sum(sizes) - both, 1)
 
 
 def near(connection, table: str, similarity: float) -> None:
@@ -139,13 +141,11 @@ def near(connection, table: str, similarity: float) -> None:
         for start, texts in chunks(batch.column("normal")):
             words = Words(texts)
             which = np.flatnonzero(words.count >= MIN_WORDS)
-            if not len(which):
-                continue
-            signature = minhash(*words.shingles(which)).astype(np.uint64)
-            number = batch.column("n").to_numpy()[start + which]
-            keys = [_band(signature[low : low + rows], low) for low in range(0, PERMUTATIONS - rows + 1, rows)]
-            found = pa.table({"n": np.tile(number, len(keys)), "key": np.concatenate(keys)})
-            connection.execute("INSERT INTO bands SELECT * FROM found")
+            if len(which):
+                keys = band_keys(minhash(*words.shingles(which)), rows)
+                number = np.repeat(batch.column("n").to_numpy()[start + which], keys.shape[1])
+                signed = pa.table({"n": number, "key": keys.ravel()})
+                connection.execute("INSERT INTO bands SELECT * FROM signed")
     # all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
     connection.execute("""
         CREATE OR REPLACE TABLE pairs AS
@@ -161,13 +161,6 @@ def near(connection, table: str, similarity: float) -> None:
     for batch in reader:
         for start, left in chunks(batch.column("l")):
             alike = jaccard(left, batch.column("r").slice(start, len(left))) >= similarity
-            found = pa.table({"n": batch.column("n").to_numpy()[start : start + len(left)][alike]})
-            connection.execute("INSERT INTO hits SELECT * FROM found")
+            copied = pa.table({"n": batch.column("n").to_numpy()[start : start + len(left)][alike]})
+            connection.execute("INSERT INTO hits SELECT * FROM copied")
     connection.execute("CREATE OR REPLACE TABLE copies AS SELECT DISTINCT n FROM hits")
-
-
-def _band(rows: np.ndarray, number: int) -> np.ndarray:
-    key = np.full(rows.shape[1], number, np.uint64)
-    for row in rows:
-        key = mix(key * np.uint64(BASE) + row)
-    return key

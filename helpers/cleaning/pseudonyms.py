@@ -44,7 +44,7 @@ def namer(secret: bytes | None) -> Callable[[str], str]:
     Names from several sources that differ in case alone are one author.
     """
     if secret is None:
-        return cleaning.sound
+        return cleaning.normalise_unicode
 
     @lru_cache(maxsize=None)
     def pseudonym(author):

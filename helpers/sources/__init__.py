@@ -1,7 +1,7 @@
 """Corpus formats: each module here turns one raw format into rows of the posts table.
 
-A source offers ``parts(location, **options) -> list[Part]``. A part is the unit of resuming: what is read from it
-is written whole or not at all. Reading yields frames with the columns of the posts table:
+A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. A part is the unit of resuming: what is
+read from it is written whole or not at all. Reading yields frames with the columns of the posts table:
 
 =======  ==========================================================
 author   text, as the source names the person
@@ -11,23 +11,27 @@ text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
 =======  ==========================================================
 
-Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently.
+Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently. A new source is a module
+of this folder and its name in SOURCES.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 
 from helpers.runs import paths
+from helpers.runs.artifacts import stamp
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
 # invented people need no pseudonyms, and a keyed hash would give each machine another demo corpus
 INVENTED = ("demo",)
+ROWS = 10_000  # of one frame
 
 
 @dataclass(frozen=True)
@@ -47,44 +51,75 @@ class Part:
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """The parts of a corpus.
 
-    Raises ValueError for an unknown kind, an unknown option, a location that is missing or holds nothing to read.
+    Parameters
+    ----------
+    kind
+        One of SOURCES.
+    location, options
+        As ``parts`` of the module ``helpers.sources.<kind>`` takes them.
+
+    Raises
+    ------
+    ValueError
+        Where the kind is unknown, or a location is missing or holds nothing to read; TypeError for an unknown option.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
-    found = import_module(f"helpers.sources.{kind}").parts(location, **options)
-    if not found:
+    parts = import_module(f"helpers.sources.{kind}").parts(location, **options)
+    if not parts:
         raise ValueError(f"source {kind!r}: nothing to read at {location!r}")
-    return found
+    return parts
 
 
-def files(kind: str, location: str | list[str], wanted: Callable[[Path], bool]) -> dict[str, Path]:
+def places(location: str | Path | list) -> list:
+    """A location as a list of places."""
+    return [location] if isinstance(location, str | Path) else list(location)
+
+
+def existing(kind: str, place: str | Path) -> Path:
+    """The path of a place. Raises ValueError where it is missing."""
+    root = paths.resolve(place)
+    if not root.exists():
+        raise ValueError(f"{kind}: {root} is missing")
+    return root
+
+
+def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool]) -> dict[str, Path]:
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
-    location: a file, taken as it is, a folder, searched recursively for what is wanted, or a list of these.
+    location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.
     Raises ValueError where a location is missing or two files would have one name.
     """
-    found = {}
-    for place in [location] if isinstance(location, str | Path) else location:
-        root = paths.resolve(place)
-        if not root.exists():
-            raise ValueError(f"{kind}: {root} is missing")
-        below = [path for path in sorted(root.rglob("*")) if path.is_file() and wanted(path)]
+    by_name = {}
+    for root in (existing(kind, place) for place in places(location)):
+        below = (path for path in sorted(root.rglob("*")) if path.is_file() and belongs(path))
         for path in below if root.is_dir() else [root]:
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
-            if name in found:
-                raise ValueError(f"{kind}: {found[name]} and {path} have the same name; rename one")
-            found[name] = path
-    return found
+            if name in by_name:
+                raise ValueError(f"{kind}: {by_name[name]} and {path} have the same name; rename one")
+            by_name[name] = path
+    return by_name
 
 
-def frame(rows: Iterable[tuple | str], topic: str, drops: Counter) -> Iterator[pd.DataFrame]:
-    """One frame of a topic's messages, none where none is left. rows: (author, time, text, id), or a drop's reason."""
+def file_parts(named: dict[str, Path], read: Callable[[Path, Counter], Iterator[pd.DataFrame]]) -> list[Part]:
+    """One part per file, read by ``read(path, drops)``."""
+    return [Part(name, partial(read, path), stamp(path)) for name, path in named.items()]
+
+
+def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
+    """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id), or the reason of a drop, counted."""
     kept = []
     for row in rows:
         if isinstance(row, str):
             drops[row] += 1
-        else:
-            kept.append(row)
+            continue
+        kept.append(row)
+        if len(kept) == size:
+            yield _frame(kept)
+            kept = []
     if kept:
-        table = pd.DataFrame(kept, columns=["author", "time", "text", "id"]).astype({"time": "int64"})
-        yield table.assign(topic=topic)[[*COLUMNS, "id"]]
+        yield _frame(kept)
+
+
+def _frame(rows):
+    return pd.DataFrame(rows, columns=[*COLUMNS, "id"][: len(rows[0])]).astype({"time": "int64"})

@@ -8,34 +8,32 @@ Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (secon
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
-from helpers.runs.artifacts import stamp
 from helpers.cleaning.text import normalise_unicode
+from helpers.sources import Part, file_parts, files, frames
 from helpers.sources.ndjson import records
-from helpers.sources import Part, files, frame
 from helpers.sources.timestamps import LATEST
 
-ROWS = 10_000  # of one frame
 ENDING = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 LAYOUTS = (("reviewerID", "reviewText", "unixReviewTime", 1), ("user_id", "text", "timestamp", 1000))
 BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """One part per file. Columns as everywhere, and ``id``, the product where it is given; topic = category.
+    """One part per file; topic = category, ``id`` = the product where it is given.
 
     location: a file, a folder (searched recursively; files of products, "meta_...", are not read), plain or compressed,
-    or a list of these. The category is the file's name without its endings, "reviews_" and the "_5" of the 5-core.
+        or a list of these. The category is the file's name without endings, "reviews_" and the "_5" of the 5-core.
     raw: keep HTML line breaks, which are newlines otherwise.
     Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type), bad_time, empty.
     Raises ValueError where a location is missing or two files have the same name.
     """
-    found = files("amazon", location, lambda path: bool(ENDING.search(path.name)) and not path.name.startswith("meta_"))
-    return [Part(name, lambda drops, path=path: read(path, drops, raw), stamp(path)) for name, path in found.items()]
+    named = files("amazon", location, lambda path: bool(ENDING.search(path.name)) and not path.name.startswith("meta_"))
+    return file_parts(named, partial(read, raw=raw))
 
 
 def category(path: Path) -> str:
@@ -44,14 +42,12 @@ def category(path: Path) -> str:
 
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The reviews of one file in frames of at most ROWS rows."""
-    rows = (_row(record, raw) for record in records(path, drops))
-    while chunk := list(islice(rows, ROWS)):
-        yield from frame(chunk, category(path), drops)
+    """The reviews of one file."""
+    return frames((_row(record, category(path), raw) for record in records(path, drops)), drops)
 
 
-def _row(record, raw):
-    """(author, time, text, id), or the reason for the drop."""
+def _row(record, topic, raw):
+    """The values of a post, or the reason for the drop."""
     if not isinstance(record, dict):
         return "bad_review"
     name, words, when, unit = LAYOUTS[0] if "reviewerID" in record else LAYOUTS[1]
@@ -65,4 +61,4 @@ def _row(record, raw):
     text = normalise_unicode(text if raw else BREAK.sub("\n", text))
     if not text.strip():
         return "empty"
-    return author, int(time // unit), text, normalise_unicode(product) if isinstance(product, str) else None
+    return author, int(time // unit), topic, text, normalise_unicode(product) if isinstance(product, str) else None

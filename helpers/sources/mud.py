@@ -20,20 +20,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import sentencepiece
 
 from helpers.runs import paths
-from helpers.runs.artifacts import stamp
+from helpers.sources import Part, file_parts, files, frames
 from helpers.sources.ndjson import records
-from helpers.sources import COLUMNS, Part, files
+from helpers.sources.timestamps import LATEST
 
-ROWS = 20_000  # of one frame
 LINES = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 DAY, WEEK = 86_400, 7 * 86_400
-LATEST = 4_102_444_800  # 2100-01-01 UTC
 LISTS = ["syms", "day", "hour", "minute", "action_type"]
 DAYS = ("weekday", "count")
 
@@ -53,7 +52,7 @@ def parts(
         "count": ``day`` counts the days since ``epoch``, for files whose dates were kept.
     raw: accepted for all sources; subwords have no markup of their own to remove.
     Drops counted: truncated_file, broken_json and bad_record (an author each: no ``author_id``, a list is missing or
-        of another length, an id the model lacks); bad_time and empty (a post each).
+    of another length, an id the model lacks); bad_time and empty (a post each).
     Raises ValueError where a location or the model is missing, ``epoch`` is no date, ``day`` is neither, two files
     have the same name, or ids are read without a model.
     """
@@ -64,39 +63,29 @@ def parts(
     except ValueError:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}") from None
     model = _model(paths.resolve(pieces)) if pieces else None
-    begin = int(first.timestamp())
-    return [
-        Part(name, lambda drops, path=path: read(path, drops, model, begin, day == "weekday"), stamp(path))
-        for name, path in files("mud", location, lambda path: bool(LINES.search(path.name))).items()
-    ]
+    named = files("mud", location, lambda path: bool(LINES.search(path.name)))
+    return file_parts(named, partial(read, model=model, begin=int(first.timestamp()), weekday=day == "weekday"))
 
 
 def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) -> Iterator[pd.DataFrame]:
-    """The posts of one file in frames of about ROWS rows; an author is never divided.
+    """The posts of one file. model: a SentencePieceProcessor or None. begin: midnight of the first day, [s, UTC]."""
+    return frames(_rows(records(path, drops), model, begin, weekday), drops)
 
-    model: a SentencePieceProcessor or None. begin: midnight of the first day, seconds since 1970 UTC.
-    """
-    rows = []
-    for record in records(path, drops):
-        if not _is_sound(record, model):
-            drops["bad_record"] += 1
+
+def _rows(records, model, begin, weekday):
+    for record in records:
+        if not _is_readable(record, model):
+            yield "bad_record"
             continue
-        times = _times(record, begin, weekday)
+        times, author = _times(record, begin, weekday), str(record["author_id"])
         for text, when, topic in zip(_texts(record["syms"], model), times, record["action_type"], strict=True):
             if when is None:
-                drops["bad_time"] += 1
-            elif not text.strip():
-                drops["empty"] += 1
+                yield "bad_time"
             else:
-                rows.append((str(record["author_id"]), when, str(topic), text.strip()))
-        if len(rows) >= ROWS:
-            yield pd.DataFrame(rows, columns=COLUMNS).astype({"time": "int64"})
-            rows = []
-    if rows:
-        yield pd.DataFrame(rows, columns=COLUMNS).astype({"time": "int64"})
+                yield (author, when, str(topic), text.strip()) if text.strip() else "empty"
 
 
-def _is_sound(record, model):
+def _is_readable(record, model):
     """Whether a record can be read. Raises ValueError where it holds ids and there is no model."""
     if not isinstance(record, dict) or type(record.get("author_id")) not in (int, str):
         return False

@@ -16,6 +16,7 @@ LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kep
 WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPEN, ".zst")
+NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
@@ -56,18 +57,22 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
         drops["truncated_file"] += 1
 
 
-def records(path: Path, drops: Counter) -> Iterator:
-    """What the lines of a file hold, of whatever type.
+def records(path: Path, drops: Counter, errors: str = "strict") -> Iterator:
+    """What the lines of a file hold, of whatever type. errors: "replace" bytes that are no UTF-8, or lose their line.
 
     Drops counted: those of :func:`blocks`, and broken_json, a line that is no JSON.
     """
     for block in blocks(path, drops):
-        for line in block.split(b"\n"):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except (ValueError, RecursionError):
-                    drops["broken_json"] += 1
+        for line in filter(bytes.strip, block.split(b"\n")):
+            try:
+                yield loads(line, errors)
+            except NO_JSON:
+                drops["broken_json"] += 1
+
+
+def loads(line: bytes, errors: str = "strict"):
+    """What one line holds; raises one of NO_JSON where it is no JSON."""
+    return json.loads(line if errors == "strict" else line.decode("utf-8-sig", errors))
 
 
 def _unpacked(file, suffix):
@@ -96,7 +101,7 @@ def _zstd(file):
 
 def _is_json(line):
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        loads(line)
+    except NO_JSON:
         return False
     return True

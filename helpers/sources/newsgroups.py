@@ -5,22 +5,21 @@ in their headers. The original of 19,997 messages has dates; "bydate" and the on
 without, and a message without a date is dropped, because a stream of posts is made of times.
 """
 
-import email.parser
 import re
 import tarfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
-from helpers.runs import paths
-from helpers.runs.artifacts import stamp
-from helpers.cleaning.text import mask_name, normalise_unicode
-from helpers.cleaning.email_headers import decoded, seconds, sender
 from helpers.cleaning.email import own_words
-from helpers.sources import Part, frame
+from helpers.cleaning.email_headers import parse
+from helpers.cleaning.text import mask_name
+from helpers.runs.artifacts import stamp
+from helpers.sources import Part, existing, frames, places
 
 NUMBER = re.compile(r"\d+")  # the name of a message's file
 
@@ -34,45 +33,31 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Drops counted: no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
     Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path.
     """
-    found = {}
-    for place in [location] if isinstance(location, str | Path) else location:
-        root = paths.resolve(place)
-        if not root.exists():
-            raise ValueError(f"newsgroups: {root} is missing")
+    groups = {}
+    for root in (existing("newsgroups", place) for place in places(location)):
         for name, messages in (_tree(root) if root.is_dir() else _archive(root)).items():
-            if name in found:
+            if name in groups:
                 raise ValueError(f"newsgroups: two of the locations hold {name}; name the folder above both")
-            found[name] = messages, stamp(root)
-    return [
-        Part(name, lambda drops, group=PurePosixPath(name).name, those=messages: read(group, those, drops, raw), made)
-        for name, (messages, made) in sorted(found.items())
-    ]
+            groups[name] = Part(name, partial(read, PurePosixPath(name).name, messages, raw=raw), stamp(root))
+    return [groups[name] for name in sorted(groups)]
 
 
 def read(group: str, messages: list[Path | bytes], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The posts of one group, as one frame. messages: files, or what they hold."""
+    """The posts of one group. messages: files, or what they hold."""
     contents = (message.read_bytes() if isinstance(message, Path) else message for message in messages)
-    yield from frame((_row(content, raw) for content in contents), group, drops)
+    return frames((_row(content, group, raw) for content in contents), drops)
 
 
-def _row(message, raw):
-    """(author, time, text, id), or the reason for the drop."""
-    head, _, body = message.decode("latin-1").replace("\r\n", "\n").partition("\n\n")
-    fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    name, address = sender(decoded(fields.get("From", "")))
-    if not (name or address):
+def _row(content, group, raw):
+    """The values of a post, or the reason for the drop."""
+    message = parse(content.decode("latin-1").replace("\r\n", "\n"))
+    if not (message.name or message.address):
         return "no_author"
-    if "Date" not in fields:
-        return "no_date"
-    when = seconds(fields["Date"])
-    if when is None:
-        return "bad_date"
-    body = normalise_unicode(body)
-    if not raw:
-        body = mask_name(own_words(body), name)  # who reads the table knows the address only
-    if not body.strip():
-        return "empty"
-    return normalise_unicode(address or name), when, body.strip(), normalise_unicode(decoded(fields.get("Message-ID", "")).strip("<> "))
+    if message.time is None:
+        return "no_date" if message.date is None else "bad_date"
+    # who reads the table knows the address only
+    text = (message.body if raw else mask_name(own_words(message.body), message.name)).strip()
+    return (message.author, message.time, group, text, message.id) if text else "empty"
 
 
 def _tree(root):

@@ -3,7 +3,6 @@
 The posts table's topic is the list, named after the folder (or the web page's folder) that holds its months.
 """
 
-import email.parser
 import re
 import urllib.parse
 import zlib
@@ -13,13 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.cleaning.email import SCRUBBED, own_words
+from helpers.cleaning.email_headers import parse
+from helpers.cleaning.text import is_bot, mask_name
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
-from helpers.cleaning.text import is_bot, mask_name, normalise_unicode
+from helpers.sources import Part, existing, frames, places
 from helpers.sources.downloads import fetched, get
-from helpers.cleaning.email_headers import decoded, seconds, sender
-from helpers.cleaning.email import SCRUBBED, own_words
-from helpers.sources import Part, frame
 
 MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
 # A body line may begin with "From " too: a separator also has a date, stands after a blank line, before a header.
@@ -39,29 +38,27 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Drops counted: broken_file, broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty.
     Raises ValueError where a location is missing, a page cannot be fetched, or two files have the same list and month.
     """
-    found = {}
-    for place in [location] if isinstance(location, str | Path) else location:
-        remote = re.match(r"https?://", str(place), re.I)
-        months = _pages(str(place)) if remote else ((path, None) for path in _files(paths.resolve(place)))
-        for path, url in months:
+    months = {}
+    for place in places(location):
+        for path, url in _pages(str(place)) if re.match(r"https?://", str(place), re.I) else _files(place):
             name = f"{path.parent.name}/{MONTH.sub('', path.name)}"
-            known = found.get(name, (path,))[0]
-            if known.parent != path.parent:
-                raise ValueError(f"pipermail: {known} and {path} are both {name}; rename one of the folders")
-            if known == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
-                found[name] = path, url
+            other = months.get(name, (path,))[0]
+            if other.parent != path.parent:
+                raise ValueError(f"pipermail: {other} and {path} are both {name}; rename one of the folders")
+            if other == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
+                months[name] = path, url
     return [
         Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw), "" if url else stamp(path))
-        for name, (path, url) in found.items()
+        for name, (path, url) in months.items()
     ]
 
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The posts of one monthly file, as one frame."""
+    """The posts of one monthly file."""
     messages = _messages(path)
     if not messages:
         drops["broken_file"] += 1
-    yield from frame((_row(message, raw) for message in messages), path.parent.name, drops)
+    return frames((_row(message, path.parent.name, raw) for message in messages), drops)
 
 
 def _messages(path):
@@ -83,43 +80,30 @@ def _messages(path):
     return [data[match.end() : end] for match, end in zip(found, ends, strict=False)]
 
 
-def _row(message, raw):
-    """(author, time, text, id), or the reason for the drop."""
+def _row(data, topic, raw):
+    """The values of a post, or the reason for the drop."""
     try:
-        text = message.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:  # per message: a month mixes the encodings of its writers
-        text = message.decode("cp1252", errors="replace")
-    head, _, body = text.partition("\n\n")
-    fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    name, address = sender(decoded(fields.get("From", "")))
-    if not (name or address) or "Date" not in fields:
+        text = data.decode("cp1252", errors="replace")
+    message = parse(text)
+    if not (message.name or message.address) or message.date is None:
         return "broken_header"
-    when = seconds(fields["Date"])
-    if when is None:
+    if message.time is None:
         return "bad_date"
-    # The address is the identity: on a busy list two people called "David" or "J. Smith" are common, and a label
-    # that mixes two people cannot be learnt, while a person with two addresses only counts as two people. The price
-    # is a split history when somebody moves; the name stays hidden in the text either way.
-    author = address or name
-    if is_bot(author) or is_bot(name):
+    if is_bot(message.address or message.name) or is_bot(message.name):
         return "bot"
-    body = normalise_unicode(body)
-    if not raw:
-        words = own_words(body)
-        if not words:
-            return "scrubbed" if SCRUBBED.search(body) else "empty"
-        body = mask_name(words, name)  # who reads the table knows the address only
-    if not body.strip():
-        return "empty"
-    return normalise_unicode(author), when, body.strip(), normalise_unicode(decoded(fields.get("Message-ID", "")).strip("<> "))
+    text = (message.body if raw else own_words(message.body)).strip()
+    if not text:
+        return "scrubbed" if not raw and SCRUBBED.search(message.body) else "empty"
+    # who reads the table knows the address only
+    return message.author, message.time, topic, text if raw else mask_name(text, message.name), message.id
 
 
-def _files(path):
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise ValueError(f"pipermail: {path} is missing")
-    return sorted(file for file in path.rglob("*") if MONTH.search(file.name) and file.is_file())
+def _files(place):
+    root = existing("pipermail", place)
+    below = [root] if root.is_file() else sorted(path for path in root.rglob("*") if MONTH.search(path.name))
+    return [(path, None) for path in below if path.is_file()]
 
 
 def _pages(url):

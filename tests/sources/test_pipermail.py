@@ -7,10 +7,10 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from tests.factories import read_source as read
 
 from helpers.runs import paths
 from helpers.sources import COLUMNS, pipermail
+from tests.factories import read_source as read
 
 SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
 

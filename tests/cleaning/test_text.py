@@ -1,11 +1,10 @@
-"""The cleaning that all sources share, and what remains of a mail."""
+"""The cleaning that all sources share."""
 
 import time
 
 import pytest
 
 from helpers.cleaning.text import clean, is_bot, mask_name, normalise_unicode
-from helpers.cleaning.email import is_code, own_words
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_bots_are_told_from_people():
         assert not is_bot(name), name
 
 
-def test_sound_text_survives_every_encoder():
+def test_normal_text_survives_every_encoder():
     assert normalise_unicode("plain text") == "plain text"
     normalise_unicode("x\ud800\x00y").encode("utf-8")
     assert "\x00" not in normalise_unicode("x\x00y")
@@ -89,91 +88,9 @@ def test_sound_text_survives_every_encoder():
 
 @pytest.mark.parametrize(
     "piece",
-    ["a@", "(", "<", "a.", "`a", "&", "[a](", "a at ", "u/", "@**", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:"],
+    ["a@", "(", "<", "a.", "`a", "&", "[a](", "a at ", "u/", "@**", "-", "> ", "a at b dot "],
 )
 def test_hostile_text_costs_linear_time(piece):
     start = time.perf_counter()
     clean(piece * (400_000 // len(piece)), "Jane Doe")
-    own_words(piece * (400_000 // len(piece)))
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes
-
-
-MAIL = """Hi all,
-
-On Mon, Jul 2, 2007 at 11:14 AM, Some One <some.one at example.org>
-wrote:
-> quoted words
-> > deeper words
-
-my answer stands here
-and goes on over two lines.
-
-Le 13/03/2012 11:03, Quelqu'un a écrit :
-> cité
-
-x <- lm(y ~ z, data = d)
-[1] 1 2 3
-
-Best,
-J
-
--- 
-Jane Doe, Department of Silly Walks
-+44 20 7946 0000
-_______________________________________________
-R-help mailing list
-R-help at example.org
-https://example.org/mailman/listinfo/r-help
-"""
-
-
-def test_own_words_of_a_mail():
-    assert own_words(MAIL) == "Hi all,\n\nmy answer stands here\nand goes on over two lines.\n\nBest,\nJ"
-
-
-@pytest.mark.parametrize(
-    "appended",
-    [
-        "-----Original Message-----\nFrom: X [mailto:x at example.org]\nSent: Monday\nTo: Y\n\ntheir words",
-        "-------- Original-Nachricht --------\nDatum: heute\nVon: X\n\ntheir words",
-        "________________________________\nFrom: X\nSent: 30 March 2012\nTo: Y\nSubject: Z\n\ntheir words",
-        "-------------- next part --------------\nA non-text attachment was scrubbed...\nName: a.pdf",
-        "---------- Forwarded message ----------\nFrom: X <x at example.org>\nDate: today\n\ntheir words",
-        "Message: 9\nDate: Wed, 27 Feb 2008\nFrom: X\n\ntheir words",
-        "Some One wrote:\n> their words",
-        "Some One <some at ...> writes:\n\n> their words",
-        "Am 08.03.2012 15:48, schrieb X:\n> ihre Worte",
-        "Quoting X <x at example.org>:\n\n> their words",
-        "XY> their words",
-        "\t[[alternative HTML version deleted]]",
-        "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
-        "Sent from my iPhone",
-        "This e-mail is confidential. If you are not the intended\nrecipient, any disclosure is forbidden.",
-        "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
-        "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
-    ],
-)
-def test_what_others_wrote_or_programs_appended_goes(appended):
-    assert own_words(f"My own words are these.\n\n{appended}\n") == "My own words are these."
-
-
-def test_own_prose_stays():
-    prose = (
-        "From what I read, he wrote a book in 2004.\n\n"
-        "The paper (see above) says: it depends, e.g. on lm() and its data.\n"
-        "I would call summary(fit) first; then look again.\n\n"
-        "-- \nwould be a delimiter, but so much follows that this is a drawn line.\n" + "Another line of text.\n" * 20
-    ).strip()
-    assert own_words(prose).split() == [word for word in prose.split()]
-    campus = "Two lines:\n\nOne thing at the University I like is that\npeople talk to each other."
-    assert own_words(campus) == campus
-    assert own_words("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"
-
-
-def test_code_lines():
-    for line in ("x <- 3", "library(lme4)", "}", "[1] 0.1 0.2 and more words than six in this line", "# a comment",
-                 "  12.5  13.1  0.001 ***", "Error in f(x) : object not found", "fit = lmer(y ~ x,"):  # fmt: skip
-        assert is_code(line), line
-    for line in ("I think that is right.", "Thanks!", "", "(see the manual for more on this)", "HTH,", "1. Yes, so",
-                 "Größe spielt keine Rolle;"):  # fmt: skip
-        assert not is_code(line), line

@@ -4,11 +4,11 @@ import json
 import subprocess
 
 import pytest
-from tests.factories import read_source as read
 
-from helpers.runs import paths
 from helpers.cleaning.text import clean
+from helpers.runs import paths
 from helpers.sources import COLUMNS, open_source, zulip
+from tests.factories import read_source as read
 
 SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
 

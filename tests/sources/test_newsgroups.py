@@ -1,16 +1,13 @@
 """20 Newsgroups: the messages of a tree and of an archive, their headers, and what is dropped."""
 
-import calendar
 import io
 import tarfile
-import time
-from collections import Counter
 
 import pandas as pd
 import pytest
 
-from helpers.cleaning.email_headers import seconds, sender
 from helpers.sources import COLUMNS, open_source
+from tests.factories import read_source as read
 
 
 def message(body="My own words.\n", sender="jd@cs.example.edu (Jane Doe)", date="Tue, 6 Apr 93 01:23:45 GMT", more=""):
@@ -27,63 +24,17 @@ def tree(folder, *messages, group="20news-bydate-train/sci.space"):
     return folder
 
 
-def read(location, **options):
-    drops = Counter()
-    parts = open_source("newsgroups", location if isinstance(location, list) else str(location), **options)
-    frames = [frame for part in parts for frame in part.read(drops)]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
-    assert list(rows.columns[:4]) == COLUMNS
-    return rows, dict(drops)
-
-
 def test_rows(tmp_path):
     body = "In article <1@x> bob@example.org (Bob) writes:\n>theirs\n\nMine, cliché.\n\n--\nJane Doe  +1 555 123 4567\n"
     tree(tmp_path, message(body), message("Signed, Jane\n", sender="Jane Doe", date="6 Apr 1993 03:23:45 +0200"))
-    rows, drops = read(tmp_path)
+    rows, drops = read("newsgroups", tmp_path)
     assert rows[COLUMNS].values.tolist() == [
         ["jd@cs.example.edu", 734_059_425, "sci.space", "Mine, cliché."],
         ["Jane Doe", 734_059_425, "sci.space", "Signed, @self"],
     ]
     assert rows["time"].dtype == "int64" and rows["id"].tolist() == ["1@x"] * 2 and drops == {}
-    raw, _ = read(tmp_path, raw=True)
+    raw, _ = read("newsgroups", tmp_path, raw=True)
     assert raw["text"].tolist() == [body.strip(), "Signed, Jane"]
-
-
-@pytest.mark.parametrize(
-    ("date", "expected"),
-    [
-        ("Tue, 6 Apr 93 01:23:45 GMT", "1993-04-06 01:23:45"),
-        ("6 Apr 93 01:23:45 GMT", "1993-04-06 01:23:45"),
-        ("6 Apr 1993 01:23 UT", "1993-04-06 01:23:00"),
-        ("Tue, 06 Apr 1993 01:23:45 -0500", "1993-04-06 06:23:45"),
-        ("Tuesday, 6 Apr 93 01:23:45 EST", "1993-04-06 06:23:45"),
-        ("Tue Apr  6 01:23:45 1993", "1993-04-06 01:23:45"),
-        ("6 Apr 93 01:23:45", "1993-04-06 01:23:45"),
-        ("6 Apr 93 01:23:45 MET DST", "1993-04-06 01:23:45"),
-        ("6 Apr 93 01:23:45 -0000", "1993-04-06 01:23:45"),
-        ("Tue, 6 Apr\n\t93 01:23:45 GMT", "1993-04-06 01:23:45"),
-        ("yesterday", None),
-        ("", None),
-        ("Mon, 99 Apr 93 99:99:99 GMT", None),
-        ("6 Apr 93 01:23:45 +9900", None),
-        ("6 Apr 93 01:23:45 +1600", None),
-        ("6 Apr 1903 01:23:45 GMT", None),
-        ("6 Apr 2093 01:23:45 GMT", None),
-    ],
-)
-def test_dates(date, expected, monkeypatch):
-    for zone in ("UTC", "Asia/Tokyo"):  # a date without a zone is not one of this machine's
-        monkeypatch.setenv("TZ", zone)
-        time.tzset()
-        assert seconds(date) == (expected and calendar.timegm(time.strptime(expected, "%Y-%m-%d %H:%M:%S")))
-    monkeypatch.undo()
-    time.tzset()
-
-
-def test_senders():
-    assert sender("jd@cs.example.edu (Jane Doe)") == ("Jane Doe", "jd@cs.example.edu")
-    assert sender('"Jane Doe" <JD@cs.Example.edu>') == ("Jane Doe", "jd@cs.example.edu")
-    assert sender("root@vax") == ("", "root@vax") and sender(" ") == ("", "")
 
 
 def test_every_drop_is_counted(tmp_path):
@@ -94,13 +45,13 @@ def test_every_drop_is_counted(tmp_path):
         "empty": [message(""), message("> theirs\n"), message("In article <1@x> a@b.org writes:\n> x\n")],
     }
     tree(tmp_path, message(), *(each for group in lost.values() for each in group))
-    rows, drops = read(tmp_path)
+    rows, drops = read("newsgroups", tmp_path)
     assert len(rows) == 1 and drops == {reason: len(group) for reason, group in lost.items()}
 
 
 def test_latin_1_bytes_and_line_ends(tmp_path):
     tree(tmp_path, message("na\u00efve \u00ff words\n").replace("\n", "\r\n"), message("utf \u00e9\n").encode())
-    assert read(tmp_path)[0]["text"].tolist() == ["na\u00efve \u00ff words", "utf \u00c3\u00a9"]
+    assert read("newsgroups", tmp_path)[0]["text"].tolist() == ["na\u00efve \u00ff words", "utf \u00c3\u00a9"]
 
 
 def groups(folder):
@@ -116,7 +67,7 @@ def test_one_part_per_group_wherever_the_location_is(tmp_path):
     assert names == ["20news-bydate-test/sci.space", "20news-bydate-train/alt.atheism", "20news-bydate-train/sci.space"]
     below = [part.name for part in open_source("newsgroups", str(tmp_path / "20news-bydate-train"))]
     assert below == ["alt.atheism", "sci.space"]
-    rows, _ = read(tmp_path / "20news-bydate-train" / "sci.space")
+    rows, _ = read("newsgroups", tmp_path / "20news-bydate-train" / "sci.space")
     assert rows[["topic", "text"]].values.tolist() == [["sci.space", "one"], ["sci.space", "two"]]
     halves = [str(tmp_path / f"20news-bydate-{half}") for half in ("train", "test")]
     with pytest.raises(ValueError, match="two of the locations hold sci.space"):
@@ -134,7 +85,7 @@ def test_an_archive_is_its_tree(tmp_path, kind):
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
         archive.addfile(tarfile.TarInfo("20news-bydate-train/sci.space/index"), io.BytesIO())
-    pd.testing.assert_frame_equal(read(path)[0], read(folder)[0])
+    pd.testing.assert_frame_equal(read("newsgroups", path)[0], read("newsgroups", folder)[0])
 
 
 def test_unreadable_locations(tmp_path):

@@ -3,15 +3,14 @@
 import gzip
 import io
 import json
-from collections import Counter
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 import pytest
 import sentencepiece
 
-from helpers.sources import COLUMNS, mud, open_source
+from helpers.sources import COLUMNS, open_source
+from tests.factories import read_source as read
 
 TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the sky is blue"]
 
@@ -39,14 +38,6 @@ def write(folder, *records, name="queries0.json"):
     return folder / name
 
 
-def read(location, **options):
-    drops = Counter()
-    frames = [frame for part in open_source("mud", str(location), **options) for frame in part.read(drops)]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
-    assert list(rows.columns) == COLUMNS
-    return rows, dict(drops)
-
-
 def iso(seconds):
     return [datetime.fromtimestamp(each, UTC).isoformat(" ", "minutes")[:16] for each in seconds]
 
@@ -54,7 +45,7 @@ def iso(seconds):
 @pytest.mark.parametrize("name", ["queries0.json", "part.json.gz"])
 def test_rows(tmp_path, name):
     write(tmp_path, author(), author(author_id=8, action_type=["news", 3]), name=name)
-    rows, drops = read(tmp_path)
+    rows, drops = read("mud", tmp_path)
     midnight = datetime(2015, 7, 1, tzinfo=UTC).timestamp()  # a Wednesday
     late = midnight + 24 * 3600 - 60
     assert rows.values.tolist() == [["7", midnight, "12", "a b"], ["7", late, "0", "cd"],
@@ -66,13 +57,13 @@ def test_ids_are_decoded_by_their_model(tmp_path, pieces):
     model = sentencepiece.SentencePieceProcessor(model_file=str(pieces))
     record = author(syms=model.encode(TEXTS), day=[0] * 3, hour=[1] * 3, minute=[1] * 3, action_type=[1] * 3)
     path = write(tmp_path, record, record | {"syms": model.encode(TEXTS, out_type=str)})
-    assert read(path, pieces=str(pieces))[0]["text"].tolist() == TEXTS * 2
+    assert read("mud", path, pieces=str(pieces))[0]["text"].tolist() == TEXTS * 2
     with pytest.raises(ValueError, match="name the model's file as `pieces`"):
-        read(path)
+        read("mud", path)
     with pytest.raises(ValueError, match="absent.model is missing"):
-        read(path, pieces=str(tmp_path / "absent.model"))
+        read("mud", path, pieces=str(tmp_path / "absent.model"))
     with pytest.raises(ValueError, match="no SentencePiece model"):
-        read(path, pieces=str(path))
+        read("mud", path, pieces=str(path))
 
 
 def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
@@ -81,7 +72,7 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
     when = [datetime.fromtimestamp(each, UTC) for each in true.tolist()]
     record = author(syms=[["x"]] * 300, action_type=[1] * 300, day=[each.weekday() for each in when],
                     hour=[each.hour for each in when], minute=[each.minute for each in when])  # fmt: skip
-    rows, drops = read(write(tmp_path, record))
+    rows, drops = read("mud", write(tmp_path, record))
     found = rows["time"].to_numpy()
     week = 7 * 86_400
     assert drops == {} and (np.diff(found) >= 0).all() and ((found - true) % week == 0).all()
@@ -92,9 +83,9 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
 
 def test_days_that_count_from_the_epoch(tmp_path):
     path = write(tmp_path, author(day=[0, 400]))
-    assert iso(read(path, day="count")[0]["time"]) == ["2015-07-01 00:00", "2016-08-04 23:59"]
-    assert iso(read(path, day="count", epoch="2016-12-31")[0]["time"]) == ["2016-12-31 00:00", "2018-02-04 23:59"]
-    assert read(path)[1] == {"bad_time": 1}  # 400 is no weekday
+    assert iso(read("mud", path, day="count")[0]["time"]) == ["2015-07-01 00:00", "2016-08-04 23:59"]
+    assert iso(read("mud", path, day="count", epoch="2016-12-31")[0]["time"]) == ["2016-12-31 00:00", "2018-02-04 23:59"]
+    assert read("mud", path)[1] == {"bad_time": 1}  # 400 is no weekday
 
 
 def test_every_drop_is_counted(tmp_path, pieces):
@@ -109,7 +100,7 @@ def test_every_drop_is_counted(tmp_path, pieces):
         "empty": [author(syms=[[], ["a"]]), author(syms=["", ["a"]]), author(syms=[["\u2581"], ["a"]])],
     }  # fmt: skip
     path = write(tmp_path, author(), "", *(record for group in lost.values() for record in group))
-    rows, drops = read(path, pieces=str(pieces))
+    rows, drops = read("mud", path, pieces=str(pieces))
     assert drops == {reason: len(group) for reason, group in lost.items()}
     assert len(rows) == 2 + len(lost["bad_time"]) + len(lost["empty"])  # of these authors the other post stays
 
@@ -117,16 +108,9 @@ def test_every_drop_is_counted(tmp_path, pieces):
 def test_a_cut_file(tmp_path):
     path = write(tmp_path, *[author(author_id=number) for number in range(500)], name="a.jsonl.gz")
     path.write_bytes(path.read_bytes()[:-40])
-    rows, drops = read(path)
+    rows, drops = read("mud", path)
     assert drops == {"truncated_file": 1} and 0 < rows["author"].nunique() < 500
     assert rows["author"].value_counts().eq(2).all()
-
-
-def test_frames_are_small_and_authors_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(mud, "ROWS", 5)
-    path = write(tmp_path, *[author(author_id=number) for number in range(10)])
-    (part,) = open_source("mud", str(path))
-    assert [len(frame) for frame in part.read(Counter())] == [6, 6, 6, 2]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +119,7 @@ def test_frames_are_small_and_authors_whole(tmp_path, monkeypatch):
 )
 def test_bad_options(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
-        read(write(tmp_path, author()), **options)
+        read("mud", write(tmp_path, author()), **options)
 
 
 def test_nothing_to_read(tmp_path):

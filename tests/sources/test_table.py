@@ -6,9 +6,9 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-from tests.factories import read_source as read
 
 from helpers.sources import COLUMNS, open_source, table
+from tests.factories import read_source as read
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "tsv", "jsonl", "ndjson.gz"])
@@ -111,3 +111,19 @@ def test_table_reads_in_batches(tmp_path, monkeypatch):
     frame.to_csv(tmp_path / "p.csv", index=False)
     for part in open_source("table", str(tmp_path)):
         assert [len(rows) for rows in part.read(Counter())] == [10, 10, 10, 5]
+
+
+def test_a_table_without_time(tmp_path):
+    """The layout that the authors of sawatphol2022 expect: text, author, topic."""
+    path = tmp_path / "train.csv"
+    path.write_text('text,author,topic\n"one, two",a1,Books\n,a2,Books\nthree,a2,Music\n')
+    with pytest.raises(ValueError, match="no column 'time'"):
+        open_source("table", str(path))
+    for columns in ({"time": []}, {"time": [None]}, {"text": None}):
+        with pytest.raises(ValueError, match="name the file's column"):
+            open_source("table", str(path), columns=columns)
+    drops = Counter()
+    (part,) = open_source("table", str(path), columns={"time": None})
+    (frame,) = part.read(drops)
+    assert frame.values.tolist() == [["a1", 0, "Books", "one, two"], ["a2", 0, "Music", "three"]]
+    assert frame["time"].dtype == "int64" and drops == {"empty_text": 1}

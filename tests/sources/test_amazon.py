@@ -1,14 +1,13 @@
-"""Reviews of both layouts, what is dropped and why, and tables of texts without a time."""
+"""Reviews of both layouts, and what is dropped and why."""
 
 import gzip
 import json
 import random
-from collections import Counter
 
-import pandas as pd
 import pytest
 
-from helpers.sources import COLUMNS, amazon, open_source
+from helpers.sources import open_source
+from tests.factories import read_source as read
 
 
 def old(author="A1", text="good book", time=1_400_000_000, **more):
@@ -25,21 +24,13 @@ def write(path, reviews):
     return path
 
 
-def read(location, **options):
-    drops = Counter()
-    frames = [frame for part in open_source("amazon", str(location), **options) for frame in part.read(drops)]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*COLUMNS, "id"])
-    assert list(rows.columns) == [*COLUMNS, "id"]
-    return rows, dict(drops)
-
-
 def test_both_layouts_and_the_categories(tmp_path):
     write(tmp_path / "reviews_Books_5.json.gz", [old(asin="B1")])
     write(tmp_path / "All_Beauty.jsonl", [new(asin="B2", title="T"), new("A2", parent_asin="B3")])
     write(tmp_path / "Pet_Supplies_5.json", [old("A3")])
     write(tmp_path / "meta_Books.json.gz", [{"asin": "B1", "title": "no review"}])
     (tmp_path / "notes.txt").write_text("no reviews")
-    rows, drops = read(tmp_path)
+    rows, drops = read("amazon", tmp_path)
     assert rows.astype(object).where(rows.notna(), None).values.tolist() == [
         ["A1", 1_600_000_000, "All_Beauty", "good book", "B2"], ["A2", 1_600_000_000, "All_Beauty", "good book", None],
         ["A3", 1_400_000_000, "Pet_Supplies", "good book", None], ["A1", 1_400_000_000, "Books", "good book", "B1"],
@@ -53,7 +44,7 @@ def test_every_loss_has_a_reason(tmp_path):
         old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=1_400_000_000_000),
         new(time=5e15), new(time=float("nan")), {"reviewerID": "A", "text": "x", "timestamp": 1},
     ]  # fmt: skip
-    rows, drops = read(write(tmp_path / "Books.json", reviews))
+    rows, drops = read("amazon", write(tmp_path / "Books.json", reviews))
     assert rows["author"].tolist() == ["good"]
     assert drops == {"broken_json": 1, "bad_review": 7, "empty": 1, "bad_time": 7}
     assert len(rows) + sum(drops.values()) == len(reviews)
@@ -62,24 +53,18 @@ def test_every_loss_has_a_reason(tmp_path):
 def test_line_breaks_and_hostile_text(tmp_path):
     path = write(tmp_path / "Books.json", [old(text="one<br />two<BR>three<broken>"), old("\ud800B", "x\x00\ud800y"),
                                          old("\ud800")])  # fmt: skip
-    rows, drops = read(path)
+    rows, drops = read("amazon", path)
     assert rows["author"].tolist() == ["A1", "B"] and drops == {"bad_review": 1}
     assert rows["text"].tolist() == ["one\ntwo\nthree<broken>", "xy"]
-    assert read(path, raw=True)[0]["text"].tolist()[0] == "one<br />two<BR>three<broken>"
+    assert read("amazon", path, raw=True)[0]["text"].tolist()[0] == "one<br />two<BR>three<broken>"
 
 
 def test_a_cut_file_gives_what_is_whole(tmp_path):
     texts = [random.Random(number).randbytes(50).hex() for number in range(99)]
     path = write(tmp_path / "Books.jsonl.gz", [new(text=text) for text in texts])
     path.write_bytes(path.read_bytes()[:-400])
-    rows, drops = read(path)
+    rows, drops = read("amazon", path)
     assert 0 < len(rows) < 99 and drops == {"truncated_file": 1}
-
-
-def test_frames_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(amazon, "ROWS", 3)
-    (part,) = open_source("amazon", str(write(tmp_path / "Books.json", [old()] * 7)))
-    assert [len(frame) for frame in part.read(Counter())] == [3, 3, 1]
 
 
 def test_nothing_to_read(tmp_path):
@@ -87,19 +72,3 @@ def test_nothing_to_read(tmp_path):
         open_source("amazon", str(tmp_path))
     with pytest.raises(ValueError, match="absent is missing"):
         open_source("amazon", str(tmp_path / "absent"))
-
-
-def test_a_table_without_time(tmp_path):
-    """The layout that the authors of sawatphol2022 expect: text, author, topic."""
-    path = tmp_path / "train.csv"
-    path.write_text('text,author,topic\n"one, two",a1,Books\n,a2,Books\nthree,a2,Music\n')
-    with pytest.raises(ValueError, match="no column 'time'"):
-        open_source("table", str(path))
-    for columns in ({"time": []}, {"time": [None]}, {"text": None}):
-        with pytest.raises(ValueError, match="name the file's column"):
-            open_source("table", str(path), columns=columns)
-    drops = Counter()
-    (part,) = open_source("table", str(path), columns={"time": None})
-    (frame,) = part.read(drops)
-    assert frame.values.tolist() == [["a1", 0, "Books", "one, two"], ["a2", 0, "Music", "three"]]
-    assert frame["time"].dtype == "int64" and drops == {"empty_text": 1}

@@ -2,13 +2,11 @@
 
 import gzip
 import json
-from collections import Counter
 
-import pandas as pd
 import pytest
 
-from helpers.evaluation.pairs import dissolve, make_pairs
-from helpers.sources import COLUMNS, open_source, pan
+from helpers.sources import open_source
+from tests.factories import read_source as read
 
 
 def pair(key, texts=("one text", "another text"), fandoms=("F", "G")):
@@ -30,14 +28,6 @@ def corpus(folder, pairs, truths, names=("pairs.jsonl", "truth.jsonl")):
     return folder
 
 
-def read(location):
-    drops = Counter()
-    frames = [frame for part in open_source("pan", str(location)) for frame in part.read(drops)]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*COLUMNS, "id"])
-    assert list(rows.columns) == [*COLUMNS, "id"]
-    return rows, dict(drops)
-
-
 @pytest.mark.parametrize(
     "names", [("pairs.jsonl", "truth.jsonl"), ("x-small.jsonl", "x-small-truth.jsonl"),
               ("pairs.jsonl.gz", "truth.jsonl.gz")],
@@ -45,20 +35,11 @@ def read(location):
 def test_dissolved_into_texts(tmp_path, names):
     folder = corpus(tmp_path, [pair("p"), pair("q", ["one text", "third"], ["F", "H"])],
                     [truth("q", "1", "2"), truth("p", "1", "1")], names)  # fmt: skip
-    rows, drops = read(folder)
+    rows, drops = read("pan", folder)
     assert rows.values.tolist() == [
         ["1", 0, "F", "one text", "p/a"], ["1", 0, "G", "another text", "p/b"], ["2", 0, "H", "third", "q/b"],
     ]  # fmt: skip
     assert rows["time"].dtype == "int64" and drops == {"duplicate": 1}
-
-
-def test_the_pairs_themselves(tmp_path):
-    corpus(tmp_path, [pair("p"), pair("q", ["a", ""])], [truth("p", "1", "1"), truth("q", 1, 2)])
-    drops = Counter()
-    (frame,) = pan.read_pairs(tmp_path / "pairs.jsonl", drops)
-    assert frame.columns.tolist() == pan.PAIR and frame.same.dtype == bool and not drops
-    assert frame.values.tolist() == [["p", "1", "1", "F", "G", "one text", "another text", True],
-                                     ["q", "1", "2", "F", "G", "a", "", False]]  # fmt: skip
 
 
 def test_every_loss_has_a_reason(tmp_path):
@@ -68,36 +49,23 @@ def test_every_loss_has_a_reason(tmp_path):
     ]  # fmt: skip
     truths = [truth("good", "1", "2"), truth("e", "1", "3"), {"id": "half", "same": True}, "no json",
               {"id": "liar", "same": True, "authors": ["1", "2"]}, truth("more", "1", "1")]  # fmt: skip
-    rows, drops = read(corpus(tmp_path, pairs, truths))
+    rows, drops = read("pan", corpus(tmp_path, pairs, truths))
     assert drops == {"broken_json": 2, "bad_pair": 5, "duplicate_id": 1, "missing_truth": 1, "bad_truth": 2, "empty": 1}
     assert rows.id.tolist() == ["good/a", "good/b", "e/b"]
 
 
-def test_duplicates_are_found_across_frames_and_belong_to_an_author(tmp_path, monkeypatch):
-    monkeypatch.setattr(pan, "ROWS", 2)
+def test_duplicates_belong_to_an_author(tmp_path):
     pairs = [pair(str(number), ["same words", f"text {number}"]) for number in range(5)]
-    rows, drops = read(corpus(tmp_path, pairs, [truth(str(number), "1", "1") for number in range(5)]))
+    rows, drops = read("pan", corpus(tmp_path, pairs, [truth(str(number), "1", "1") for number in range(5)]))
     assert len(rows) == 6 and drops == {"duplicate": 4} and rows.text.is_unique
     corpus(tmp_path, pairs, [truth(str(number), f"a{number}", f"b{number}") for number in range(5)])
-    assert len(read(tmp_path)[0]) == 10
+    assert len(read("pan", tmp_path)[0]) == 10
 
 
 def test_a_lone_surrogate_is_no_trouble(tmp_path):
-    rows, _ = read(corpus(tmp_path, ['{"id": "p", "fandoms": ["F", "G"], "pair": ["a\\ud800", "b"]}'],
+    rows, _ = read("pan", corpus(tmp_path, ['{"id": "p", "fandoms": ["F", "G"], "pair": ["a\\ud800", "b"]}'],
                           [truth("p", "1", "2")]))  # fmt: skip
     rows["text"].iloc[0].encode()
-
-
-def test_the_texts_are_paired_anew():
-    pairs = pd.DataFrame({
-        "id": ["p", "q"], "author_a": ["1", "1"], "author_b": ["1", "2"], "topic_a": ["F", "F"],
-        "topic_b": ["G", "H"], "text_a": ["a", "a"], "text_b": ["b", "c"],
-    }, index=[7, 7])  # fmt: skip
-    documents = dissolve(pairs)
-    wanted = [["1", "a", "p/a"], ["1", "b", "p/b"], ["2", "c", "q/b"]]
-    assert documents[["author", "text", "id"]].values.tolist() == wanted
-    again = make_pairs(documents, 2)
-    assert sorted(again.same) == [False, True]
 
 
 def test_nothing_to_read(tmp_path):
@@ -107,7 +75,7 @@ def test_nothing_to_read(tmp_path):
     write(tmp_path / "truth.jsonl", [])
     with pytest.raises(ValueError, match="the truth of .* is missing"):
         open_source("pan", str(tmp_path / "truth.jsonl"))
-    rows, drops = read(tmp_path)
+    rows, drops = read("pan", tmp_path)
     assert len(rows) == 0 and drops == {"missing_truth": 1}
     with pytest.raises(ValueError, match="absent is missing"):
         open_source("pan", str(tmp_path / "absent"))

@@ -48,7 +48,7 @@ def label(identifier: object) -> str:
 def describe(experiment: Any) -> str:
     """An experiment in words, from its typed config: "stream, text + hour + topic, supervised contrastive".
 
-    Named are the encoder, its features and the loss; the sampler, the time and the start where they are not the usual.
+    Named are the encoder, its features and the loss; sampler, time and start where they are not the usual ones.
     """
     encoder, sampler = experiment.encoder, experiment.sampler
     if encoder.join_posts:
@@ -62,5 +62,5 @@ def describe(experiment: Any) -> str:
     if sampler.kind != "authors":
         words.append(label(sampler.kind))
     if experiment.start:
-        words.append(f"continued from {label(experiment.start)}")
+        words.append("continued")  # the start itself is a fingerprint, which says nothing to a reader
     return ", ".join(words)

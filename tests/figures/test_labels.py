@@ -40,8 +40,8 @@ def experiment(loss="supcon", kind="authors", start="", **encoder):
     (experiment("topk", time="continuous", features="T"), "stream, text, top-k"),
     (experiment("contrastive", "pairs", post="transformer", join_posts=True, model="minilm"),
      "transformer minilm, contrastive, pairs"),
-    (experiment("mll", start="supcon", post="transformer", pooling="mean"),
-     "mean of posts, transformer, text + hour + topic, softmax cross-entropy, continued from supervised contrastive"),
+    (experiment("mll", start="a1b2c3", post="transformer", pooling="mean"),
+     "mean of posts, transformer, text + hour + topic, softmax cross-entropy, continued"),
 ])  # fmt: skip
 def test_describe(config, words):
     assert describe(config) == words

@@ -8,10 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-import torch
+import torch.nn.functional as nnf
+from scipy import sparse
 
+from helpers.encoders.base import Encoder
 from helpers.sources import COLUMNS, open_source
-from helpers.tokens.batch import PAD, Batch
+from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
 
@@ -96,3 +98,69 @@ def without_padding(batch, row):
     real = int(batch.mask[row].sum())
     return Batch(*(value[row : row + 1, :real] for value in (batch.tokens, batch.hours, batch.topics, batch.mask)),
                  batch.authors[row : row + 1], batch.times[row : row + 1, :real])  # fmt: skip
+
+
+def styled_posts(authors=40, posts=40, seed=0):
+    """Rows of a posts table: authors with favourite words, hours and topics."""
+    rng = np.random.default_rng(seed)
+    words = np.array([f"w{n:02d}" for n in range(60)])
+    rows = []
+    for author in range(authors):
+        share, hour, topic = rng.dirichlet(np.full(60, 2.0)), rng.integers(24), rng.integers(5)
+        for post in range(posts):
+            time = (post * 24 + (hour + rng.integers(3)) % 24) * 3600
+            topic_now = topic if rng.random() < 0.7 else rng.integers(5)
+            rows.append((f"a{author:02d}", int(time), f"t{topic_now}", " ".join(rng.choice(words, 8, p=share))))
+    return sorted(rows)
+
+
+class LookUp(Encoder):
+    """Rows of a matrix (N, D), dense or CSR, by the first token of a sample."""
+
+    def __init__(self, rows, unit=True):
+        super().__init__()
+        self.rows, self.unit, self.dim, self.calls = rows, unit, rows.shape[1], 0
+
+    def forward(self, batch):
+        self.calls += len(batch)
+        rows = self.rows[batch.tokens[:, 0, 0].numpy()]
+        return rows if sparse.issparse(rows) else torch.from_numpy(np.array(rows))
+
+
+class HabitCounts(Encoder):
+    """Unit rows: how often each hour and each topic occurs in a sample; ``hours`` alone where told so."""
+
+    dim = 34
+
+    def __init__(self, hours=False):
+        super().__init__()
+        self.hours, self.calls = hours, 0
+
+    def forward(self, batch):
+        self.calls += len(batch)
+        parts = [(batch.hours, 24)] + [(batch.topics, 10)] * (not self.hours)
+        counts = [(nnf.one_hot(values, size) * batch.mask[..., None]).sum(1) for values, size in parts]
+        return nnf.normalize(torch.cat(counts, 1).float(), dim=1)
+
+
+def one_token_samples(authors, topics=None):
+    """N samples of one post, whose one token is its number: what :class:`LookUp` reads."""
+    authors, count = np.asarray(authors), len(authors)
+    ones, offsets = np.ones(count, np.int64), np.arange(count + 1)
+    topics = np.zeros(count) if topics is None else np.asarray(topics)
+    store = TokenStore(Path("nowhere"), {"topics": []}, np.arange(count, dtype="u2"), offsets, np.zeros(count, "u1"),
+                       np.arange(count), topics.astype("u2"), offsets)  # fmt: skip
+    return Samples(store, np.arange(count), ones, authors)
+
+
+def unit_rows(*shape, seed=0):
+    """Random float32 vectors of length 1."""
+    values = np.random.default_rng(seed).standard_normal(shape)
+    return (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
+
+
+def read_posts(path):
+    """rows of (author, seconds since 1970, topic, text) of a posts table, in its order."""
+    table = pq.read_table(path)
+    times = table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64())
+    return list(zip(*(column.to_pylist() for column in (table["author"], times, table["topic"], table["text"]))))

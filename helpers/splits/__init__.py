@@ -1,1 +1,11 @@
-"""Who may be compared with whom."""
+"""Who may be compared with whom: a rule makes an assignment, one engine writes it, one audit re-reads it.
+
+A rule of its own file gets its line in :data:`RULES`, and :func:`~helpers.splits.assignment.split` takes it.
+"""
+
+from helpers.splits.assignment import NoSplit
+from helpers.splits.by_author import AuthorSplit
+from helpers.splits.by_time import TimeSplit
+from helpers.splits.by_topic import TopicSplit
+
+RULES = {"none": NoSplit, "time": TimeSplit, "authors": AuthorSplit, "topics": TopicSplit}

@@ -1,177 +1,149 @@
-"""Splits without a calendar: by author (tyo2021 section 2.1.1), and by author and topic (sawatphol2022 A.2, Table 1).
+"""A split by author and topic: the cross-topic test asks about topics that training never saw.
 
-No author is in two splits, none of the files holds a text of another, and what the cross-topic test asks about is
-written in topics that training never saw. Topics with other names may still say the same (their Table 4), so every
-split by topic tells how alike training and test topics are, and one kind keeps topics that are alike on one side.
+Topics with other names may still say the same (sawatphol2022, Table 4), so every split by topic tells how alike
+training and test topics are, and one kind keeps topics that are alike on one side.
 """
 
-from pathlib import Path
+from typing import Literal
 
+import duckdb
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from pydantic import Field
 
-from helpers.runs.artifacts import write_json
-from helpers.corpus.table import text
-from helpers.splits.assignment import PAIR, audit, place
+from helpers.splits.assignment import Rule
 from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
-__all__ = ["KINDS", "audit", "by_authors", "by_topics"]
-KINDS = ("cross_topic", "leak_aware", "random")
 
-
-def by_authors(posts_path, out_folder, *, test=0.1, dev=0.1, seed=0, memory_limit="2GB") -> dict:
-    """Write ``train.parquet``, ``dev.parquet``, ``test.parquet`` and ``split.json`` to a folder; return the latter.
-
-    test, dev: shares of the authors, drawn at random, with all their posts. Where every id is that of a text of a given
-    pair (source pan: "<pair>/a", "<pair>/b"), authors who share a pair are connected, and so on; whole components are
-    drawn while they fit into the share, so that no pair is cut (tyo2021 section 2.1.1 without its half-known pairs).
-
-    ``split.json`` holds the parameters, posts, authors and topics of each split, and the posts that are unused by
-    reason; used and unused add up to all posts. Of a text in several splits only one keeps it, training first.
-    Raises ValueError for shares out of range or where a split is empty; AuditError where the result breaks a rule.
-    """
-    settings = {"split": "by_authors", "test": test, "dev": dev, "seed": seed}
-    if not (0 < test and 0 < dev and test + dev < 1):
-        raise ValueError(f"test ({test}) and dev ({dev}) must be above 0 and leave something for training")
-
-    def decide(connection):
-        rng = np.random.default_rng(seed)
-        authors = connection.execute("SELECT DISTINCT author FROM posts ORDER BY author").df()
-        pairs = _are_pairs(connection)
-        component = _components(connection, authors["author"]) if pairs else np.arange(len(authors))
-        size = np.bincount(component)
-        side, order = np.full(len(size), "train", object), rng.permutation(len(size))
-        for name, share in (("test", test), ("dev", dev)):
-            left = round(share * len(authors))
-            for each in order[side[order] == "train"]:
-                if size[each] <= left:
-                    side[each], left = name, left - size[each]
-        topics = connection.execute("SELECT DISTINCT topic, true AS seen, true AS unseen FROM posts").df()
-        told = {"given_pairs": pairs, "largest_component": int(size.max(initial=0))}
-        return authors.assign(split=side[component]), topics, lambda: told
-
-    return place(posts_path, out_folder, settings, decide, memory_limit)
-
-
-def by_topics(posts_path, out_folder, *, kind="cross_topic", author_share=0.1, topic_share=0.2, train_share=0.8,
-              min_documents=2, author_topics=0, similarity=0.8, min_df=5, seed=0, memory_limit="2GB") -> dict:
-    """Write ``train``, ``dev``, ``test_cross``, ``test_in`` (.parquet) and ``split.json``; return the latter.
+class TopicSplit(Rule):
+    """Unseen authors, in unseen topics (``test_cross``), seen ones (``test_in``) or any (``dev``).
 
     Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the topics with the most
     documents (rows). Of the candidate authors ``train_share`` are drawn; their documents in candidate topics train.
-    All others may be asked about, drawn one by one. test_cross: their documents in the other topics; test_in: in topics
-    of train; dev: in any topic. An author belongs to one split, with at least ``min_documents`` there.
+    All other authors may be asked about, drawn one by one, each with at least ``min_documents`` in one split.
 
-    Where the paper is silent: in Table 1 the tests are an eighth of train (10% beside 80%) and alike in size, so
-    test_cross is (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev
-    are as large as test_cross, each as far as a third of the other authors goes. The paper does not say that its
-    authors are disjoint; here they are.
+    Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
+    (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev are as large as
+    test_cross, each as far as a third of the other authors goes. Its authors may overlap; here they do not.
 
-    author_topics: of how many topics, those with most of the author's documents, a training author keeps documents, 0
-    for all. 1 plants what regularisation is to undo: in training topic tells who writes, in the tests it does not.
+    Parameters
+    ----------
+    kind
+        "leak_aware": topics more alike than ``similarity`` are in one cluster, and clusters instead of topics are
+        candidates, the largest first, while they fit into the share. "random": every topic is on every side: what a
+        split that looks at authors alone would report.
+    author_topics
+        Of how many topics, those with most of the author's documents, a training author keeps documents; 0 is all. 1
+        plants what regularisation is to undo: in training topic tells who writes, in the tests it does not.
 
-    kind "leak_aware": topics more alike than ``similarity`` are in one cluster (:func:`~helpers.splits.topic_similarity.cluster_topics`,
-    with ``min_df`` of its vectors), and clusters instead of topics are candidates, the largest first, while they fit
-    into the share. Written beside the split as ``clusters.json``. "random": every topic is on every side, so both
-    tests are of one kind: what a split that looks at authors alone would report.
-
-    ``split.json`` as of :func:`by_authors`, and ``similarity_max``, ``similarity_mean`` over the test topics of each
-    one's most similar training topic, ``most_similar`` [test topic, training topic].
-    Raises ValueError for parameters out of range or where a split is empty; AuditError where a rule is broken.
+    References
+    ----------
+    sawatphol2022, Appendix A.2, Table 1
     """
-    settings = {"split": "by_topics", "kind": kind, "author_share": author_share, "topic_share": topic_share,
-                "train_share": train_share, "min_documents": int(min_documents), "author_topics": int(author_topics),
-                "similarity": similarity, "min_df": min_df, "seed": seed}  # fmt: skip
-    if kind not in KINDS:
-        raise ValueError(f"kind {kind!r}: one of {', '.join(KINDS)}")
-    for name in ("author_share", "topic_share", "train_share"):
-        if not 0 < settings[name] < 1 and (name, settings[name]) != ("author_share", 1):
-            raise ValueError(f"{name} must lie in (0, 1), not {settings[name]!r}")
-    if author_topics < 0:
-        raise ValueError(f"author_topics must be at least 0, not {author_topics!r}")
-    folder = Path(out_folder)
 
-    def decide(connection):
-        (folder / "clusters.json").unlink(missing_ok=True)
-        vectors = topic_vectors(connection, posts_path, min_df=min_df, seed=seed)
+    splits = ("train", "test_cross", "test_in", "dev")
+    kind: Literal["cross_topic", "leak_aware", "random"] = "cross_topic"
+    author_share: float = Field(0.1, gt=0, le=1)
+    topic_share: float = Field(0.2, gt=0, lt=1)
+    train_share: float = Field(0.8, gt=0, lt=1)
+    min_documents: int = Field(2, ge=1)
+    author_topics: int = Field(0, ge=0)
+    similarity: float = Field(0.8, gt=0, le=1)
+    seed: int = 0
+
+    @property
+    def least(self) -> dict[str, int]:
+        return dict.fromkeys(self.splits, self.min_documents)
+
+    def promises(self, facts: dict) -> dict:
+        apart = ("train", "test_cross")
+        return super().promises(facts) | {
+            "topics_within": ("test_in", "train"), "topics_apart": apart if self.kind != "random" else (),
+            "clusters_apart": apart if self.kind == "leak_aware" else (),
+            "max_topics": {"train": self.author_topics} if self.author_topics else {},
+        }  # fmt: skip
+
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
+        vectors = topic_vectors(connection, "posts", seed=self.seed)
         topics = connection.execute("""
             SELECT topic, count(*) AS documents FROM posts GROUP BY topic ORDER BY documents DESC, topic""").df()
-        clusters = cluster_topics(vectors, similarity) if kind == "leak_aware" else None
-        everywhere = np.ones(len(topics), bool)
-        seen = everywhere if kind == "random" else _candidates(topics, topic_share, clusters)
-        topics = topics.assign(seen=seen, unseen=everywhere if kind == "random" else ~seen)
-        connection.register("sides", topics)
+        clusters = cluster_topics(vectors, self.similarity) if self.kind == "leak_aware" else None
+        everywhere = self.kind == "random"
+        seen = np.ones(len(topics), bool) if everywhere else self._candidates(topics, clusters)
+        connection.register("topics", topics.assign(seen=seen, unseen=everywhere | ~seen))
         authors = connection.execute("""
             SELECT author, count(*) AS documents, count(*) FILTER (seen) AS inside, count(*) FILTER (unseen) AS outside
-            FROM posts JOIN sides USING (topic) GROUP BY author ORDER BY documents DESC, author""").df()
-        split = _draw(authors, author_share, train_share, min_documents, np.random.default_rng(seed))
+            FROM posts JOIN topics USING (topic) GROUP BY author ORDER BY documents DESC, author""").df()
+        connection.register("authors", authors[["author"]].assign(split=self._draw(authors)))
+        self._place(connection)
+        self.settle(connection, "SELECT n, split, reason FROM placed")
+        used = [connection.execute(f"""
+            SELECT DISTINCT topic FROM posts JOIN assignment USING (n) WHERE split = '{name}' AND reason = ''
+            """).df()["topic"] for name in ("train", "test_cross")]  # fmt: skip
+        facts = {} if clusters is None else {"clusters": {topic: int(each) for topic, each in clusters.items()}}
+        if min(map(len, used)):  # else the engine says what is empty
+            pairs = topic_similarity(vectors, *used)
+            facts |= {"similarity_max": round(float(pairs["similarity"].max()), 4),
+                      "similarity_mean": round(float(pairs["similarity"].mean()), 4),
+                      "most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}  # fmt: skip
+        return facts
 
-        def told():
-            used = [connection.execute(f"SELECT DISTINCT topic FROM {text(folder / name)}").fetchall()
-                    for name in ("train.parquet", "test_cross.parquet")]  # fmt: skip
-            pairs = topic_similarity(vectors, *([topic for (topic,) in rows] for rows in used))
-            if clusters is not None:
-                write_json(folder / "clusters.json", {str(topic): int(each) for topic, each in clusters.items()})
-            return {"similarity_max": round(float(pairs["similarity"].max()), 4),
-                    "similarity_mean": round(float(pairs["similarity"].mean()), 4),
-                    "most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}  # fmt: skip
+    def _candidates(self, topics, clusters):
+        """Which topics, (T,) of falling size, training may use, (T,) bool."""
+        room = max(1, round(self.topic_share * len(topics)))
+        if room >= len(topics):
+            raise ValueError(f"{self.topic_share} of {len(topics)} topics leaves none for the cross-topic test")
+        if clusters is None:
+            return np.arange(len(topics)) < room
+        cluster = clusters.loc[topics["topic"]].to_numpy()
+        seen = np.zeros(len(topics), bool)
+        for each in topics.groupby(cluster)["documents"].sum().sort_values(ascending=False, kind="stable").index:
+            if seen.sum() + (cluster == each).sum() <= room:
+                seen |= cluster == each
+        if not seen.any():
+            raise ValueError(f"each of {len(set(cluster))} clusters of topics is larger than {room} topics, topic_share"
+                             f" ({self.topic_share}) of {len(topics)}: raise it, or similarity")  # fmt: skip
+        return seen
 
-        return authors[["author"]].assign(split=split), topics[["topic", "seen", "unseen"]], told
+    def _draw(self, authors):
+        """The split of each author, (N,) of falling size, None for those left over."""
+        rng = np.random.default_rng(self.seed)
+        split = np.full(len(authors), None, object)
+        inside = authors["inside"].to_numpy()
+        able = np.flatnonzero(inside[: max(1, round(self.author_share * len(authors)))] >= self.min_documents)
+        split[rng.permutation(able)[: round(self.train_share * len(able))]] = "train"
+        size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
+        order = rng.permutation(len(authors))
+        for number, (name, column) in enumerate((("test_cross", "outside"), ("test_in", "inside"), ("dev", "documents"))):
+            count = authors[column].to_numpy()
+            free = order[pd.isna(split[order])]
+            able = free[count[free] >= self.min_documents]
+            third = -(-(authors["documents"].to_numpy()[free] >= self.min_documents).sum() // (3 - number))
+            taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, third)]
+            split[taken] = name
+            size = count[taken].sum() if name == "test_cross" else size
+        return split
 
-    return place(posts_path, folder, settings, decide, memory_limit)
-
-
-def _candidates(topics, share, clusters):
-    """Which topics, the largest first, training may use, (T,) bool."""
-    room = max(1, round(share * len(topics)))
-    if room >= len(topics):
-        raise ValueError(f"{share} of {len(topics)} topics leaves none for the cross-topic test")
-    if clusters is None:
-        return np.arange(len(topics)) < room
-    cluster = clusters.loc[topics["topic"]].to_numpy()
-    seen = np.zeros(len(topics), bool)
-    for each in topics.groupby(cluster)["documents"].sum().sort_values(ascending=False, kind="stable").index:
-        if seen.sum() + (cluster == each).sum() <= room:
-            seen |= cluster == each
-    if not seen.any():
-        raise ValueError(f"each of {len(set(cluster))} clusters of topics is larger than {room} topics, topic_share "
-                         f"({share}) of {len(topics)}: raise it, or similarity")  # fmt: skip
-    return seen
-
-
-def _draw(authors, author_share, train_share, least, rng):
-    """The split of each author, None for those left over. authors: by number of documents, falling."""
-    split = np.full(len(authors), None, object)
-    inside = authors["inside"].to_numpy()
-    able = np.flatnonzero(inside[: max(1, round(author_share * len(authors)))] >= least)
-    split[rng.permutation(able)[: round(train_share * len(able))]] = "train"
-    size = (1 - train_share) / 2 / train_share * inside[split == "train"].sum()
-    order = rng.permutation(len(authors))
-    for number, (name, column) in enumerate((("test_cross", "outside"), ("test_in", "inside"), ("dev", "documents"))):
-        count = authors[column].to_numpy()
-        free = order[pd.isna(split[order])]
-        able = free[count[free] >= least]
-        third = -(-(authors["documents"].to_numpy()[free] >= least).sum() // (3 - number))
-        taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, third)]
-        split[taken] = name
-        size = count[taken].sum() if name == "test_cross" else size
-    return split
-
-
-def _components(connection, authors):
-    """For each author the number of its component: those who share a pair, and so on."""
-    links = connection.execute(f"""
-        SELECT DISTINCT author, min(author) OVER (PARTITION BY regexp_extract(id, {PAIR}, 1)) AS first
-        FROM posts""").df()
-    a, b = (pd.Index(authors).get_indexer(links[name]) for name in ("author", "first"))
-    graph = coo_array((np.ones(len(a), bool), (a, b)), shape=(len(authors), len(authors)))
-    return connected_components(graph, directed=False)[1]
-
-
-def _are_pairs(connection):
-    if "id" not in [row[0] for row in connection.execute("DESCRIBE posts").fetchall()]:
-        return False
-    query = f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts"
-    return bool(connection.execute(query).fetchall()[0][0])
+    def _place(self, connection):
+        """Make the table ``placed(n, author, split, topic, reason)``: what authors and topics decide."""
+        connection.execute("""
+            CREATE TABLE placed AS
+            SELECT n, author, split, topic,
+                   CASE WHEN split IS NULL THEN 'authors_not_drawn'
+                        WHEN split = 'test_cross' AND NOT unseen OR split IN ('train', 'test_in') AND NOT seen
+                        THEN 'other_topics_of_' || split || '_authors' ELSE '' END AS reason
+            FROM posts JOIN authors USING (author) JOIN topics USING (topic)""")
+        if self.author_topics:
+            connection.execute(f"""
+                UPDATE placed SET reason = 'rarer_topics_of_train_authors' WHERE split = 'train' AND reason = ''
+                AND (author, topic) NOT IN (
+                    SELECT (author, topic) FROM placed WHERE split = 'train' AND reason = '' GROUP BY author, topic
+                    QUALIFY row_number() OVER (PARTITION BY author ORDER BY count(*) DESC, topic)
+                            <= {self.author_topics})""")
+            connection.execute(f"""
+                UPDATE placed SET reason = 'authors_with_too_few_posts' WHERE split = 'train' AND reason = ''
+                AND author IN (SELECT author FROM placed WHERE split = 'train' AND reason = '' GROUP BY author
+                               HAVING count(*) < {self.min_documents})""")
+        connection.execute("""
+            UPDATE placed SET reason = 'other_topics_of_test_in_authors' WHERE split = 'test_in' AND reason = ''
+            AND topic NOT IN (SELECT topic FROM placed WHERE split = 'train' AND reason = '')""")

@@ -5,7 +5,9 @@ leakage): TF-IDF without the terms of every second document, NMF, unit rows, mea
 """
 
 import warnings
+from collections.abc import Iterable
 
+import duckdb
 import numpy as np
 import pandas as pd
 from sklearn.cluster import AgglomerativeClustering
@@ -14,44 +16,43 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from helpers.corpus.table import text
+from helpers.corpus.table import scalar, sql_literal
 
 LEAST = 20  # documents of a topic, where it has them: one alone says little of it
 
 
-def topic_vectors(connection, posts_path, *, documents=20_000, terms=5000, min_df=5, components=50, seed=0
-                  ) -> pd.DataFrame:
-    """One unit row per topic, (topics, components or fewer), index: the topics' names, sorted.
+def topic_vectors(connection: duckdb.DuckDBPyConnection, posts: str, *, documents: int = 20_000, terms: int = 5000,
+                  min_df: int = 5, components: int = 50, seed: int = 0) -> pd.DataFrame:
+    """One unit row per topic, (T, components or fewer), index: the topics' names, sorted.
 
-    connection: of :func:`helpers.corpus.table.database`. documents: read in all, as many of each topic as go into it, drawn by
-    a hash of seed and text, but at least LEAST; of each the first 2,000 characters. terms: the most frequent of those
-    in at most half and at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
+    posts: a table or view. documents: read in all, as many of each topic as go into it, drawn by a hash of seed and
+    text, but at least LEAST; of each the first 2,000 characters. terms: the most frequent of those in at most half and
+    at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
     Raises ValueError where no term is left.
     """
-    (topics,) = connection.execute(f"SELECT count(DISTINCT topic) FROM {text(posts_path)}").fetchall()[0]
-    found = connection.execute(f"""
-        SELECT topic, left(text, 2000) FROM {text(posts_path)}
-        QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5({text(seed)} || text), author)
+    topics = scalar(connection, f"SELECT count(DISTINCT topic) FROM {posts}")
+    rows = connection.execute(f"""
+        SELECT topic, left(text, 2000) FROM {posts}
+        QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5({sql_literal(seed)} || text), author)
                 <= {max(LEAST, documents // max(topics, 1))}
-        ORDER BY topic, md5({text(seed)} || text), author""").fetchall()
-    names, texts = zip(*found, strict=True) if found else ((), ())
+        ORDER BY topic, md5({sql_literal(seed)} || text), author""").fetchall()
+    names, texts = zip(*rows, strict=True) if rows else ((), ())
     try:
         weights = TfidfVectorizer(max_df=0.5, min_df=min_df, max_features=terms, dtype=np.float32).fit_transform(texts)
     except ValueError as error:
-        raise ValueError(f"{len(texts)} documents of {topics} topics share no terms to compare topics by: {error}"
-                         ) from None
+        raise ValueError(f"{len(texts)} documents of {topics} topics share no terms to compare by: {error}") from None
     model = NMF(min(components, *weights.shape), init="nndsvda", random_state=seed, max_iter=100, tol=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # an approximation suffices
-        rows = normalize(model.fit_transform(weights))
-    means = pd.DataFrame(rows).groupby(np.array(names, object)).mean()
+        vectors = normalize(model.fit_transform(weights))
+    means = pd.DataFrame(vectors).groupby(np.array(names, object)).mean()
     return pd.DataFrame(normalize(means), means.index)
 
 
-def topic_similarity(vectors: pd.DataFrame, train_topics, test_topics) -> pd.DataFrame:
+def topic_similarity(vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]) -> pd.DataFrame:
     """For each test topic the most similar training topic: ``test_topic``, ``train_topic``, ``similarity``.
 
-    vectors: of :func:`topic_vectors`. The most similar pair is first. Raises ValueError where a topic has no vector, or
+    The most similar pair is first. vectors: of :func:`topic_vectors`. Raises ValueError where a topic has no vector, or
     there is none on one of the sides.
     """
     train, test = sorted(set(train_topics)), sorted(set(test_topics))

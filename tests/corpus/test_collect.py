@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import pkgutil
 import random
 import stat
 from collections import Counter
@@ -10,13 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.factories import posts_table, read_posts
 
-from helpers.runs import artifacts
-from helpers.corpus import collect as corpus
-from helpers.corpus import table as merge
-from helpers.runs import paths
-from helpers.cleaning import pseudonyms
 from helpers import sources
+from helpers.cleaning import pseudonyms
+from helpers.corpus import collect as corpus
+from helpers.corpus import table
+from helpers.corpus.collect import CollectConfig
+from helpers.runs import artifacts, paths
 from helpers.sources import Part
 
 KEY = "00" * 31 + "07"
@@ -73,9 +75,9 @@ def source(monkeypatch, tmp_path):
     return reads
 
 
-def collect(run="a", location="somewhere", **options):
-    settings = {"min_chars": 10, "workers": 1, "progress": False, "near_duplicate": 0, "strip_signoffs": False}
-    return corpus.collect(paths.Run(run), "table", location, **settings | options)
+def collect(run="a", workers=1, memory_limit="2GB", **changes):
+    settings = {"source": "table", "location": "somewhere", "near_duplicate": 0, "strip_signatures": False} | changes
+    return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers, progress=False)
 
 
 def posts_of(run):
@@ -83,9 +85,7 @@ def posts_of(run):
 
 
 def load(run):
-    frame = pq.read_table(posts_of(run)).to_pandas()
-    frame["time"] = (frame["time"] - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
-    return list(frame[sources.COLUMNS].itertuples(index=False, name=None))
+    return read_posts(posts_of(run))
 
 
 def pseudonym(author):
@@ -119,22 +119,22 @@ def test_every_row_is_kept_once_or_counted(source):
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 
 
-@pytest.mark.parametrize("settings", [{}, {"raw": True}, {"near_duplicate": 0.7}, {"strip_signoffs": True},
-                                      {"near_duplicate": 0.8, "strip_signoffs": True, "min_chars": 40}])
+@pytest.mark.parametrize("settings", [{}, {"raw": True}, {"near_duplicate": 0.7}, {"strip_signatures": True},
+                                      {"near_duplicate": 0.8, "strip_signatures": True, "min_chars": 40}])
 def test_the_account_balances(source, settings):
     card = collect(**settings)
     assert accounted(card) and card["posts"] == len(load("a"))
     assert all(len(row[3]) >= settings.get("min_chars", 10) for row in load("a"))
-    assert bool(card["signoffs_cut"]) == bool(settings.get("strip_signoffs"))
+    assert bool(card["signatures_cut"]) == bool(settings.get("strip_signatures"))
     assert bool(card.get("dropped_near_duplicate")) == bool(settings.get("near_duplicate"))
-    if settings.get("strip_signoffs"):
+    if settings.get("strip_signatures"):
         assert not any(row[3].endswith("A.L.") for row in load("a"))
         normal = [" ".join(row[3].lower().split()) for row in load("a")]
         assert len(set(normal)) == len(normal)
 
 
 def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
-    monkeypatch.setattr(merge, "ROWS", 64)
+    monkeypatch.setattr(table, "ROWS", 64)
     card = collect()
     file = pq.ParquetFile(posts_of("a"))
     assert file.schema_arrow.names == sources.COLUMNS
@@ -156,7 +156,7 @@ def test_ids_are_kept_with_names_and_go_with_them(source, monkeypatch):
 
 
 def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
-    settings = {"near_duplicate": 0.8, "strip_signoffs": True}
+    settings = {"near_duplicate": 0.8, "strip_signatures": True}
     first = collect("a", **settings)
     monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0][::-1])
     assert collect("b", workers=2, memory_limit="500MB", **settings)["sha256"] == first["sha256"]
@@ -165,18 +165,19 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
 
 
 @pytest.mark.parametrize("place, survives", [
-    ("helpers.cleaning.text.clean", 1), ("helpers.cleaning.signatures.find", 3), ("helpers.cleaning.near_duplicates.near", 3),
-    ("helpers.corpus.table.write", 3), ("helpers.corpus.collect.write_json", 1), ("helpers.corpus.collect.statistics", 3),
+    ("helpers.cleaning.text.clean", 1), ("helpers.cleaning.signatures.find", 3),
+    ("helpers.cleaning.near_duplicates.near", 3), ("helpers.corpus.deduplicate.write_posts", 3),
+    ("helpers.corpus.collect.write_json", 1), ("helpers.corpus.collect.statistics", 3),
 ])
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):
-    settings = {"near_duplicate": 0.8, "strip_signoffs": True}
+    settings = {"near_duplicate": 0.8, "strip_signatures": True}
     expected = collect("whole", **settings)
-    real = pytest.importorskip(place.rsplit(".", 1)[0]).__dict__[place.rsplit(".", 1)[1]]
+    real = pkgutil.resolve_name(place)
     calls = []
 
     def dies(*args, **kwargs):
         calls.append(1)
-        if len(calls) == (150 if "clean" in place else 2 if "write_json" in place else 1):
+        if len(calls) == (150 if "text.clean" in place else 2 if "write_json" in place else 1):
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
@@ -228,8 +229,9 @@ def test_names_become_keyed_pseudonyms(source, monkeypatch):
             collect("b")
 
 
-def test_invented_people_keep_their_names(source):
-    corpus.collect(paths.Run("demo"), "demo", "", workers=1, progress=False)
+def test_invented_people_keep_their_names(source, monkeypatch):
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0])
+    collect("demo", source="demo")
     assert "Ann Lee" in {row[0] for row in load("demo")}
 
 
@@ -256,13 +258,6 @@ def test_no_machine_path_gets_into_the_card(source, tmp_path):
     assert str(tmp_path) not in str(collect(location=str(tmp_path / "z.csv")))
 
 
-def table(tmp_path, rows):
-    schema = pa.schema([merge.SCHEMA.field(i) for i in range(4)])
-    columns = [list(column) for column in zip(*sorted(rows), strict=True)]
-    pq.write_table(pa.table([pa.array(c) for c in columns], names=schema.names).cast(schema), tmp_path / "in.parquet")
-    return tmp_path / "in.parquet"
-
-
 def test_select_counts_posts_inside_the_window(tmp_path):
     rng = random.Random(0)
     day = 86_400
@@ -271,7 +266,7 @@ def test_select_counts_posts_inside_the_window(tmp_path):
             for i in range(3000)]
     rows += [("edge", start, "x", "first"), ("edge", start + 366 * day - 1, "x", "last"),
              ("edge", start - 1, "x", "before"), ("edge", start + 366 * day, "x", "after")]
-    path = table(tmp_path, rows)
+    path = posts_table(tmp_path / "in.parquet", sorted(rows))
     for low, high in ((2, 2), (30, 60), (30, 0)):
         inside = [row for row in sorted(rows) if start <= row[1] < start + 366 * day]
         posts = Counter(row[0] for row in inside)
@@ -291,7 +286,7 @@ def test_select_counts_posts_inside_the_window(tmp_path):
 def test_statistics_are_those_of_table_8(tmp_path):
     month = 31 * 86_400
     rows = [("a", 0, "x", "one two"), ("a", 1, "y", "one"), ("a", month, "y", "one two three"), ("b", 5, "x", "four")]
-    facts = corpus.statistics(table(tmp_path, rows), tokens_per_post=3.5)
+    facts = corpus.statistics(posts_table(tmp_path / "in.parquet", rows))
     assert facts == {"posts": 4, "authors": 2, "topics": 2, "first": "1970-01-01 00:00:00",
                      "last": "1970-02-01 00:00:00", "words_per_post": 1.75, "posts_per_author": 2.0,
-                     "topics_per_author": 1.5, "active_months": 1.5, "tokens_per_post": 3.5}
+                     "topics_per_author": 1.5, "active_months": 1.5}

@@ -1,20 +1,22 @@
 """The split by author and time against plain Python, and the audit against every kind of violation."""
 
 import hashlib
-import json
 import random
+import shutil
 from datetime import UTC, datetime
 
 import duckdb
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.factories import posts_table as save
+from tests.factories import read_posts as load
 
-from helpers.splits import by_time as splits
-from helpers.corpus.table import SCHEMA
+from helpers.splits import NoSplit, TimeSplit, assignment
+from helpers.splits.assignment import split
+from helpers.splits.audit import AuditError, audit
+from helpers.splits.by_time import DEV_SHARE
 
 DAY = 86_400
+SPLITS = TimeSplit.splits
 
 
 def posts(seed=0, authors=60):
@@ -26,19 +28,6 @@ def posts(seed=0, authors=60):
             when = rng.randint(start, end) * DAY + rng.randrange(DAY)
             rows.append((f"u{number:02d}", when, rng.choice("xyz"), f"post {i} by {number}"))
     return sorted(rows)
-
-
-def save(rows, path):
-    columns = list(zip(*rows, strict=True)) or [[]] * 4
-    pq.write_table(pa.table([pa.array(column) for column in columns], names=SCHEMA.names[:4])
-                   .cast(pa.schema([SCHEMA.field(i) for i in range(4)])), path)
-    return path
-
-
-def load(path):
-    frame = pq.read_table(path).to_pandas()
-    frame["time"] = (frame["time"] - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
-    return list(frame.itertuples(index=False, name=None))
 
 
 def uniform(seed, author, start=0):
@@ -55,7 +44,7 @@ def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
         if uniform(seed, author) >= heldout and len(periods["train"]) >= min_posts:
             name = "train"
         elif len(could) == 2:
-            name = "dev" if uniform(seed, author, 13) < splits.DEV_SHARE else "test"
+            name = "dev" if uniform(seed, author, 13) < DEV_SHARE else "test"
         elif could:
             name = could[0]
         else:
@@ -65,9 +54,9 @@ def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
 
 
 def make(tmp_path, rows=None, **changes):
-    path = save(rows or posts(), tmp_path / "posts.parquet")
+    path = save(tmp_path / "posts.parquet", rows or posts())
     settings = {"train_until": 0.6, "dev_until": 0.8, "heldout": 0.4, "min_posts": 5, "eval_posts": 6, "seed": 3}
-    return splits.future(path, tmp_path / "posts", **settings | changes)
+    return split(path, tmp_path / "posts", TimeSplit.of(settings | changes))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -79,12 +68,12 @@ def test_future_follows_the_rules(tmp_path, seed):
               for q in (0.6, 0.8))
     assert abs(sum(time < t1 for time in times) / len(times) - 0.6) < 0.01
     expected = split_slowly(rows, t1, t2, 0.4, 5, 6, seed)
-    for name in splits.SPLITS:
+    for name in SPLITS:
         assert load(tmp_path / "posts" / f"{name}.parquet") == expected[name]
-        assert report[f"{name}_posts"] == len(expected[name])
-        assert report[f"{name}_authors"] == len({row[0] for row in expected[name]})
-    unused = sum(count for name, count in report.items() if name.startswith("unused_"))
-    assert unused + sum(map(len, expected.values())) == len(rows)
+        assert report["splits"][name] == {
+            what: len({row[at] for row in expected[name]}) if at is not None else len(expected[name])
+            for what, at in (("posts", None), ("authors", 0), ("topics", 2))}  # fmt: skip
+    assert sum(report["unused"].values()) + sum(map(len, expected.values())) == len(rows)
     assert sorted(path.name for path in (tmp_path / "posts").iterdir()) == [
         "dev.parquet", "split.json", "test.parquet", "train.parquet"]
 
@@ -105,7 +94,7 @@ def test_a_second_run_writes_nothing_and_another_seed_splits_anew(tmp_path):
 
 
 def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
-    real, calls = splits.write, []
+    real, calls = assignment.write_posts, []
 
     def dies(*args):
         calls.append(args)
@@ -113,16 +102,17 @@ def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(splits, "write", dies)
+    monkeypatch.setattr(assignment, "write_posts", dies)
     with pytest.raises(KeyboardInterrupt):
         make(tmp_path)
     assert not (tmp_path / "posts/split.json").exists()
-    assert make(tmp_path)["train_posts"] == len(load(tmp_path / "posts/train.parquet"))
+    assert make(tmp_path)["splits"]["train"]["posts"] == len(load(tmp_path / "posts/train.parquet"))
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"train_until": 0.9}, "earlier"), ({"train_until": 1.5}, "train_until"), ({"dev_until": "soon"}, "dev_until"),
-    ({"heldout": 1.0}, "heldout"), ({"eval_posts": 1000}, "no author for dev, test"),
+    ({"train_until": 0.9}, "earlier"), ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
+    ({"dev_until": "soon"}, "dev_until"), ({"periods": "lunar"}, "periods"),
+    ({"heldout": 1.0}, "heldout"), ({"eval_posts": 1000}, "nothing is left for dev, test"),
 ])
 def test_what_cannot_be_split_is_refused(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
@@ -131,9 +121,10 @@ def test_what_cannot_be_split_is_refused(tmp_path, changes, message):
 
 
 def test_none_keeps_every_post(tmp_path):
-    path = save(posts(), tmp_path / "posts.parquet")
-    report = splits.none(path, tmp_path / "out")
-    assert load(tmp_path / "out/all.parquet") == posts() and report["all_posts"] == len(posts())
+    path = save(tmp_path / "posts.parquet", posts())
+    report = split(path, tmp_path / "out", NoSplit())
+    assert load(tmp_path / "out/all.parquet") == posts() and report["splits"]["all"]["posts"] == len(posts())
+    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 4
 
 
 def _shared_author(rows):
@@ -174,6 +165,14 @@ def _one_post_less(rows):
     rows["train"].remove(next(row for row in rows["train"] if row[0] == author))
 
 
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
+    """The folder of a split; to be copied."""
+    folder = tmp_path_factory.mktemp("split")
+    make(folder)
+    return folder / "posts"
+
+
 @pytest.mark.parametrize("change, check", [
     (_shared_author, "authors in more than one split: 1"),
     (_early("dev", "train"), "dev posts not later than every train post: 1"),
@@ -186,27 +185,25 @@ def _one_post_less(rows):
     (_unsorted, "test rows out of order"),
     (_unsorted_times, "train rows out of order"),
     (_one_post_less, "train counts differ from split.json"),
-    (lambda rows: rows["dev"].clear(), "no posts in dev"),
+    (lambda rows: rows["dev"].clear(), "dev counts differ from split.json"),
 ])
-def test_the_audit_catches(tmp_path, change, check):
-    make(tmp_path)
-    folder = tmp_path / "posts"
-    assert all(row["value"] == 0 for row in splits.audit(folder)) and len(splits.audit(folder)) == 14
-    rows = {name: load(folder / f"{name}.parquet") for name in splits.SPLITS}
+def test_the_audit_catches(tmp_path, made_once, change, check):
+    folder = shutil.copytree(made_once, tmp_path / "posts")
+    assert audit(folder)["violations"].tolist() == [0] * 14
+    rows = {name: load(folder / f"{name}.parquet") for name in SPLITS}
     change(rows)
-    for name in splits.SPLITS:
-        save(rows[name], folder / f"{name}.parquet")
-    with pytest.raises(splits.AuditError) as error:
-        splits.audit(folder)
+    for name in SPLITS:
+        save(folder / f"{name}.parquet", rows[name])
+    with pytest.raises(AuditError) as error:
+        audit(folder)
     assert check in str(error.value)
-    json.loads((folder / "split.json").read_text())
 
 
 def test_the_audit_names_a_missing_file(tmp_path):
     make(tmp_path)
     (tmp_path / "posts/dev.parquet").unlink()
     with pytest.raises(ValueError, match="no dev.parquet"):
-        splits.audit(tmp_path / "posts")
+        audit(tmp_path / "posts")
 
 
 def two_communities(gap=3000):
@@ -226,28 +223,39 @@ def test_a_calendar_for_each_community(tmp_path):
         t1, t2 = (duckdb.execute(f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]).fetchall()[0][0]
                   for q in (0.6, 0.8))
         wanted = split_slowly(own, t1, t2, 0.4, 5, 6, 3)
-        for name in splits.SPLITS:
+        for name in SPLITS:
             made = [row for row in load(tmp_path / "posts" / f"{name}.parquet") if row[2][0] == community]
             assert made == wanted[name] and made
-    unused = sum(value for key, value in report.items() if key.startswith("unused_"))
-    assert sum(report[f"{name}_posts"] for name in splits.SPLITS) + unused == len(rows)
+    assert sum(each["posts"] for each in report["splits"].values()) + sum(report["unused"].values()) == len(rows)
     make(tmp_path, rows)  # with one calendar nobody of the early community is asked about
     assert {row[2][0] for row in load(tmp_path / "posts" / "test.parquet")} == {"b"}
 
 
 def test_the_audit_looks_into_each_community(tmp_path):
     make(tmp_path, two_communities(), periods="community")
-    assert not any(row["value"] for row in splits.audit(tmp_path / "posts"))
+    assert not audit(tmp_path / "posts")["violations"].any()
     path = tmp_path / "posts" / "train.parquet"
     rows = load(path)
     last = max(row[1] for row in load(tmp_path / "posts" / "test.parquet") if row[2][0] == "a")
     at = next(i for i, row in enumerate(rows) if row[2][0] == "a" and (i + 1 == len(rows) or rows[i + 1][0] != row[0]))
     rows[at] = (rows[at][0], last + 1, *rows[at][2:])  # late for its community, early for the other
-    save(rows, path)
-    with pytest.raises(splits.AuditError, match="test posts not later than every train post"):
-        splits.audit(tmp_path / "posts")
+    save(path, rows)
+    with pytest.raises(AuditError, match="test posts not later than every train post"):
+        audit(tmp_path / "posts")
 
 
-def test_unknown_periods(tmp_path):
-    with pytest.raises(ValueError, match="periods 'lunar': one of common, community"):
-        make(tmp_path, periods="lunar")
+def test_a_fraction_may_be_text_and_a_date_must_be_one():
+    assert TimeSplit(train_until=".6") == TimeSplit(train_until=0.6)
+    assert TimeSplit(dev_until="2016-07-01 12:00").dev_until == "2016-07-01 12:00"
+
+
+def test_a_text_of_training_is_asked_about_no_more(tmp_path):
+    rows = posts()
+    make(tmp_path, rows)
+    made = {name: load(tmp_path / "posts" / f"{name}.parquet") for name in SPLITS}
+    copied = set(made["test"][:40:3])
+    changed = [(*row[:3], made["train"][0][3].upper() + " ") if row in copied else row for row in rows]
+    report = make(tmp_path, changed)
+    assert load(tmp_path / "posts/train.parquet") == made["train"]
+    assert report["unused"]["texts_of_other_splits"] == len(copied)
+    assert not set(load(tmp_path / "posts/test.parquet")) - set(made["test"])

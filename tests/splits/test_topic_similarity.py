@@ -20,15 +20,15 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
     rows = [(f"a{n % 7}", n, topic, f"{n} and " + " ".join(rng.choice(own.split(), 6)))
             for n, (topic, own) in enumerate(list(words.items()) * 40)]  # fmt: skip
     with database(tmp_path / "work") as connection:
-        path = write_posts(sorted(rows))
-        vectors = topic_vectors(connection, path)
+        connection.read_parquet(str(write_posts(sorted(rows)))).create_view("posts")
+        vectors = topic_vectors(connection, "posts")
         assert vectors.index.tolist() == sorted(words) and np.allclose(np.linalg.norm(vectors, axis=1), 1)
         assert vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9 and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
-        assert topic_vectors(connection, path).equals(vectors)
-        assert len(topic_vectors(connection, path, documents=8, min_df=1)) == 4
+        assert topic_vectors(connection, "posts").equals(vectors)
+        assert len(topic_vectors(connection, "posts", documents=8, min_df=1)) == 4
         monkeypatch.setattr("helpers.splits.topic_similarity.LEAST", 1)
         with pytest.raises(ValueError, match="4 documents of 4 topics share no terms"):
-            topic_vectors(connection, path, documents=4)
+            topic_vectors(connection, "posts", documents=4)
 
 
 def test_the_most_similar_training_topic():

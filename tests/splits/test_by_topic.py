@@ -1,18 +1,17 @@
-"""Splits by author and by topic: their rules re-checked in plain Python, leaks by content, pairs, and the audit."""
+"""The split by author and topic: its rules re-checked in plain Python, leaks by content, and the audit."""
 
+import json
 import random
 import shutil
 from collections import Counter
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from tests.factories import posts_table
+from tests.factories import read_posts as load
 
-from helpers.splits import by_topic as topic_splits
-from helpers.splits.audit import AuditError
-from helpers.corpus.table import SCHEMA
-from helpers.splits.assignment import SPLITS
-from helpers.splits.by_topic import audit, by_authors, by_topics
+from helpers.splits import TopicSplit
+from helpers.splits.assignment import split
+from helpers.splits.audit import AuditError, audit
 
 WORDS = ["ship wave salt sail mast", "court judge plea case law", "cod eel carp pike bass", "oak elm ash pine fir",
          "iron tin lead zinc gold", "bread milk egg flour salt", "king queen pawn rook mate",
@@ -32,10 +31,8 @@ def documents(seed=0, authors=60):
     return rows
 
 
-def load(path):
-    table = pq.read_table(path)
-    times = table["time"].cast("timestamp[s]").cast("int64").to_pylist()
-    return list(zip(table["author"].to_pylist(), times, table["topic"].to_pylist(), table["text"].to_pylist()))
+def by_topics(path, folder, **settings):
+    return split(path, folder, TopicSplit.of(settings))
 
 
 def files(folder, names):
@@ -46,15 +43,14 @@ def number(topic):
     return int(topic.split("/")[0].split()[1])
 
 
-def used_and_unused(report, names):
-    return sum(report[f"{name}_posts"] for name in names) + sum(
-        value for key, value in report.items() if key.startswith("unused_"))  # fmt: skip
+def used_and_unused(report):
+    return sum(each["posts"] for each in report["splits"].values()) + sum(report["unused"].values())
 
 
 class TestByTopics:
-    names = SPLITS["by_topics"]
+    names = TopicSplit.splits
 
-    @pytest.mark.parametrize("kind", topic_splits.KINDS)
+    @pytest.mark.parametrize("kind", ("cross_topic", "leak_aware", "random"))
     @pytest.mark.parametrize("seed", range(2))
     def test_it_follows_the_rules(self, tmp_path, write_posts, kind, seed):
         rows = documents(seed)
@@ -64,12 +60,11 @@ class TestByTopics:
         topics = {name: {row[2] for row in each} for name, each in made.items()}
         assert sum(map(len, authors.values())) == len(set().union(*authors.values()))
         for name, each in made.items():
-            assert (report[f"{name}_posts"], report[f"{name}_authors"], report[f"{name}_topics"]) == (
-                len(each), len(authors[name]), len(topics[name]))  # fmt: skip
+            assert list(report["splits"][name].values()) == [len(each), len(authors[name]), len(topics[name])]
             assert min(sum(row[0] == author for row in each) for author in authors[name]) >= 2
             assert each == sorted(each)
         assert topics["test_in"] <= topics["train"]
-        assert used_and_unused(report, self.names) == len(rows)
+        assert used_and_unused(report) == len(rows)
         by_author = sorted(authors["train"] | set(row[0] for row in rows),
                            key=lambda author: (-sum(row[0] == author for row in rows), author))  # fmt: skip
         assert authors["train"] <= set(by_author[: round(0.4 * len(by_author))])
@@ -100,8 +95,8 @@ class TestByTopics:
             if sum(counts[topic] for topic in kept) >= 2:
                 wanted += [row for row in made[0] if row[0] == author and row[2] in kept]
         assert made[most] == wanted and 0 < len(wanted) < len(made[0])
-        assert used_and_unused(report, self.names) == used_and_unused(whole, self.names)
-        assert report["unused_rarer_topics_of_train_authors"] > 0
+        assert used_and_unused(report) == used_and_unused(whole)
+        assert report["unused"]["rarer_topics_of_train_authors"] > 0
         for name in ("test_cross", "dev"):
             assert load(tmp_path / f"{most}/{name}.parquet") == load(tmp_path / f"0/{name}.parquet")
         shutil.copy(tmp_path / "0/train.parquet", tmp_path / f"{most}/train.parquet")
@@ -116,7 +111,7 @@ class TestByTopics:
                  & {number(row[2]) % 8 for row in load(tmp_path / name / "test_cross.parquet")}
                  for name in ("cross", "aware")}  # fmt: skip
         assert faced["cross"] and not faced["aware"]
-        assert cross["similarity_max"] > 0.9 and aware["similarity_max"] <= aware["similarity"]
+        assert cross["similarity_max"] > 0.9 and aware["similarity_max"] <= aware["settings"]["similarity"]
         assert aware["similarity_mean"] < cross["similarity_mean"]
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
@@ -124,7 +119,7 @@ class TestByTopics:
         """An eighth of train in each of the others, where there are authors enough: 80, 10, 10 and 10 per cent."""
         report = by_topics(write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5)
         for name in ("test_cross", "test_in", "dev"):
-            assert report[f"{name}_posts"] == pytest.approx(report["train_posts"] / 8, rel=0.15)
+            assert report["splits"][name]["posts"] == pytest.approx(report["splits"]["train"]["posts"] / 8, rel=0.15)
 
     def test_a_text_is_in_one_split_and_stays_in_training(self, tmp_path, write_posts):
         rows = documents()
@@ -134,9 +129,9 @@ class TestByTopics:
         changed = [(*row[:3], f" {train[3].upper()}\t") if row in others else row for row in rows]
         after = by_topics(write_posts(changed), tmp_path / "out", **RULES)
         assert train in load(tmp_path / "out/train.parquet")
-        gone = after["unused_texts_of_other_splits"] + after.get("unused_authors_with_too_few_documents", 0)
-        assert gone >= 3 and "unused_texts_of_other_splits" not in before
-        assert after["train_posts"] == before["train_posts"]
+        gone = after["unused"]["texts_of_other_splits"] + after["unused"].get("authors_with_too_few_posts", 0)
+        assert gone >= 3 and "texts_of_other_splits" not in before["unused"]
+        assert after["splits"]["train"] == before["splits"]["train"]
 
     def test_a_second_run_writes_nothing_and_another_kind_splits_anew(self, tmp_path, write_posts):
         path = write_posts(documents())
@@ -145,88 +140,24 @@ class TestByTopics:
         assert by_topics(path, tmp_path / "out", kind="leak_aware", **RULES) == first
         assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
         assert sorted(file.name for file in before) == [
-            "clusters.json", "dev.parquet", "split.json", "test_cross.parquet", "test_in.parquet", "train.parquet",
-        ]  # fmt: skip
+            "dev.parquet", "split.json", "test_cross.parquet", "test_in.parquet", "train.parquet"]
         assert by_topics(path, tmp_path / "again", kind="leak_aware", **RULES) == first
         for name in self.names:
             assert load(tmp_path / f"again/{name}.parquet") == load(tmp_path / f"out/{name}.parquet")
         assert by_topics(path, tmp_path / "out", **RULES)["fingerprint"] != first["fingerprint"]
-        assert not (tmp_path / "out/clusters.json").exists()
 
     @pytest.mark.parametrize("changes, message", [
-        ({"kind": "fair"}, "kind 'fair': one of cross_topic, leak_aware, random"), ({"topic_share": 1}, "topic_share"),
+        ({"kind": "fair"}, "'kind' is 'fair'.*cross_topic"), ({"topic_share": 1}, "topic_share"),
         ({"train_share": 0}, "train_share"), ({"author_share": 1.5}, "author_share"),
         ({"topic_share": 0.99}, "leaves none for the cross-topic test"), ({"min_documents": 99}, "nothing is left for"),
-        ({"author_topics": -1}, "author_topics must be at least 0, not -1"),
+        ({"author_topics": -1}, "author_topics"),
         ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise it, or similarity"),
-        ({"similarity": 0, "kind": "leak_aware"}, "similarity must lie in"), ({"min_df": 10**6}, "share no terms"),
+        ({"similarity": 0, "kind": "leak_aware"}, "similarity"), ({"min_df": 1}, "unknown setting"),
     ])  # fmt: skip
     def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts, changes, message):
         with pytest.raises(ValueError, match=message):
             by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
         assert not (tmp_path / "out/split.json").exists()
-
-
-class TestByAuthors:
-    names = SPLITS["by_authors"]
-
-    def test_shares_of_authors_with_all_their_posts(self, tmp_path, write_posts):
-        rows = documents()
-        report = by_authors(write_posts(rows), tmp_path / "out", test=0.2, dev=0.1)
-        made = files(tmp_path / "out", self.names)
-        assert sorted(sum(made.values(), [])) == rows
-        assert [len({row[0] for row in made[name]}) for name in self.names] == [42, 12, 6]
-        assert used_and_unused(report, self.names) == len(rows) and not report["given_pairs"]
-        other = by_authors(write_posts(rows), tmp_path / "other", test=0.2, dev=0.1, seed=1)
-        assert other["fingerprint"] != report["fingerprint"] and load(tmp_path / "other/test.parquet") != made["test"]
-
-    def pairs(self, tmp_path, broken=False):
-        rng = random.Random(3)
-        rows = []
-        for pair in range(60):
-            for side in "ab":
-                author = f"a{rng.randrange(100):03d}"
-                rows.append((author, "x", f"text {pair} {side}", f"it's/{pair}/{side}"))
-        if broken:
-            rows[7] = (*rows[7][:3], "message-7")
-        rows.sort()
-        author, topic, text, ids = map(list, zip(*rows))
-        table = pa.table({"author": author, "time": pa.array([0] * len(rows), pa.timestamp("s", "UTC")),
-                          "topic": topic, "text": text, "id": ids})  # fmt: skip
-        pq.write_table(table, tmp_path / "pairs.parquet")
-        return tmp_path / "pairs.parquet"
-
-    def test_given_pairs_stay_whole(self, tmp_path):
-        report = by_authors(self.pairs(tmp_path), tmp_path / "out", test=0.2, dev=0.2)
-        side = {key: name for name in self.names
-                for key in pq.read_table(tmp_path / f"out/{name}.parquet")["id"].to_pylist()}  # fmt: skip
-        assert len(side) == 120 and report["given_pairs"] and report["largest_component"] > 2
-        assert all(side[f"it's/{pair}/a"] == side[f"it's/{pair}/b"] for pair in range(60))
-        assert set(side.values()) == set(self.names)
-
-    def test_other_ids_are_no_pairs(self, tmp_path):
-        report = by_authors(self.pairs(tmp_path, broken=True), tmp_path / "out", test=0.2, dev=0.2)
-        assert not report["given_pairs"] and report["largest_component"] == 1
-
-    def test_the_audit_sees_a_cut_pair(self, tmp_path):
-        by_authors(self.pairs(tmp_path), tmp_path / "out", test=0.2, dev=0.2)
-        train, test = (pq.read_table(tmp_path / f"out/{name}.parquet") for name in ("train", "test"))
-        ids = ["it's/new/a", *train["id"].to_pylist()[1:]]
-        pq.write_table(train.set_column(4, "id", [ids]), tmp_path / "out/train.parquet")
-        pq.write_table(test.set_column(4, "id", [["it's/new/b", *test["id"].to_pylist()[1:]]]),
-                       tmp_path / "out/test.parquet")  # fmt: skip
-        with pytest.raises(AuditError, match="authors of one pair in more than one split: 1"):
-            audit(tmp_path / "out")
-
-    def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts):
-        path = write_posts(documents(authors=5))
-        for test, dev in ((0, 0.1), (0.1, 0), (0.5, 0.5)):
-            with pytest.raises(ValueError, match="leave something for training"):
-                by_authors(path, tmp_path / "out", test=test, dev=dev)
-        with pytest.raises(ValueError, match="nothing is left for test"):
-            by_authors(path, tmp_path / "out", test=0.01)
-        with pytest.raises(ValueError, match="nothing is left for train"):
-            by_authors(write_posts([]), tmp_path / "out")
 
 
 def _shared_author(made):
@@ -261,9 +192,7 @@ def _lonely(made):
 def made_once(tmp_path_factory):
     """The folder of a leak-aware split; to be copied."""
     folder = tmp_path_factory.mktemp("split")
-    schema = pa.schema([SCHEMA.field(number) for number in range(4)])
-    table = pa.table([pa.array(column) for column in zip(*documents())], names=schema.names).cast(schema)
-    pq.write_table(table, folder / "posts.parquet")
+    posts_table(folder / "posts.parquet", documents())
     by_topics(folder / "posts.parquet", folder / "out", kind="leak_aware", **RULES)
     return folder / "out"
 
@@ -271,16 +200,15 @@ def made_once(tmp_path_factory):
 @pytest.mark.parametrize("change, check", [
     (_shared_author, "authors in more than one split: 1"), (_shared_text, "texts in more than one split: 1"),
     (_known_topic, "topics of both train and test_cross: 1"), (_unknown_topic, "test_in topics that train lacks: 1"),
-    (_alike_topic, "clusters of both train and test_cross: 1"), (_lonely, "dev authors with fewer than 2 documents: 1"),
+    (_alike_topic, "clusters of both train and test_cross: 1"), (_lonely, "dev authors with fewer than 2 posts: 1"),
     (lambda made: made["test_in"].reverse(), "test_in rows out of order"),
     (lambda made: made["train"].pop(), "train counts differ from split.json"),
-    (lambda made: made["dev"].clear(), "no posts in dev"),
+    (lambda made: made["dev"].clear(), "dev counts differ from split.json"),
 ])  # fmt: skip
 def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):
     shutil.copytree(made_once, tmp_path / "out")
-    rows = audit(tmp_path / "out")
-    assert len(rows) == 17 and not any(row["value"] for row in rows)
-    made = files(tmp_path / "out", SPLITS["by_topics"])
+    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 17
+    made = files(tmp_path / "out", TopicSplit.splits)
     change(made)
     for name, each in made.items():
         write_posts(each, f"out/{name}.parquet")
@@ -291,10 +219,10 @@ def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):
 
 def test_the_audit_names_what_is_missing(tmp_path, made_once):
     shutil.copytree(made_once, tmp_path / "out")
-    (tmp_path / "out/clusters.json").unlink()
+    assert len(json.loads((tmp_path / "out/split.json").read_text())["clusters"]) == TOPICS
     (tmp_path / "out/test_in.parquet").unlink()
-    with pytest.raises(ValueError, match="no test_in.parquet, clusters.json in out"):
+    with pytest.raises(ValueError, match="no test_in.parquet in out"):
         audit(tmp_path / "out")
-    (tmp_path / "out/split.json").write_text('{"split": "future"}')
-    with pytest.raises(ValueError, match="holds the split 'future', not one of by_authors, by_topics"):
+    (tmp_path / "out/split.json").unlink()
+    with pytest.raises(ValueError, match="split.json is missing"):
         audit(tmp_path / "out")

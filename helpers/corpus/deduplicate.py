@@ -1,0 +1,76 @@
+"""From the parts of a corpus to one posts table: duplicates and near-duplicates out, repeated signatures cut, sorted.
+
+DuckDB holds what grows with the corpus and spills to a folder of the run, which is gone afterwards.
+"""
+
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from helpers.cleaning import near_duplicates, signatures
+from helpers.corpus.table import SCHEMA, scalar, sql_literal, write_posts
+
+
+def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
+          near_duplicate: float, strip_signatures: bool) -> dict[str, int]:
+    """Write the posts table ``target`` (whole or absent) from part files; return the counts of losses by reason.
+
+    Of copies the earliest stays; ties go by author, text, topic, so neither the order of the parts nor that of
+    threads matters.
+
+    parts: Parquet files with the columns of :data:`~helpers.corpus.table.SCHEMA`, time as int64 seconds. Dropped are
+    ``duplicate``, ``near_duplicate`` and ``short_after_signature`` posts; ``signatures_cut`` counts posts and
+    ``signature_words_cut`` words.
+    """
+    unique, rest = scratch / "unique.parquet", scratch / "rest.parquet"
+    order = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
+    total = scalar(connection, f"SELECT count(*) FROM read_parquet({sql_literal(parts)})")
+    connection.execute(f"""
+        COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM read_parquet({sql_literal(parts)})
+              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {order}) = 1 ORDER BY {order})
+        TO {sql_literal(unique)} (FORMAT parquet)""")
+    connection.execute(f"""
+        CREATE VIEW unique_posts AS SELECT * EXCLUDE file_row_number, file_row_number AS n
+        FROM read_parquet({sql_literal(unique)}, file_row_number = true)""")
+    posts = scalar(connection, "SELECT count(*) FROM unique_posts")
+    counts = {"duplicate": total - posts}
+    connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
+    if strip_signatures:
+        _shorten(connection, signatures.find(connection, "unique_posts", posts))
+    names = ("signatures_cut", "signature_words_cut", "short_after_signature")
+    counts |= zip(names, connection.execute(f"""
+        SELECT count(*), coalesce(sum(words), 0)::BIGINT, count(*) FILTER (length(text) < {int(min_chars)})
+        FROM shortened""").fetchall()[0], strict=True)  # fmt: skip
+    # what differed in the signature alone is the same now
+    connection.execute(f"""
+        COPY (SELECT p.n, p.author, p.time, p.topic, p.id, coalesce(s.text, p.text) AS text,
+                     coalesce(s.normal, p.normal) AS normal
+              FROM unique_posts p LEFT JOIN shortened s USING (n)
+              WHERE s.text IS NULL OR length(s.text) >= {int(min_chars)}
+              QUALIFY row_number() OVER (PARTITION BY md5_number(coalesce(s.normal, p.normal)) ORDER BY p.n) = 1)
+        TO {sql_literal(rest)} (FORMAT parquet)""")
+    connection.execute(f"CREATE VIEW rest AS FROM read_parquet({sql_literal(rest)})")
+    left = scalar(connection, "SELECT count(*) FROM rest")
+    counts["duplicate"] += posts - counts["short_after_signature"] - left
+    connection.execute("CREATE TABLE copies (n BIGINT)")
+    if near_duplicate:
+        near_duplicates.near(connection, "rest", near_duplicate)
+    counts["near_duplicate"] = scalar(connection, "SELECT count(*) FROM copies")
+    if left > counts["near_duplicate"]:
+        columns = SCHEMA.names if scalar(connection, "SELECT count(nullif(id, '')) FROM rest") else SCHEMA.names[:4]
+        write_posts(connection, f"SELECT {', '.join(columns)} FROM rest ANTI JOIN copies USING (n)", target)
+    return counts
+
+
+def _shorten(connection, cuts):
+    """Fill the table ``shortened`` with the posts of which so many words, (posts,), are cut."""
+    reader = connection.cursor().sql("SELECT n, text, normal FROM unique_posts").to_arrow_reader(1 << 15)
+    for batch in reader:
+        batch = batch.filter(pa.array(cuts[batch.column("n").to_numpy()] > 0))
+        if len(batch):
+            words = cuts[batch.column("n").to_numpy()]
+            texts, normals = ([*map(signatures.cut, batch.column(name).to_pylist(), words.tolist())]
+                              for name in ("text", "normal"))  # fmt: skip
+            rows = pa.table({"n": batch.column("n"), "words": words, "text": texts, "normal": normals})
+            connection.execute("INSERT INTO shortened SELECT * FROM rows")

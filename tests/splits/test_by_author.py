@@ -1,0 +1,88 @@
+"""The split by author: shares of authors, given pairs, and the audit."""
+
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.factories import read_posts
+
+from helpers.splits import AuthorSplit
+from helpers.splits.assignment import split
+from helpers.splits.audit import AuditError, audit
+
+SPLITS = AuthorSplit.splits
+
+
+def documents(authors=60):
+    rng = random.Random(0)
+    return [(f"o'{number:02d}", 1000 * number + i, f"topic {rng.randrange(9)}/\N{SNOWMAN}", f"{number} wrote {i}")
+            for number in range(authors) for i in range(rng.randrange(1, 30))]  # fmt: skip
+
+
+def by_authors(path, folder, **settings):
+    return split(path, folder, AuthorSplit.of(settings))
+
+
+def test_shares_of_authors_with_all_their_posts(tmp_path, write_posts):
+    rows = documents()
+    report = by_authors(write_posts(rows), tmp_path / "out", test=0.2, dev=0.1)
+    made = {name: read_posts(tmp_path / f"out/{name}.parquet") for name in SPLITS}
+    assert sorted(sum(made.values(), [])) == rows
+    assert [len({row[0] for row in made[name]}) for name in SPLITS] == [42, 12, 6]
+    assert sum(each["posts"] for each in report["splits"].values()) == len(rows) and not report["given_pairs"]
+    other = by_authors(write_posts(rows), tmp_path / "other", test=0.2, dev=0.1, seed=1)
+    assert other["fingerprint"] != report["fingerprint"] and read_posts(tmp_path / "other/test.parquet") != made["test"]
+
+
+def pairs(tmp_path, broken=False):
+    rng = random.Random(3)
+    rows = []
+    for pair in range(60):
+        for side in "ab":
+            author = f"a{rng.randrange(100):03d}"
+            rows.append((author, "x", f"text {pair} {side}", f"it's/{pair}/{side}"))
+    if broken:
+        rows[7] = (*rows[7][:3], "message-7")
+    rows.sort()
+    author, topic, text, ids = map(list, zip(*rows))
+    table = pa.table({"author": author, "time": pa.array([0] * len(rows), pa.timestamp("s", "UTC")),
+                      "topic": topic, "text": text, "id": ids})  # fmt: skip
+    pq.write_table(table, tmp_path / "pairs.parquet")
+    return tmp_path / "pairs.parquet"
+
+
+def test_given_pairs_stay_whole(tmp_path):
+    report = by_authors(pairs(tmp_path), tmp_path / "out", test=0.2, dev=0.2)
+    side = {key: name for name in SPLITS
+            for key in pq.read_table(tmp_path / f"out/{name}.parquet")["id"].to_pylist()}  # fmt: skip
+    assert len(side) == 120 and report["given_pairs"] and report["largest_component"] > 2
+    assert all(side[f"it's/{pair}/a"] == side[f"it's/{pair}/b"] for pair in range(60))
+    assert set(side.values()) == set(SPLITS)
+
+
+def test_other_ids_are_no_pairs(tmp_path):
+    report = by_authors(pairs(tmp_path, broken=True), tmp_path / "out", test=0.2, dev=0.2)
+    assert not report["given_pairs"] and report["largest_component"] == 1
+
+
+def test_the_audit_sees_a_cut_pair(tmp_path):
+    by_authors(pairs(tmp_path), tmp_path / "out", test=0.2, dev=0.2)
+    train, test = (pq.read_table(tmp_path / f"out/{name}.parquet") for name in ("train", "test"))
+    ids = ["it's/new/a", *train["id"].to_pylist()[1:]]
+    pq.write_table(train.set_column(4, "id", [ids]), tmp_path / "out/train.parquet")
+    pq.write_table(test.set_column(4, "id", [["it's/new/b", *test["id"].to_pylist()[1:]]]),
+                   tmp_path / "out/test.parquet")  # fmt: skip
+    with pytest.raises(AuditError, match="authors of one pair in more than one split: 1"):
+        audit(tmp_path / "out")
+
+
+def test_what_cannot_be_split_is_refused(tmp_path, write_posts):
+    path = write_posts(documents(authors=5))
+    for test, dev, message in ((0, 0.1, "'test' is 0"), (0.1, 0, "'dev' is 0"), (0.5, 0.5, "leave something")):
+        with pytest.raises(ValueError, match=message):
+            by_authors(path, tmp_path / "out", test=test, dev=dev)
+    with pytest.raises(ValueError, match="nothing is left for test"):
+        by_authors(path, tmp_path / "out", test=0.01)
+    with pytest.raises(ValueError, match="nothing is left for train, test, dev"):
+        by_authors(write_posts([]), tmp_path / "out")

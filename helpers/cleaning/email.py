@@ -79,8 +79,8 @@ def own_words(body: str) -> str:
 
 
 def _disclaims(paragraph):
-    found = {word.lower() for word in DISCLAIMER.findall(paragraph)}
-    return len(found) >= 3 and ("confidential" in found or "vertraulich" in found)
+    words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
+    return len(words) >= 3 and bool(words & {"confidential", "vertraulich"})
 
 
 def _without_pgp(lines):
@@ -130,15 +130,10 @@ def _without_quotes(lines):
             quoted[i] = True
     kept, i = [], 0
     while i < len(lines):
-        if quoted[i]:
-            i += 1
-            continue
-        length = _attribution(lines, quoted, i)
-        if length:
-            i += length
-        else:
+        length = 1 if quoted[i] else _attribution(lines, quoted, i)
+        if not length:
             kept.append(lines[i])
-            i += 1
+        i += length or 1
     return kept
 
 

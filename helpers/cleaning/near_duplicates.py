@@ -5,6 +5,8 @@ both sides of a split inflates every score. Everything here works on *normal* te
 runs of white space collapsed to one blank. Only hashes are kept, in DuckDB, so a corpus may exceed the memory.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from rensa import RMinHash
@@ -78,11 +80,11 @@ class Words:
         return self.hash(first, SHINGLE), offsets
 
 
-def chunks(texts: pa.Array):
-    """Slices of a text array of about CHUNK bytes, as (index of the first text, slice)."""
-    rows = max(1, int(len(texts) * CHUNK / max(texts.nbytes, 1)))
-    for start in range(0, len(texts), rows):
-        yield start, texts.slice(start, rows)
+def batches(connection, query: str, rows: int = 1 << 15) -> Iterator[pa.RecordBatch]:
+    """What a query with a column ``normal`` yields, in batches of about CHUNK bytes."""
+    for batch in connection.cursor().sql(query).to_arrow_reader(rows):
+        size = max(1, int(len(batch) * CHUNK / max(batch.column("normal").nbytes, 1)))
+        yield from (batch.slice(start, size) for start in range(0, len(batch), size))
 
 
 def minhash(shingles: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -136,16 +138,14 @@ def near(connection, table: str, similarity: float) -> None:
         raise ValueError(f"near_duplicate must lie in (0, 1], not {similarity!r}")
     rows = rows_per_band(similarity)
     connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
-    reader = connection.cursor().sql(f"SELECT n, normal FROM {table}").to_arrow_reader(1 << 15)
-    for batch in reader:
-        for start, texts in chunks(batch.column("normal")):
-            words = Words(texts)
-            which = np.flatnonzero(words.count >= MIN_WORDS)
-            if len(which):
-                keys = band_keys(minhash(*words.shingles(which)), rows)
-                number = np.repeat(batch.column("n").to_numpy()[start + which], keys.shape[1])
-                signed = pa.table({"n": number, "key": keys.ravel()})
-                connection.execute("INSERT INTO bands SELECT * FROM signed")
+    for batch in batches(connection, f"SELECT n, normal FROM {table}"):
+        words = Words(batch.column("normal"))
+        which = np.flatnonzero(words.count >= MIN_WORDS)
+        if len(which):
+            keys = band_keys(minhash(*words.shingles(which)), rows)
+            number = np.repeat(batch.column("n").to_numpy()[which], keys.shape[1])
+            signed = pa.table({"n": number, "key": keys.ravel()})
+            connection.execute("INSERT INTO bands SELECT * FROM signed")
     # all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
     connection.execute("""
         CREATE OR REPLACE TABLE pairs AS
@@ -155,12 +155,11 @@ def near(connection, table: str, similarity: float) -> None:
         flat AS (SELECT n, unnest(before) AS earlier FROM near)
         SELECT DISTINCT n, earlier FROM flat WHERE earlier < n""")
     connection.execute("CREATE OR REPLACE TABLE hits (n BIGINT)")
-    reader = connection.cursor().sql(f"""
-        SELECT p.n, a.normal AS l, b.normal AS r FROM pairs p JOIN {table} a ON a.n = p.n
-        JOIN {table} b ON b.n = p.earlier""").to_arrow_reader(1 << 13)
-    for batch in reader:
-        for start, left in chunks(batch.column("l")):
-            alike = jaccard(left, batch.column("r").slice(start, len(left))) >= similarity
-            copied = pa.table({"n": batch.column("n").to_numpy()[start : start + len(left)][alike]})
-            connection.execute("INSERT INTO hits SELECT * FROM copied")
+    query = f"""
+        SELECT p.n, a.normal, b.normal AS earlier FROM pairs p JOIN {table} a ON a.n = p.n
+        JOIN {table} b ON b.n = p.earlier"""
+    for batch in batches(connection, query, 1 << 13):
+        alike = jaccard(batch.column("normal"), batch.column("earlier")) >= similarity
+        copied = batch.select(["n"]).filter(pa.array(alike))
+        connection.execute("INSERT INTO hits SELECT * FROM copied")
     connection.execute("CREATE OR REPLACE TABLE copies AS SELECT DISTINCT n FROM hits")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 
-from helpers.cleaning import text as cleaning
+from helpers.cleaning.text import normalise_unicode
 from helpers.runs import paths
 
 BYTES = 32  # of the key
@@ -19,19 +19,19 @@ def key() -> bytes:
 
     Raises ValueError where it is not hexadecimal or shorter than BYTES.
     """
-    if given := os.environ.get("AUTHORBOOK_PSEUDONYM_KEY"):
-        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{BYTES},}}", given):
+    if digits := os.environ.get("AUTHORBOOK_PSEUDONYM_KEY"):
+        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{BYTES},}}", digits):
             raise ValueError(f"AUTHORBOOK_PSEUDONYM_KEY must be {BYTES} or more bytes, hexadecimal")
-        return bytes.fromhex(given)
+        return bytes.fromhex(digits)
     path = paths.outputs() / ".pseudonym_key"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        own = path.with_name(f"{path.name}.{os.getpid()}")  # whole before it has the name that others look for
-        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        partial = path.with_name(f"{path.name}.{os.getpid()}")  # whole before it has the name that others look for
+        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(secrets.token_bytes(BYTES))
         with suppress(FileExistsError):
-            os.link(own, path)
-        own.unlink()
+            os.link(partial, path)
+        partial.unlink()
     secret = path.read_bytes()
     if len(secret) < BYTES:
         raise ValueError(f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change")
@@ -44,7 +44,7 @@ def namer(secret: bytes | None) -> Callable[[str], str]:
     Names from several sources that differ in case alone are one author.
     """
     if secret is None:
-        return cleaning.normalise_unicode
+        return normalise_unicode
 
     @lru_cache(maxsize=None)
     def pseudonym(author):

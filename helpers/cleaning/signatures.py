@@ -1,4 +1,4 @@
-"""Repeated sign-offs: the same words at the end of an author's posts, and of nobody else's.
+"""Repeated signatures: the same words at the end of an author's posts, and of nobody else's.
 
 "Best wishes, Jane Doe" or a job title under every post names the author. A model that reads it need not learn any
 style, and a verification score built on it is worth nothing. Such a run of words is cut. What many people write
@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pyarrow as pa
 
-from helpers.cleaning.near_duplicates import WHITE, Words, chunks
+from helpers.cleaning.near_duplicates import WHITE, Words, batches
 
 SHORTEST, LONGEST = 1, 24  # words of one run
 POSTS = 3  # so many posts of the author end with it ...
@@ -28,7 +28,7 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     """How many words to cut from the end of each post, int32 [posts].
 
     table: a DuckDB table or view with columns n (0 .. posts - 1), author, normal (text as
-    :data:`duplicates.NORMAL` makes it). A run of SHORTEST..LONGEST words is cut from a post where it
+    :data:`helpers.cleaning.near_duplicates.NORMAL` makes it). A run of SHORTEST..LONGEST words is cut from a post where it
 
     * ends >= POSTS posts and >= SHARE of all posts of the post's author,
     * follows >= POSTS different words there (the start of a post is one): a unit, not the tail of a form letter,
@@ -40,12 +40,12 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     """
     cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
     for _ in range(ROUNDS):
-        found = _round(connection, table, cuts, fresh)
-        if not len(found["n"]):
+        signed = _round(connection, table, cuts, fresh)
+        if not len(signed["n"]):
             break
-        cuts[found["n"]] += found["words"]
+        cuts[signed["n"]] += signed["words"]
         fresh[:] = False
-        fresh[found["n"]] = True
+        fresh[signed["n"]] = True
     return cuts
 
 
@@ -62,8 +62,8 @@ def _round(connection, table, cuts, fresh):
         hashes = np.zeros(len(number), np.uint64)  # a post shorter than a run counts for its author all the same
         which = np.flatnonzero(count >= SHORTEST)
         hashes[which] = words.hash(end[which] - SHORTEST, SHORTEST)
-        found = pa.table({"n": number, "author": author, "hash": hashes, "fresh": fresh[number]})
-        connection.execute("INSERT INTO ends SELECT * FROM found")
+        last = pa.table({"n": number, "author": author, "hash": hashes, "fresh": fresh[number]})
+        connection.execute("INSERT INTO ends SELECT * FROM last")
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
         SELECT author, greatest({POSTS}, ceil({SHARE} * count(*))) AS floor FROM ends GROUP BY author""")
@@ -84,15 +84,15 @@ def _round(connection, table, cuts, fresh):
             prior = np.zeros(len(number), np.uint64)
             prior[longer] = words.hash(end[longer] - length - 1, 1)
             hashes, size = words.hash(end[keep] - length, length), np.full(len(keep), length, np.int32)
-            found = pa.table({"n": number[keep], "author": author[keep], "words": size, "hash": hashes,
-                              "prior": prior[keep], "fresh": fresh[number[keep]]})
-            connection.execute("INSERT INTO runs SELECT * FROM found")
+            closing = pa.table({"n": number[keep], "author": author[keep], "words": size, "hash": hashes,
+                                "prior": prior[keep], "fresh": fresh[number[keep]]})  # fmt: skip
+            connection.execute("INSERT INTO runs SELECT * FROM closing")
     return connection.execute(f"""
         WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors, bool_or(fresh) AS fresh
                       FROM runs GROUP BY hash, author),
         marked AS (SELECT *, posts >= floor AND priors >= {POSTS} AS label FROM used JOIN floors USING (author)),
         exclusive AS (SELECT hash FROM marked GROUP BY hash
-                      HAVING count(*) FILTER (label) 
+                      HAVING count(*) FILTER (label)
                            BETWEEN 1 AND greatest(1, least({ACCOUNTS}, (SELECT count(*) // {CROWD} FROM floors)))
                       AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)),
         labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
@@ -100,12 +100,10 @@ def _round(connection, table, cuts, fresh):
 
 
 def _batches(connection, table, cuts):
-    """(n, author's hash, Words, the index after the last word that is left, number of words left), chunk by chunk."""
-    reader = connection.cursor().sql(
-        f"SELECT n, hash(author) AS author, ltrim(right(normal, {REACH})) AS normal FROM {table}")
-    for batch in reader.to_arrow_reader(1 << 15):
-        for start, texts in chunks(batch.column("normal")):
-            number, author = (batch.column(i).to_numpy()[start : start + len(texts)] for i in (0, 1))
-            words = Words(texts)
-            left = np.maximum(words.count - cuts[number], 0)
-            yield number, author, words, words.first + left, left
+    """(n, author's hash, Words, the index after the last word that is left, number of words left), batch by batch."""
+    query = f"SELECT n, hash(author) AS author, ltrim(right(normal, {REACH})) AS normal FROM {table}"
+    for batch in batches(connection, query):
+        number, author = (batch.column(name).to_numpy() for name in ("n", "author"))
+        words = Words(batch.column("normal"))
+        left = np.maximum(words.count - cuts[number], 0)
+        yield number, author, words, words.first + left, left

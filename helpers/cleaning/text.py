@@ -128,11 +128,10 @@ def is_bot(author: str) -> bool:
 
 
 def _url(match):
-    found = match[0]
-    if found.startswith("<") and found.endswith(">"):
+    address = match[0].rstrip(">)]}.,;:!?'*_")
+    tail = match[0][len(address) :]
+    if match[0].startswith("<") and tail.endswith(">"):
         return "\0@url\0"
-    address = found.rstrip(">)]}.,;:!?'*_")
-    tail = found[len(address) :]
     return "\0@url\0" + (tail[1:] if tail.startswith(")") and "(" in address else tail)
 
 

@@ -75,9 +75,9 @@ def _messages(path):
             pass
         data = b"".join(pieces)
     data = data.replace(b"\r\n", b"\n")
-    found = list(SEPARATOR.finditer(data))
-    ends = [match.start() for match in found[1:]] + [len(data)]
-    return [data[match.end() : end] for match, end in zip(found, ends, strict=False)]
+    starts = list(SEPARATOR.finditer(data))
+    ends = [match.start() for match in starts[1:]] + [len(data)]
+    return [data[match.end() : end] for match, end in zip(starts, ends)]
 
 
 def _row(data, topic, raw):

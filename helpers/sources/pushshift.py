@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -16,10 +17,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from helpers.runs.artifacts import stamp
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
-from helpers.sources.ndjson import COMPRESSED, blocks
-from helpers.sources import COLUMNS, Part, files
+from helpers.sources import COLUMNS, Part, file_parts, files
+from helpers.sources.ndjson import COMPRESSED, NO_JSON, blocks, loads
 
 ROWS = 16_384  # of one frame
 SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
@@ -77,13 +77,13 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
     Memory is that of some thousand posts, and for ``--long=31`` the 2 GB window that such a file needs by its nature.
     """
-    found = {}
+    months = {}
     for name, path in files("pushshift", location, _is_dump).items():
         month = re.sub("|".join(rf"\{suffix}$" for suffix in SUFFIXES), "", name)
-        if month in found:
-            raise ValueError(f"pushshift: {found[month]} and {path} hold the same month; keep one")
-        found[month] = path
-    return [Part(month, lambda drops, path=path: read(path, drops, raw), stamp(path)) for month, path in found.items()]
+        if month in months:
+            raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
+        months[month] = path
+    return file_parts(months, partial(read, raw=raw))
 
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
@@ -167,16 +167,18 @@ def _second_try(lines, drops):
     repaired = []
     for line in lines.to_pylist():
         try:
-            record = json.loads(line.decode("utf-8-sig", "replace")) if line.strip() else None
-        except (ValueError, RecursionError):
+            record = loads(line, "replace") if line.strip() else None
+        except NO_JSON:
             record = None
         if isinstance(record, dict):
             values = {name: record.get(name) for name in FIELDS}
-            repaired.append(json.dumps({name: value and normalise_unicode(str(value)) for name, value in values.items()}))
+            texts = {name: value and normalise_unicode(str(value)) for name, value in values.items()}
+            repaired.append(json.dumps(texts) + "\n")
         elif line.strip():
             drops["broken_json"] += 1
-    return [_lines("".join(line + "\n" for line in repaired).encode())]
+    return [_lines("".join(repaired).encode())]
 
 
 def _is_dump(path):
-    return not SUBMISSIONS.match(path.name) and (path.suffix in SUFFIXES or bool(re.fullmatch(r"RC_[\d-]+", path.name)))
+    whole_month = re.fullmatch(r"RC_[\d-]+", path.name)
+    return not SUBMISSIONS.match(path.name) and (path.suffix in SUFFIXES or bool(whole_month))

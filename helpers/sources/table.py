@@ -95,8 +95,9 @@ def _text(batch, column, name, stem):
     if column in (None, [None]):
         return stem
     kind = pa.large_string()
+    names = _listed(column)
     try:
-        texts = [pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind) for each in _listed(column)]
+        texts = [pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind) for each in names]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(f"table: column {column} for {name!r} is not text: {error}") from None
     return (texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))).to_pandas()

@@ -19,18 +19,18 @@ def seconds(column: pa.Array) -> np.ndarray:
         return np.full(len(column), -1)
     if pa.types.is_timestamp(kind):  # held as UTC where it has a zone; without one it counts as UTC
         ticks = pc.fill_null(pc.cast(column, pa.int64()), -1).to_numpy()
-        found = ticks // {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        return np.where((found >= 0) & (found <= LATEST), found, -1)
+        whole = ticks // {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        return np.where((whole >= 0) & (whole <= LATEST), whole, -1)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _scaled(pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     text = pc.cast(column, pa.large_string()).to_pandas().astype("object").str.strip()
-    found = _scaled(pd.to_numeric(text, errors="coerce").to_numpy(np.float64))
-    rest = (found < 0) & text.notna().to_numpy()
+    times = _scaled(pd.to_numeric(text, errors="coerce").to_numpy(np.float64))
+    rest = (times < 0) & text.notna().to_numpy()
     if rest.any():
         when = pd.to_datetime(text[rest], errors="coerce", utc=True, format="ISO8601")
         whole = when.dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)  # no time: far below 0
-        found[rest] = np.where((whole >= 0) & (whole <= LATEST), whole, -1)
-    return found
+        times[rest] = np.where((whole >= 0) & (whole <= LATEST), whole, -1)
+    return times
 
 
 def _scaled(numbers):

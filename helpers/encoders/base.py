@@ -55,7 +55,7 @@ def embed(
     -------
     (N, D) float32, an array or a CSR matrix.
     """
-    was_training = encoder.training
+    modes = [(module, module.training) for module in encoder.modules()]  # a wrapper may hold an encoder in eval mode
     encoder.eval()
     end = samples.store.post_offsets[samples.first + samples.count]
     order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
@@ -64,7 +64,8 @@ def embed(
         for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
             rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
             pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
-    encoder.train(was_training)
+    for module, training in modes:
+        module.training = training
     back = np.argsort(order)
     if sparse.issparse(pieces[0]):
         return sparse.vstack(pieces).tocsr()[back]

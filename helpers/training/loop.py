@@ -73,7 +73,7 @@ class Trainer:
         # several processes without a GPU must be told so, else each believes that it is alone
         self.accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=config.precision)
         self.encoder, self.loss, self.config, self.seed = encoder.to(self.accelerator.device), loss, config, seed
-        self.folder, self.fingerprint = folder, fingerprint
+        self.folder, self.fingerprint = Path(folder), fingerprint
 
     def train(
         self,

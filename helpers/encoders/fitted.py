@@ -1,0 +1,64 @@
+"""Encoders that are fitted in closed form, or not at all, by name: what stands beside a trained one in every table."""
+
+from collections.abc import Callable
+
+from helpers.encoders.base import Encoder
+from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.profiles import HourProfile, TopicShares
+from helpers.encoders.sentence import SentenceEncoder
+from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
+from helpers.encoders.whitened import Whitened, training_windows
+from helpers.tokens import pretrained
+from helpers.tokens.store import TokenStore
+
+LSA_DIM = 512
+
+
+def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+    """LSA and WCCN of a training store; of small ones with half as many dimensions as there are samples."""
+    windows = training_windows(store)
+    dim = min(LSA_DIM, len(windows) // 2)
+    lsa = LSAEncoder(store.meta["vocabulary"], dim).fit(windows, max_tokens, seed)
+    return Whitened(lsa).fit(windows, max_tokens)
+
+
+def fit_hours(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+    """Hour profiles with WCCN."""
+    return Whitened(HourProfile()).fit(training_windows(store), 1)
+
+
+def fit_topics(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+    """Topic shares with WCCN."""
+    return Whitened(TopicShares(len(store.meta["topics"]) + 1)).fit(training_windows(store), 1)
+
+
+FITTED: dict[str, Callable[..., Encoder]] = {
+    **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
+    "lsa": fit_lsa,
+    "hours": fit_hours,
+    "topics": fit_topics,
+    "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm"),
+}
+
+
+def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0) -> Encoder:
+    """The named encoder, fitted on a training store.
+
+    Parameters
+    ----------
+    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L.
+
+    Raises
+    ------
+    ValueError
+        For another name, or where the store is too small, or a pretrained model is not installed.
+    """
+    if name not in FITTED:
+        raise ValueError(f"encoder {name!r}: one of {', '.join(FITTED)}")
+    return FITTED[name](store, tokenizer, max_tokens, seed)
+
+
+def require(names: list[str]) -> None:
+    """Raise ValueError where one of the names needs a model that is not installed, before long work begins."""
+    if "minilm" in names:
+        pretrained.locate("minilm")

@@ -1,0 +1,118 @@
+"""LSA, profiles and WCCN against scikit-learn and plain loops."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from helpers.encoders.base import embed
+from helpers.encoders.fitted import fit_encoder, fit_hours, fit_lsa, fit_topics
+from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.ngram_counts import count_matrix, ngram_counts
+from helpers.encoders.profiles import HourProfile, TopicShares
+from helpers.encoders.whitened import Whitened, training_windows, wccn
+from helpers.tokens.store import build_store
+from helpers.tokens.tokenizer import Bytes
+from tests.factories import styled_posts
+
+BUCKETS = 500
+
+
+@pytest.fixture
+def store(write_posts, tmp_path):
+    """Authors with favourite words, hours and topics, as bytes."""
+    topics = [f"t{n}" for n in range(5)]
+    return build_store(write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256)
+
+
+@pytest.fixture
+def windows(store):
+    return training_windows(store, 8, 5)
+
+
+@pytest.fixture
+def batch(store):
+    some = training_windows(store, 8, 2)
+    return some.batch(np.arange(len(some)), 20)
+
+
+def test_counts_are_those_of_a_loop(batch):
+    counts = {(int(s), int(f)): int(c) for s, f, c in zip(*ngram_counts(batch.tokens, 256, 1000))}
+    expected = {}
+    for sample, posts in enumerate(batch.tokens.tolist()):
+        for post in posts:
+            real = [token for token in post if token >= 0]
+            pairs = [(a * 1_000_003 + b * 7_919) % 1000 + 256 for a, b in zip(real, real[1:])]
+            for feature in real + pairs:
+                expected[sample, feature] = expected.get((sample, feature), 0) + 1
+    assert counts == expected
+
+
+def test_lsa_is_the_svd_of_scikit_learns_tfidf(windows, batch):
+    lsa = LSAEncoder(256, 12, BUCKETS).fit(windows, 20)
+    rows = count_matrix(windows.batch(np.arange(len(windows)), 20).tokens, 256, BUCKETS)
+    weighting = TfidfTransformer(sublinear_tf=True).fit(rows)
+    tfidf = weighting.transform(rows)
+    left, sizes, axes = np.linalg.svd(tfidf.toarray(), full_matrices=False)
+    share = np.linalg.norm(tfidf @ lsa.axes.numpy()) ** 2 / (sizes[:12] ** 2).sum()
+    assert 0.98 < share < 1 + 1e-6, "the randomised axes hold what the best twelve hold"
+    latent = weighting.transform(count_matrix(batch.tokens, 256, BUCKETS)) @ lsa.axes.numpy()
+    np.testing.assert_allclose(lsa(batch), latent / np.linalg.norm(latent, axis=1, keepdims=True), atol=1e-5)
+
+
+def test_whitened_rows_are_centred_and_whitened_by_hand(windows, batch):
+    encoder = Whitened(LSAEncoder(256, 12, BUCKETS).fit(windows, 20)).fit(windows, 20)
+    vectors = embed(encoder.encoder, windows, 20)
+    expected = (encoder.encoder(batch).numpy() - vectors.mean(0)) @ wccn(vectors, windows.authors)
+    np.testing.assert_allclose(encoder(batch), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4)
+
+
+def test_hours_are_mean_waves_and_topics_shares_of_the_real_posts(batch):
+    hours, topics = HourProfile()(batch), TopicShares(4)(batch)  # topics 3 and 4 are beyond the list
+    for row, mask in enumerate(batch.mask):
+        turns = [np.exp(2j * np.pi * turn * batch.hours[row][mask].numpy() / 24).mean() for turn in (1, 2)]
+        waves = [turn.real for turn in turns] + [turn.imag for turn in turns]
+        np.testing.assert_allclose(hours[row], waves, atol=1e-6)
+        known = [topic for topic in batch.topics[row][mask].tolist() if topic < 3]
+        shares = [known.count(topic) / max(len(known), 1) for topic in range(3)]
+        np.testing.assert_allclose(topics[row] ** 2, shares, atol=1e-6)
+
+
+def test_a_sample_of_unknown_topics_says_nothing_by_them(store, batch):
+    """Its row is zero, and it pulls neither the mean nor the whitening."""
+    encoder = fit_topics(store)
+    known = encoder(batch)
+    assert torch.allclose(known.norm(dim=1), torch.ones(len(batch)))
+    batch.topics[:3] = 5  # the last row: other
+    assert not encoder(batch)[:3].any() and torch.equal(encoder(batch)[3:], known[3:])
+    silent = batch.topics.clone()
+    store.topic.flags.writeable or object.__setattr__(store, "topic", np.array(store.topic))
+    store.topic[: store.author_offsets[1]] = 5
+    assert not torch.equal(fit_topics(store).mean, encoder.mean) and silent.shape == batch.topics.shape
+
+
+def test_whitening_makes_the_within_author_covariance_the_identity():
+    rng = np.random.default_rng(0)
+    author = np.repeat(np.arange(200), 6)
+    vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(size=(5, 5))
+    whitened = vectors @ wccn(vectors, author, 0.0)
+    means = np.stack([whitened[author == one].mean(0) for one in range(200)])
+    deviation = whitened - means[author]
+    np.testing.assert_allclose(deviation.T @ deviation / len(deviation), np.eye(5), atol=1e-8)
+
+
+@pytest.mark.parametrize("fit", [fit_lsa, fit_hours, fit_topics])
+def test_every_fitted_encoder_finds_authors(store, fit):
+    """First windows against second ones: the own author is the nearest far more often than by chance (1 in 40)."""
+    encoder, some = fit(store), training_windows(store, 8, 2)
+    first, second = (embed(encoder, some[np.arange(half, len(some), 2)], 20) for half in (0, 1))
+    assert ((first @ second.T).argmax(1) == np.arange(40)).mean() > 0.08
+
+
+def test_they_need_enough_samples(store):
+    with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions: lower dim"):
+        LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
+    with pytest.raises(ValueError, match="WCCN needs an author with two"):
+        Whitened(HourProfile()).fit(training_windows(store, 100, 1))
+    with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
+        fit_encoder("lda", store, Bytes())

@@ -1,0 +1,246 @@
+"""The stream encoder against the same arithmetic written as loops, its published sizes, and what it must ignore."""
+
+import numpy as np
+import pytest
+import torch
+
+from helpers.encoders.averaged import Averaged
+from helpers.encoders.base import embed
+from helpers.encoders.pooling import POOLINGS
+from helpers.encoders.side_features import FEATURES
+from helpers.encoders.stream import PRESETS, build, parameter_counts, stream_config
+from helpers.encoders.text_cnn import TextCNN
+from helpers.tokens.batch import PAD, Batch, Samples
+from tests.factories import random_batch as samples
+from tests.factories import without_padding
+from tests.oracles import array, normed_projection
+
+VOCABULARY, TOPICS = 40, 5
+
+
+def make(features="TPS", dtype=torch.float64, seed=0, preset="khan2021", **settings):
+    sizes = {"filters": 4, "token_dim": 6, "attention": 8, "dim": 7, "layers": 3, **settings}
+    encoder = build(stream_config(preset, features=features, **sizes), VOCABULARY, TOPICS, seed).to(dtype)
+    with torch.no_grad():
+        for parameter in encoder.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.3)
+    return encoder
+
+
+def close(embeddings, wanted):
+    torch.testing.assert_close(embeddings.detach(), wanted.detach(), rtol=0, atol=2e-6)
+
+
+def loops(encoder, sample):
+    """Embedding of one sample without padding, a post and an attention layer at a time."""
+    pooling, width = encoder.pooling, encoder.pooling.post.out_features
+    posts = []
+    for tokens, hour, topic in zip(sample.tokens[0], sample.hours[0].tolist(), sample.topics[0].tolist()):
+        vector = [array(encoder.post(tokens[None]))[0]]
+        if len(encoder.side) > 0:
+            vector.append(np.eye(24)[hour])
+        if len(encoder.side) > 1:
+            vector.append(array(encoder.side[1].embedding.weight)[topic])
+        posts.append(array(pooling.post.weight) @ np.concatenate(vector) + array(pooling.post.bias))
+    highest, mean = [], []
+    for layer in range(pooling.layers):
+        mine = slice(layer * width, (layer + 1) * width)
+        query, key = (
+            [array(linear.weight)[mine] @ post + array(linear.bias)[mine] for post in posts]
+            for linear in (pooling.query, pooling.key)
+        )
+        attended = []
+        for asking in query:
+            scores = np.array([asking @ answering for answering in key])
+            weights = np.exp(scores - scores.max())
+            attended.append(sum(w * k for w, k in zip(weights / weights.sum(), key)))
+        highest.append(np.max(attended, 0))
+        mean.append(np.mean(attended, 0))
+    # every layer's maximum beside its mean
+    vector = np.concatenate([value for pair in zip(highest, mean) for value in pair])
+    return normed_projection(encoder.projection, vector)
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_it_is_the_paper_written_as_loops(features):
+    encoder, batch = make(features), samples(5, 1, 3)
+    embeddings = encoder(batch)
+    for row in range(3):
+        np.testing.assert_allclose(array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6)
+
+
+def test_gradients_reach_every_parameter_and_padding_makes_none_of_them_nan():
+    encoder = make()
+    (encoder(samples(5, 1, 3)) * torch.randn(3, 7)).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        assert torch.isfinite(parameter.grad).all() and parameter.grad.any(), name
+
+
+class TestAnEmbeddingDependsOnItsOwnPostsOnly:
+    def test_not_on_neighbours_nor_on_their_order(self):
+        encoder, batch = make(), samples(5, 1, 3, 16, 2)
+        embeddings = encoder(batch)
+        order = torch.tensor([3, 0, 4, 2, 1])
+        close(encoder(batch[order]), embeddings[order])
+        close(encoder(batch[torch.tensor([1])]), embeddings[1:2])
+        for row in range(5):
+            close(encoder(without_padding(batch, row)), embeddings[row : row + 1])
+
+    def test_not_on_what_padded_posts_hold(self):
+        encoder, batch = make(), samples(5, 1, 3)
+        embeddings = encoder(batch)
+        batch.tokens[~batch.mask] = 7
+        batch.hours[~batch.mask], batch.topics[~batch.mask] = 11, 3
+        close(encoder(batch), embeddings)
+
+    def test_not_on_the_width_of_the_token_table(self):
+        encoder, batch = make(), samples(4, 2)
+        embeddings = encoder(batch)
+        batch.tokens = torch.nn.functional.pad(batch.tokens, (0, 9), value=PAD)
+        close(encoder(batch), embeddings)
+
+    def test_not_on_the_order_of_the_posts(self):
+        encoder, batch = make(), samples(6, 6)
+        order = torch.randperm(6)
+        each = (batch.tokens, batch.hours, batch.topics, batch.mask)
+        mixed = Batch(*(value[:, order] for value in each), batch.authors, batch.times[:, order])
+        close(encoder(mixed), encoder(batch))
+
+    def test_but_on_each_of_them(self):
+        encoder, batch = make(), samples(4, 4)
+        embeddings = encoder(batch).detach()
+        for post in range(4):
+            changed = samples(4, 4)
+            changed.tokens[:, post] = torch.randint(VOCABULARY, (2, 6))
+            assert (encoder(changed) - embeddings).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("features", FEATURES)
+def test_features_that_are_left_out_have_no_influence(features):
+    encoder, batch = make(features), samples(4, 2)
+    embeddings = encoder(batch)
+    for name, letter, values in (("hours", "P", 24), ("topics", "S", TOPICS)):
+        other = samples(4, 2)
+        setattr(other, name, (getattr(other, name) + 1) % values)
+        difference = (encoder(other) - embeddings).abs().max()
+        assert (difference > 1e-4) == (letter in features), name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_embeddings_are_float32_of_unit_length(dtype):
+    embeddings = make(dtype=dtype)(samples(5, 1, 3))
+    assert embeddings.shape == (3, 7) and embeddings.dtype == torch.float32
+    torch.testing.assert_close(embeddings.norm(dim=1), torch.ones(3))
+
+
+def test_dropout_is_for_training_only():
+    encoder, batch = make(dropout=0.5), samples(5, 3)
+    assert (encoder(batch) - encoder(batch)).abs().max() > 1e-3
+    encoder.eval()
+    close(encoder(batch), encoder(batch))
+
+
+def published_size(features, preset="khan2021", **settings):
+    with torch.device("meta"):
+        return parameter_counts(build(stream_config(preset, features=features, **settings), 2**16, 2049))
+
+
+@pytest.mark.parametrize("features, total", [("T", 44_056_576), ("TP", 44_068_864), ("TPS", 45_380_096)])
+def test_the_sizes_of_the_paper(features, total):
+    counts = published_size(features)
+    assert counts["total"] == total == sum(count for name, count in counts.items() if name != "total")
+    assert counts["projection"] == 5_253_120
+    assert counts.get("side", 0) == (2049 * 512 if features == "TPS" else 0)
+
+
+@pytest.mark.parametrize("features, learned, literal", [
+    ("T", 44_056_576, 39_064_064), ("TP", 44_193_792, 39_088_640), ("TPS", 45_505_024, 40_662_016)])  # fmt: skip
+def test_other_readings_of_the_sizes(features, learned, literal):
+    """A learned hour gives Table 6 to its decimal (with 2,048 topics 45,504,512); the text taken literally does not."""
+    assert published_size(features, time="learned")["total"] == learned
+    assert published_size(features, "khan2021_text")["total"] == literal
+
+
+def test_a_single_attention_is_a_loop_over_the_posts():
+    encoder, batch = make(preset="khan2021_text"), samples(4, 2)
+    for row in range(2):
+        sample = without_padding(batch, row)
+        posts = np.concatenate([array(encoder.post(sample.tokens[0])), *(array(one(sample)) for one in encoder.side)], 1)
+        pooling = encoder.pooling
+        query, key = (posts @ array(part.weight).T + array(part.bias) for part in (pooling.query, pooling.key))
+        weights = np.exp(query @ key.T)
+        highest = (weights / weights.sum(1, keepdims=True) @ key).max(0)
+        first, _, second = encoder.projection
+        hidden = np.maximum(array(first.weight) @ highest + array(first.bias), 0)
+        expected = array(second.weight) @ hidden + array(second.bias)
+        np.testing.assert_allclose(array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6)
+
+
+def test_attention_without_parameters_is_a_loop_over_the_posts():
+    """LUAR: scaled dot products of the posts themselves, then the maximum over posts."""
+    encoder, batch = make("T", preset="luar"), samples(4, 2)
+    assert parameter_counts(encoder.pooling) == {"total": 0}
+    for row in range(2):
+        posts = array(encoder.post(without_padding(batch, row).tokens[0]))
+        attended = []
+        for asking in posts:
+            weights = np.exp([asking @ other / np.sqrt(len(asking)) for other in posts])
+            attended.append(sum(weight * post for weight, post in zip(weights / weights.sum(), posts)))
+        (linear,) = encoder.projection
+        expected = array(linear.weight) @ np.max(attended, 0) + array(linear.bias)
+        np.testing.assert_allclose(array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_any_pooling_depends_on_its_own_posts_only(pooling):
+    encoder, batch = make(pooling=pooling).eval(), samples(5, 1, 3)
+    for row in range(3):
+        close(encoder(without_padding(batch, row)), encoder(batch)[row : row + 1])
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"features": "PST"}, "encoder khan2021: 'features' is 'PST'"),
+    ({"preset": "khan"}, "encoder 'khan': one of khan2021, khan2021_text, iur, luar"),
+    ({"filter": 3}, "unknown setting 'filter' .did you mean 'filters'"),
+    ({"dropout": 1.5}, "'dropout' is 1.5"),
+    ({"join_posts": True}, "features must be T"),
+])  # fmt: skip
+def test_unknown_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(**settings)
+
+
+def test_averages_are_those_of_a_loop_over_groups(make_store):
+    store = make_store([9, 4], vocabulary=VOCABULARY, lengths=[3] * 13)
+    encoder = make(dtype=torch.float32).eval()
+    some = Samples(store, np.array([1, 9, 0]), np.array([3, 4, 1]), np.array([0, 1, 0]))
+    for size in (1, 3):
+        vectors = embed(Averaged(encoder, size), some, 6)
+        for row, (begin, count) in enumerate(zip(some.first, some.count)):
+            total = 0
+            for post in range(begin, begin + count, size):
+                group = np.array([post]), np.array([min(size, begin + count - post)]), np.array([0])
+                total = total + embed(encoder, Samples(store, *group), 6)[0]
+            np.testing.assert_allclose(vectors[row], total / np.linalg.norm(total), atol=1e-5)
+
+
+def test_embedding_keeps_the_order_and_the_mode(make_store):
+    store = make_store([5, 9, 2, 7], vocabulary=VOCABULARY)
+    encoder = make(dtype=torch.float32, dropout=0.5).train()
+    everything = Samples.of_posts(store)
+    vectors = embed(encoder, everything, 6, batch_size=4)
+    assert encoder.training and vectors.shape == (23, 7)
+    for row in (0, 11, 22):
+        close(torch.tensor(vectors[row]), torch.tensor(embed(encoder, everything[[row]], 6)[0]))
+
+
+def test_every_preset_is_buildable():
+    for preset in PRESETS:
+        build(stream_config(preset, filters=4, token_dim=4, attention=8, dim=8, max_tokens=64), VOCABULARY, TOPICS)
+
+
+def test_both_text_paths_give_the_same_features():
+    tokens = samples(5, 1, 3).tokens.flatten(0, 1)
+    dense, projected = (TextCNN(VOCABULARY, 6, 4, path=path) for path in ("dense", "projected"))
+    dense.load_state_dict(projected.state_dict())
+    close(dense(tokens), projected(tokens))

@@ -1,0 +1,221 @@
+"""The projected convolution against Conv1d and maximum, and Conv1d and maximum against plain loops."""
+
+import pytest
+import torch
+from torch import nn
+
+from helpers.encoders import text_cnn as textconv
+from helpers.encoders.text_cnn import TextCNN
+from helpers.tokens.batch import PAD
+
+VOCABULARY = 30
+
+
+def make(path="projected", dtype=torch.float32, vocabulary=VOCABULARY, dim=6, filters=5, widths=(2, 3, 4), seed=0):
+    torch.manual_seed(seed)
+    text = TextCNN(vocabulary, dim, filters, widths, path).to(dtype)
+    with torch.no_grad():  # larger than at the start of training, so that the biases and the ReLU matter
+        for parameter in text.parameters():
+            parameter.normal_()
+    return text
+
+
+def posts(*lengths, width=None, seed=1, vocabulary=VOCABULARY):
+    torch.manual_seed(seed)
+    tokens = torch.full((len(lengths), width or max(lengths)), PAD)
+    for row, length in zip(tokens, lengths):
+        row[:length] = torch.randint(vocabulary, (length,))
+    return tokens
+
+
+CASES = {
+    "long": posts(9, 9, 9, 9),
+    "ragged": posts(12, 1, 7, 3, 2, 11, 4, 12, 1),
+    "shorter than the widths": posts(1, 2, 3, 1, width=3),
+    "a single column": posts(1, 1, 0, width=1),
+    "empty posts": posts(0, 5, 0, 2, width=8),
+    "nothing but empty posts": posts(0, 0, width=4),
+    "one post": posts(10),
+    "one token again and again": torch.full((4, 7), 3),
+    "two tokens": posts(9, 4, 9, 1, vocabulary=2),
+    "no post": torch.empty((0, 6), dtype=torch.long),
+}
+
+
+def loops(text, tokens):
+    """One window at a time. A window starts at every token, and reads zeros past the end of the post."""
+    table = text.embedding.weight.detach()
+    result = torch.zeros(len(tokens), text.dim, dtype=table.dtype)
+    for number, post in enumerate(tokens.tolist()):
+        real = [token for token in post if token != PAD]
+        column = 0
+        for convolution in text.convolutions:
+            width = convolution.kernel_size[0]
+            for weight, bias in zip(convolution.weight.detach(), convolution.bias.detach()):
+                values = []
+                for start in range(max(len(real), 1)):
+                    window = real[start : start + width]
+                    values.append(bias + sum((weight[:, tap] @ table[token] for tap, token in enumerate(window))))
+                result[number, column] = max(0, max(values))
+                column += 1
+    return result
+
+
+def outcome(text, tokens, upstream):
+    """Features, and the gradients of every parameter, of a weighted sum of them."""
+    text.zero_grad()
+    features = text(tokens)
+    (features * upstream).sum().backward()
+    return features.detach(), {name: parameter.grad.clone() for name, parameter in text.named_parameters()}
+
+
+@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("case", CASES)
+def test_both_paths_are_the_convolution_written_as_loops(case, path):
+    text = make(path, torch.float64)
+    torch.testing.assert_close(text(CASES[case]).detach(), loops(text, CASES[case]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("chunk", [1, 40, 2**20], ids=["a post a chunk", "few posts a chunk", "one chunk"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("case", CASES)
+def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypatch):
+    monkeypatch.setattr(textconv, "CHUNK_FLOATS", chunk)
+    tokens = CASES[case]
+    upstream = torch.randn(len(tokens), 15, dtype=dtype, generator=torch.Generator().manual_seed(2))
+    features, gradients = outcome(make("projected", dtype), tokens, upstream)
+    wanted, wanted_gradients = outcome(make("dense", dtype), tokens, upstream)
+    assert features.dtype == dtype
+    torch.testing.assert_close(features, wanted, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12)
+    for name, gradient in gradients.items():
+        scale = wanted_gradients[name].abs().max().clamp(min=1e-3)
+        error = (gradient - wanted_gradients[name]).abs().max() / scale
+        assert error < (1e-5 if dtype == torch.float32 else 1e-12), name
+
+
+@pytest.mark.parametrize("widths", [(1,), (4,), (3, 1), (5, 2)])
+def test_any_widths_in_any_order(widths):
+    tokens = CASES["ragged"]
+    upstream = torch.randn(len(tokens), 5 * len(widths), dtype=torch.float64)
+    features, gradients = outcome(make("projected", torch.float64, widths=widths), tokens, upstream)
+    wanted, wanted_gradients = outcome(make("dense", torch.float64, widths=widths), tokens, upstream)
+    torch.testing.assert_close(features, wanted)
+    torch.testing.assert_close(gradients, wanted_gradients)
+
+
+def test_gradients_by_finite_differences():
+    text = make("projected", torch.float64, vocabulary=5, dim=3, filters=2, widths=(2, 3))
+    tokens = posts(4, 1, 0, 3, width=4, vocabulary=5)
+    names = [name for name, _ in text.named_parameters()]
+
+    def features(*values):
+        return torch.func.functional_call(text, dict(zip(names, values)), (tokens,))
+
+    values = [parameter.detach().clone().requires_grad_() for parameter in text.parameters()]
+    assert torch.autograd.gradcheck(features, values, fast_mode=False)
+
+
+def test_a_token_that_is_absent_or_never_wins_gets_no_gradient():
+    text = make("projected")
+    tokens = posts(6, 4, vocabulary=10)
+    text(tokens).sum().backward()
+    absent = sorted(set(range(VOCABULARY)) - set(tokens.flatten().tolist()))
+    assert not text.embedding.weight.grad[absent].any()
+    assert text.embedding.weight.grad[:10].any()
+
+
+@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("grad", [True, False], ids=["training", "inference"])
+def test_a_post_depends_on_nothing_but_itself(path, grad):
+    text, tokens = make(path), CASES["ragged"]
+    with torch.set_grad_enabled(grad):
+        wanted = text(tokens).detach()
+        wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
+        torch.testing.assert_close(wider, wanted, rtol=1e-6, atol=1e-6)
+        order = torch.randperm(len(tokens))
+        torch.testing.assert_close(text(tokens[order]).detach(), wanted[order], rtol=1e-6, atol=1e-6)
+        alone = torch.cat([text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]).detach()
+        torch.testing.assert_close(alone, wanted, rtol=1e-6, atol=1e-6)
+
+
+class TestInference:
+    def test_the_table_gives_what_training_gives_and_is_gone_afterwards(self):
+        text, tokens = make(), CASES["empty posts"]
+        with text.inference():
+            assert text._table is not None
+            features = text(tokens)
+            assert not features.requires_grad
+        assert text._table is None
+        torch.testing.assert_close(features, text(tokens).detach(), rtol=1e-6, atol=1e-6)
+
+    def test_no_table_where_it_would_be_too_large_or_convolutions_are_dense(self, monkeypatch):
+        text, tokens = make(), CASES["long"]
+        wanted = text(tokens).detach()
+        text.path = "dense"
+        with text.inference():
+            assert text._table is None
+        text.path = "projected"
+        monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
+        with text.inference():
+            assert text._table is None
+            torch.testing.assert_close(text(tokens), wanted, rtol=1e-6, atol=1e-6)
+
+    def test_it_goes_with_an_error(self):
+        text = make()
+        with pytest.raises(KeyError), text.inference():
+            raise KeyError
+        assert text._table is None
+
+    @pytest.mark.parametrize("optimizer", ["AdamW fused", "AdamW", "SGD"])
+    @pytest.mark.parametrize("part", ["embedding", "convolutions"])
+    def test_every_table_has_the_weights_of_its_time(self, part, optimizer):
+        text, tokens = make(), CASES["ragged"]
+        kind, *fused = optimizer.split()
+        moved = list(getattr(text, part).parameters())
+        step = getattr(torch.optim, kind)(moved, 0.1, **({"fused": True} if fused else {}))
+        for _ in range(2):
+            with text.inference():
+                before = text(tokens)
+            text(tokens).sum().backward()
+            step.step()
+            with text.inference():
+                after = text(tokens)
+            assert (after - before).abs().max() > 1e-3
+            torch.testing.assert_close(after, text(tokens).detach(), rtol=1e-5, atol=1e-5)
+
+
+def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():
+    text, tokens = make(), CASES["ragged"]
+    upstream = torch.randn(len(tokens), 15)
+    with torch.no_grad():
+        wanted = text(tokens)
+    _, gradients = outcome(text, tokens, upstream)
+    fresh = make()
+    with torch.autocast("cpu", torch.bfloat16):
+        features, mixed = outcome(fresh, tokens, upstream)
+        with torch.no_grad():
+            fresh(tokens)
+    torch.testing.assert_close(features.float(), wanted, rtol=0.05, atol=0.3)
+    with torch.no_grad():
+        torch.testing.assert_close(fresh(tokens), wanted)
+    for name in gradients:
+        assert mixed[name].dtype == torch.float32 and torch.isfinite(mixed[name]).all()
+
+
+def test_automatic_is_projected_on_the_cpu(monkeypatch):
+    text = make("auto")
+    monkeypatch.setattr(text, "_dense", None)
+    assert text(CASES["long"]).shape == (4, text.dim) == (4, 15)
+
+
+def test_unknown_path():
+    with pytest.raises(ValueError, match="path 'fast': one of auto, projected, dense"):
+        TextCNN(10, path="fast")
+
+
+def test_the_sizes_of_the_paper():
+    with torch.device("meta"):
+        text = TextCNN(2**16)
+    assert isinstance(text.embedding, nn.Embedding) and text.dim == 1536
+    assert sum(p.numel() for p in text.convolutions.parameters()) == 2_360_832
+    assert text.embedding.weight.numel() == 33_554_432

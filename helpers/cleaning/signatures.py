@@ -27,8 +27,8 @@ SPLIT = re.compile(re.sub(r"\\x\{(\w+)\}", lambda code: re.escape(chr(int(code[1
 def find(connection, table: str, posts: int) -> np.ndarray:
     """How many words to cut from the end of each post, int32 [posts].
 
-    table: a DuckDB table or view with columns n (0 .. posts - 1), author, normal (text as
-    :data:`helpers.cleaning.near_duplicates.NORMAL` makes it). A run of SHORTEST..LONGEST words is cut from a post where it
+    table: a DuckDB table or view with columns n (0 .. posts - 1), author, normal (text as ``near_duplicates.NORMAL``
+    makes it). A run of SHORTEST..LONGEST words is cut from a post where it
 
     * ends >= POSTS posts and >= SHARE of all posts of the post's author,
     * follows >= POSTS different words there (the start of a post is one): a unit, not the tail of a form letter,

@@ -1,1 +1,1 @@
-"""Protocols: embeddings or scores in, metrics out."""
+"""Evaluation: trials -> scores -> metrics with intervals. Ties are decided in :mod:`helpers.evaluation.scores`."""

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers.evaluation.bootstrap import table
 from helpers.evaluation.detection import PAPER, Costs, actual_dcf, error_rates, min_dcf, tally
 
 
@@ -71,8 +72,8 @@ def probability(llr: np.ndarray, prior: float) -> np.ndarray:
 def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     """Cost of log-likelihood ratios in bits (Brummer and du Preez 2006): 0 is perfect, 1 says nothing, no upper end."""
     llr, same = np.asarray(llr), np.asarray(same, bool)
-    mine, other = np.logaddexp(0, -llr[same]).mean(), np.logaddexp(0, llr[~same]).mean()
-    return float((mine + other) / 2 / np.log(2))
+    of_one, of_two = np.logaddexp(0, -llr[same]).mean(), np.logaddexp(0, llr[~same]).mean()
+    return float((of_one + of_two) / 2 / np.log(2))
 
 
 def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
@@ -89,28 +90,32 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
     Trials of both kinds are weighted to the given prior, as linking has thousands of different pairs to each equal
     one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``same``, ``different`` (counts).
     """
-    same, given = np.asarray(same, bool), probability(llr, prior)
+    same, predicted = np.asarray(same, bool), probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
-    row = np.minimum((given * bins).astype(int), bins - 1)
-    trials = pd.DataFrame({"row": row, "predicted": given * weight, "observed": same * weight, "weight": weight,
+    row = np.minimum((predicted * bins).astype(int), bins - 1)
+    trials = pd.DataFrame({"row": row, "predicted": predicted * weight, "observed": same * weight, "weight": weight,
                            "same": same.astype(int), "different": (~same).astype(int)})  # fmt: skip
-    table = trials.groupby("row").sum()
+    sums = trials.groupby("row").sum()
     return pd.DataFrame({
-        "low": table.index / bins, "high": (table.index + 1) / bins, "predicted": table.predicted / table.weight,
-        "observed": table.observed / table.weight, "same": table.same, "different": table.different,
+        "low": sums.index / bins, "high": (sums.index + 1) / bins, "predicted": sums.predicted / sums.weight,
+        "observed": sums.observed / sums.weight, "same": sums.same, "different": sums.different,
     }).reset_index(drop=True)  # fmt: skip
 
 
-def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> dict[str, float]:
+def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFrame:
     """Cllr and minCllr; at the Bayes threshold of the costs, P_miss, P_fa and normalised DCF, beside minDCF.
 
     DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials.
+
+    Returns
+    -------
+    Table (value, low, high), without intervals.
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold
-    return {
+    return table({
         "Cllr": cllr(llr, same), "minCllr": min_cllr(llr, same), "threshold": costs.threshold,
-        "P_miss": float(1 - accepted[same].mean()), "P_fa": float(accepted[~same].mean()),
+        "P_miss": 1 - accepted[same].mean(), "P_fa": accepted[~same].mean(),
         "DCF": actual_dcf(llr, same, costs.threshold, costs),
         "minDCF": min_dcf(*error_rates(tally(llr, same)), costs),
-    }  # fmt: skip
+    })  # fmt: skip

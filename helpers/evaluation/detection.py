@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from helpers.evaluation.bootstrap import ends, table, weights
+
 BLOCK = 2**20  # trials counted at a time
-METHODS = ("interpolated", "nearest")
 
 
 @dataclass(frozen=True)
@@ -83,29 +84,23 @@ def tally(scores: np.ndarray, same: np.ndarray, accounts: np.ndarray | None = No
         place = 2 * below + (values[np.minimum(below, len(values) - 1)] == scores[part]) + row[part] * bins
         for kind in (0, 1):
             np.add.at(counts[kind], place[same[part] == kind], 1)
-    other, mine = counts.reshape(2, len(accounts), bins)
-    return Tally(values, np.asarray(accounts), mine, other)
+    of_two, of_one = counts.reshape(2, len(accounts), bins)
+    return Tally(values, np.asarray(accounts), of_one, of_two)
 
 
-def error_rates(counted: Tally, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def error_rates(counted: Tally, times: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """P_fa and P_miss (2U + 2,) at every corner of the curve, from rejecting all to accepting all.
 
-    weights (G,): how often each account counts. All NaN where no trial of either kind is left.
+    times (G,): how often each account counts. All NaN where no trial of either kind is left.
     """
-    weights = np.ones(len(counted.accounts)) if weights is None else weights
-    accepted = [np.concatenate([[0], np.cumsum((weights @ side)[::-1])]) for side in (counted.other, counted.same)]
+    times = np.ones(len(counted.accounts)) if times is None else times
+    accepted = [np.concatenate([[0], np.cumsum((times @ side)[::-1])]) for side in (counted.other, counted.same)]
     with np.errstate(invalid="ignore"):
         return accepted[0] / accepted[0][-1], 1 - accepted[1] / accepted[1][-1]
 
 
-def eer(p_fa: np.ndarray, p_miss: np.ndarray, method: str = "interpolated") -> float:
-    """Equal error rate: where P_fa = P_miss on the straight lines between corners, or, as released, P_fa of the
-    "nearest" corner. Raises ValueError for another method.
-    """
-    if method not in METHODS:
-        raise ValueError(f"EER {method!r}: one of {', '.join(METHODS)}")
-    if method == "nearest":
-        return float(p_fa[np.abs(p_fa - p_miss).argmin()])
+def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> float:
+    """Equal error rate: where P_fa = P_miss on the straight lines between corners."""
     return float(np.interp(0, p_fa - p_miss, p_fa))
 
 
@@ -120,29 +115,28 @@ def actual_dcf(scores: np.ndarray, same: np.ndarray, threshold: float, costs: Co
     return float(costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean()))
 
 
-def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resamples: int = 1000) -> dict[str, float]:
-    """EER and minDCF, each the mean over the tallies (topics), and their 95% bootstrap intervals over accounts.
+def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
+    """EER, minDCF and minDCF_released (at the costs of the released code), each the mean over the tallies (topics).
 
     Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
     other. A topic that draws no account is left out of that resample.
+
+    Returns
+    -------
+    Table (value, low, high).
     """
 
-    def measure(weights):
-        rates = [error_rates(one, each) for one, each in zip(tallies, weights)]
+    def measure(drawn):
+        rates = [error_rates(one, each) for one, each in zip(tallies, drawn)]
         rates = [pair for pair in rates if np.isfinite(pair).all()]
-        return np.mean([[eer(*pair), min_dcf(*pair, costs)] for pair in rates], axis=0)
+        return np.mean([[eer(*pair), min_dcf(*pair, costs), min_dcf(*pair, RELEASED)] for pair in rates], axis=0)
 
-    accounts, row = np.unique(np.concatenate([one.accounts for one in tallies]), return_inverse=True)
+    everyone = np.concatenate([one.accounts for one in tallies])
+    row = np.unique(everyone, return_inverse=True)[1]
     row = np.split(row, np.cumsum([len(one.accounts) for one in tallies])[:-1])
-    rng = np.random.default_rng(seed)
-    size = len(accounts)
-    drawn = (np.bincount(rng.integers(0, size, size), minlength=size) for _ in range(resamples))
-    low, high = np.percentile([measure([times[mine] for mine in row]) for times in drawn], [2.5, 97.5], axis=0)
-    value = measure([None] * len(tallies))
-    return {
-        "EER": value[0], "EER_low": low[0], "EER_high": high[0],
-        "minDCF": value[1], "minDCF_low": low[1], "minDCF_high": high[1],
-    }  # fmt: skip
+    resampled = [measure([times[rows] for rows in row]) for times in weights(everyone, resamples, seed)]
+    values = dict(zip(("EER", "minDCF", "minDCF_released"), measure([None] * len(tallies))))
+    return table(values, *ends(resampled, len(values)))
 
 
 def curve(counted: Tally) -> pd.DataFrame:

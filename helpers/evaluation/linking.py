@@ -1,98 +1,242 @@
-"""Account linking, khan2021 section 4.3: do the posts of a known account in one topic find its later posts?
+"""Account linking, khan2021 section 4.3, Figure 4: do an account's posts in one topic find its later posts?
 
-The trials that :func:`helpers.evaluation.trials.choose` draws are scored, all pairs of query and target, and summed up
-as error rates per topic and their mean.
+For each popular topic some accounts are *enrolled* (the paper's "distinguished"). The query of an enrolled account is
+its latest posts there in an earlier period; its target, and that of many other accounts, is its latest posts anywhere
+in a later period. Every query is compared with every target. The paper: 5 topics, 100 x 5,000 trials each, 100 of
+them of one account. Results are error rates, the mean over topics.
 """
 
-from collections.abc import Callable
+from datetime import UTC, date, datetime
 
 import numpy as np
 import pandas as pd
-from scipy import sparse
+from pydantic import Field, field_validator, model_validator
 
 from helpers.evaluation import detection
-from helpers.evaluation.trials import Topic, choose
-from helpers.tokens.store import TokenStore
+from helpers.evaluation.gallery import open_gallery
+from helpers.evaluation.trials import Trials
+from helpers.runs.config import Config
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore, ranges
 
-GRID = 2**20  # scores are rounded to 1/GRID, the float32 noise of a product of unit vectors, so that equal pairs tie
+Moment = float | str | date  # a share of each account's own posts in time order, or an ISO date (UTC)
 
 
-def score(store: TokenStore, chosen: list[Topic], vectors: Callable, memory: dict | None = None) -> pd.DataFrame:
-    """All trials of all topics, about 22 bytes each: columns ``topic``, ``query_author``, ``target_author`` (their rows
-    in the store), ``query_posts``, ``target_posts`` (sizes), ``score`` and ``same`` (of one account).
+class LinkingConfig(Config):
+    """Who is enrolled, and among whom the enrolled accounts are looked for.
 
-    vectors: (store, first post (N,), size (N,)) -> unit rows (N, D), an array or a SciPy sparse matrix: an encoder's
-    embeddings or what :func:`helpers.encoders.tfidf.fit` returns. Each pair is scored alone, by the product of its rows.
-    memory: of one scorer and store, filled here, so that the same samples are embedded once in several calls.
+    Attributes
+    ----------
+    query_from, target_from, target_until : queries are from [query_from, target_from), targets from [target_from,
+        target_until). Shares serve archives that have no months in common.
+    topics : the most popular ones, by posts in the query period, that have enough accounts.
+    enrolled, min_enrolled : accounts of a topic, as many as there are, where these are enough (None: all of them).
+    accounts : with the enrolled ones, that have a target; None: all of them.
+    query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least (None: the same).
+    target_posts, min_target_posts : posts of a target, and later posts in any topic that an account must have.
+    same_community : only accounts that mostly write in the topic's community, what precedes its first "/"; an account
+        of another archive is told apart too easily.
     """
-    memory = {} if memory is None else memory
 
-    def embedded(samples):  # often everybody is a target in every topic
-        key = samples.posts.tobytes(), samples.offsets.tobytes()
-        if key not in memory:
-            memory[key] = vectors(*samples.windows(store))
-        return memory[key]
+    query_from: Moment = 0.0
+    target_from: Moment = 0.5
+    target_until: Moment = 1.0
+    topics: int = Field(5, ge=1)
+    enrolled: int = Field(100, ge=1)
+    min_enrolled: int | None = Field(None, ge=1)
+    accounts: int | None = Field(5000, ge=2)
+    query_posts: int = Field(100, ge=1)
+    min_query_posts: int | None = Field(None, ge=1)
+    target_posts: int = Field(4, ge=1)
+    min_target_posts: int = Field(16, ge=1)
+    same_community: bool = False
+    seed: int = 0
 
-    names = [topic.name for topic in chosen]
-    frames = []
-    for number, topic in enumerate(chosen):
-        queries, targets = topic.queries, topic.targets
-        scores = products(embedded(queries), embedded(targets))
+    @field_validator("query_from", "target_from", "target_until")
+    @classmethod
+    def _is_moment(cls, value):
+        if isinstance(value, str):
+            try:
+                datetime.fromisoformat(value)
+            except ValueError:
+                raise ValueError("no ISO date") from None
+        elif isinstance(value, float) and not 0 <= value <= 1:
+            raise ValueError("neither an ISO date nor a share of an account's posts between 0 and 1")
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self):
+        if (self.min_query_posts or 1) > self.query_posts or self.target_posts > self.min_target_posts:
+            raise ValueError(f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
+                             f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})")  # fmt: skip
+        if self.accounts is not None and self.accounts < self.enrolled:
+            raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
+        return self
+
+
+def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, ...] = ()) -> list[Trials]:
+    """The trials of each topic, all queries against all targets; ``name`` is the topic.
+
+    Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
+    where ``min_query_posts`` is given. Takes about 30 bytes a post.
+
+    Parameters
+    ----------
+    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, the accounts and queries
+        the same at every size.
+
+    Raises
+    ------
+    ValueError
+        With the accounts that are there, where there are too few topics or accounts.
+    """
+    if sizes and max(sizes) > config.min_target_posts:
+        raise ValueError(f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}")
+    author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
+    is_late = _since(store, author, config.target_from)
+    early = np.flatnonzero(_since(store, author, config.query_from) & ~is_late)
+    late = np.flatnonzero(is_late & ~_since(store, author, config.target_until))
+    able = np.bincount(author[late], minlength=store.authors) >= config.min_target_posts
+    if able.sum() < (config.accounts or 2):
+        raise ValueError(f"linking: {able.sum()} accounts have {config.min_target_posts} posts in the target period, "
+                         f"{len(late)} posts; needed are {config.accounts or 2}")  # fmt: skip
+    trials, targets = [], {}
+    for name, posts, enrolled, everyone in _topics(store, author, early, able, config):
+        queries = _latest(store, posts, author, enrolled, config.query_posts)
+        for size in sizes or (config.target_posts,):
+            key = size, everyone.tobytes()  # often everybody is a target in every topic
+            if key not in targets:
+                targets[key] = _latest(store, late, author, everyone, size)
+            trials.append(Trials(queries, targets[key], name=name))
+    return trials
+
+
+def _topics(store, author, early, able, config):
+    """(name, early posts there, enrolled accounts, all accounts) of each chosen topic, the most popular first."""
+    at_least = config.min_query_posts or config.query_posts
+    min_enrolled, accounts = config.min_enrolled or config.enrolled, config.accounts
+    early = early[np.argsort(store.topic[early], kind="stable")]  # within a topic still by author, then time
+    names = store.meta["topics"]  # posts in none of these have the next row, and are no topic
+    bounds = np.searchsorted(store.topic[early], np.arange(len(names) + 1))
+    community = _communities(store, author) if config.same_community else np.zeros(store.authors, np.int64)
+    homes = [name.split("/")[0] for name in names] if config.same_community else [0] * len(names)
+    chosen, counts = [], {}
+    for row in np.argsort(-np.diff(bounds), kind="stable").tolist():
+        posts = early[bounds[row] : bounds[row + 1]]
+        active = able & (community == homes[row])
+        candidates = np.flatnonzero((np.bincount(author[posts], minlength=store.authors) >= at_least) & active)
+        counts[names[row]] = len(candidates)
+        if len(candidates) < min_enrolled or active.sum() < (accounts or 2):
+            continue
+        rng = np.random.default_rng([config.seed, row])
+        enrolled = np.sort(rng.choice(candidates, min(config.enrolled, len(candidates)), replace=False))
+        others = np.setdiff1d(np.flatnonzero(active), enrolled)
+        others = others if accounts is None else rng.choice(others, accounts - len(enrolled), replace=False)
+        chosen.append((names[row], posts, enrolled, np.sort(np.concatenate([enrolled, others]))))
+        if len(chosen) == config.topics:
+            return chosen
+    most = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8])
+    raise ValueError(f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} posts "
+                     f"there in the query period and {config.min_target_posts} later; accounts there: {most}")  # fmt: skip
+
+
+def _communities(store, author):
+    """(authors,): the community in which each account has most of its posts in listed topics, "" where in none."""
+    kinds, kind = np.unique([name.split("/")[0] for name in store.meta["topics"]], return_inverse=True)
+    listed = np.flatnonzero(np.asarray(store.topic) < len(kind))
+    count = np.zeros((store.authors, len(kinds) + 1))
+    np.add.at(count, (author[listed], kind[store.topic[listed]]), 1)
+    count[:, -1] = 0.5
+    return np.append(kinds, "")[count.argmax(1)]
+
+
+def _since(store, author, moment):
+    """(posts,) bool: at or after a date, or beyond a share of the account's own posts."""
+    if isinstance(moment, str | date):
+        when = datetime.fromisoformat(str(moment))
+        return store.time >= (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    nth = np.arange(store.posts) - store.author_offsets[author]
+    return nth >= moment * store.posts_per_author()[author]
+
+
+def _latest(store, posts, author, accounts, max_posts):
+    """The last ``max_posts`` of the given posts (by author, then time) of each account."""
+    by = author[posts]
+    end = np.searchsorted(by, accounts, "right")
+    first = np.maximum(np.searchsorted(by, accounts), end - max_posts)
+    place, offsets = ranges(first, end - first)
+    return Samples.of_lists(store, posts[place], offsets, accounts)
+
+
+def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
+    """All trials with their scores, about 22 bytes each; targets that several topics share are embedded once.
+
+    Returns
+    -------
+    Columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``, ``target_posts``
+    (sizes), ``score`` (float32) and ``same`` (of one account).
+    """
+    names = list(dict.fromkeys(each.name for each in trials))
+    frames, galleries = [], {}
+    for each in trials:
+        if id(each.targets) not in galleries:
+            galleries[id(each.targets)] = open_gallery(model, each.targets, max_tokens)
+        blocks = galleries[id(each.targets)].scores(each.queries)
+        scores = np.concatenate([block.copy() for _, block in blocks])
         query, target = (place.ravel() for place in np.indices(scores.shape, np.int32))
         frames.append(pd.DataFrame({
-            "topic": pd.Categorical.from_codes(np.full(scores.size, number, np.int16), names),
-            "query_author": queries.authors.astype(np.int32)[query],
-            "target_author": targets.authors.astype(np.int32)[target],
-            "query_posts": queries.sizes().astype(np.int32)[query],
-            "target_posts": targets.sizes().astype(np.int32)[target],
+            "topic": pd.Categorical.from_codes(np.full(scores.size, names.index(each.name), np.int16), names),
+            "query_author": each.queries.authors.astype(np.int32)[query],
+            "target_author": each.targets.authors.astype(np.int32)[target],
+            "query_posts": each.queries.count.astype(np.int32)[query],
+            "target_posts": each.targets.count.astype(np.int32)[target],
             "score": scores.ravel(),
         }))  # fmt: skip
-    trials = pd.concat(frames, ignore_index=True)
-    return trials.assign(same=trials.query_author == trials.target_author)
+    scored = pd.concat(frames, ignore_index=True)
+    return scored.assign(same=scored.query_author == scored.target_author)
 
 
-def products(queries, targets, rows: int = 256) -> np.ndarray:
-    """Scores (Q, T), float32, of unit rows (Q, D) and (T, D), dense or sparse, a block of rows at a time."""
-    scores = np.empty((queries.shape[0], targets.shape[0]), np.float32)
-    for begin in range(0, len(scores), rows):
-        block = queries[begin : begin + rows] @ targets.T
-        block = block.toarray() if sparse.issparse(block) else block
-        scores[begin : begin + rows] = np.rint(block * GRID) / GRID
-    return scores
+def evaluate(
+    model, trials: list[Trials], costs: detection.Costs = detection.PAPER, max_tokens: int = 32, seed: int = 0,
+    resamples: int = 1000,
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
+    """Error rates of linking: :func:`summarise` of the trials' scores, and these (:func:`score`)."""
+    scored = score(model, trials, max_tokens)
+    return summarise(scored, costs, seed, resamples), scored
 
 
-def results(
-    trials: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0, resamples: int = 1000
+def summarise(
+    scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0, resamples: int = 1000
 ) -> pd.DataFrame:
-    """EER and minDCF with 95% intervals over query accounts: a row per topic, their "mean" (khan2021 Table 2), and
-    "pooled", with one threshold for all topics. trials: of :func:`score`, or such a table read from a file."""
-    parts = dict(list(trials.groupby("topic", observed=True)))
-    tallies = {name: detection.tally(part.score, part.same, part.query_author) for name, part in parts.items()}
-    sets = {name: [one] for name, one in tallies.items()} | {"mean": list(tallies.values())}
-    sets["pooled"] = [detection.tally(trials.score, trials.same, trials.query_author)]
-    table = pd.DataFrame({name: detection.summarise(some, costs, seed, resamples) for name, some in sets.items()}).T
-    counted = [parts.get(name, trials) for name in table.index]
-    return table.assign(
-        accounts=[part.query_author.nunique() for part in counted], positives=[part.same.sum() for part in counted],
-        trials=[len(part) for part in counted],
-    )  # fmt: skip
+    """Table (value, low, high) of EER, minDCF and minDCF_released, means over topics (khan2021 Table 2).
+
+    Intervals are over query accounts. scored: of :func:`score`, or such a table read from a file.
+    """
+    return detection.summarise(list(_tallies(scored).values()), costs, seed, resamples)
+
+
+def by_topic(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER) -> pd.DataFrame:
+    """EER, minDCF, accounts, positives and trials of each topic, their "mean", and "pooled": one threshold for all."""
+    tallies = _tallies(scored)
+    pooled = [detection.tally(scored.score, scored.same, scored.query_author)]
+    sets = {name: [one] for name, one in tallies.items()} | {"mean": list(tallies.values()), "pooled": pooled}
+    parts = dict(list(scored.groupby("topic", observed=True)))
+    rows = {}
+    for name, some in sets.items():
+        part, value = parts.get(name, scored), detection.summarise(some, costs, resamples=0).value
+        rows[name] = {"EER": value.EER, "minDCF": value.minDCF, "accounts": part.query_author.nunique(),
+                      "positives": part.same.sum(), "trials": len(part)}  # fmt: skip
+    return pd.DataFrame(rows).T
 
 
 def by_target_size(
-    store: TokenStore,
-    vectors: Callable,
-    sizes: tuple[int, ...] = (4, 8, 12),
-    costs: detection.Costs = detection.PAPER,
-    memory: dict | None = None,
-    **settings,
+    scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0, resamples: int = 1000
 ) -> pd.DataFrame:
-    """The "mean" row of :func:`results` at each size of the targets, column ``target_posts`` (khan2021 Figure 6).
+    """:func:`summarise` at each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
+    parts = scored.groupby("target_posts")
+    return pd.concat({size: summarise(part, costs, seed, resamples) for size, part in parts}, names=["target_posts"])
 
-    memory: of :func:`score`. settings: of :func:`~helpers.evaluation.trials.choose`; accounts and queries are the same
-    at every size.
-    """
-    rows, memory = [], {} if memory is None else memory
-    for size in sizes:
-        trials = score(store, choose(store, **settings | {"target_posts": size}), vectors, memory)
-        rows.append(results(trials, costs, settings.get("seed", 0)).loc[["mean"]].assign(target_posts=size))
-    return pd.concat(rows, ignore_index=True)
+
+def _tallies(scored):
+    parts = scored.groupby("topic", observed=True)
+    return {name: detection.tally(part.score, part.same, part.query_author) for name, part in parts}

@@ -34,20 +34,20 @@ def make_pairs(
     author, topic = (pd.factorize(documents[name])[0] for name in ("author", "topic"))
     room = capacity(documents)
     of_one = round(count * same_share)
-    wanted = {}
+    counts = {}
     for same, number in ((True, of_one), (False, count - of_one)):
-        if number > room[same, True] + room[same, False]:
-            raise ValueError(f"{number} pairs of {'one author' if same else 'two authors'} wanted, "
-                             f"{room[same, True] + room[same, False]} can be made")  # fmt: skip
-        share = room[same, True] / max(room[same, True] + room[same, False], 1) if topic_share is None else topic_share
+        there = room[same, True] + room[same, False]
+        if number > there:
+            raise ValueError(f"{number} pairs of {'one author' if same else 'two authors'} asked for, {there} can be made")
+        share = room[same, True] / max(there, 1) if topic_share is None else topic_share
         within = min(max(round(number * share), number - room[same, False]), room[same, True])
-        wanted[same, True], wanted[same, False] = within, number - within
+        counts[same, True], counts[same, False] = within, number - within
         if same and topic_share is not None and of_one:
             topic_share = within / of_one
     rng = np.random.default_rng(seed)
     frames = []
     for kind in KINDS:
-        first, second = _draw(author, topic, *kind, wanted[kind], rng)
+        first, second = _draw(author, topic, kind, counts[kind], rng)
         swap = rng.random(len(first)) < 0.5
         frames.append(pd.DataFrame({"first": np.where(swap, second, first), "second": np.where(swap, first, second),
                                     "same": kind[0], "same_topic": kind[1]}))  # fmt: skip
@@ -66,15 +66,16 @@ def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     return dict(zip(KINDS, (both, author - both, topic - both, every - author - topic + both)))
 
 
-def _draw(author, topic, same, same_topic, wanted, rng):
-    """``wanted`` different pairs of a kind, (first, second).
+def _draw(author, topic, kind, count, rng):
+    """``count`` different pairs of a kind, (first, second).
 
     In an order that puts authors (or topics) together the partners of document i are the later rows low[i] to high[i].
-    That numbers all pairs of the kind, and numbers are drawn: all of them shuffled where that is little more than
-    wanted, else some at a time until there are enough.
+    That numbers all pairs of the kind, and numbers are drawn: all of them shuffled where there are few more than
+    ``count``, else some at a time until there are enough.
     """
-    if not wanted:
+    if not count:
         return np.empty((2, 0), np.int64)
+    same, same_topic = kind
     order, low, high = _partners(author, topic, same, same_topic)
     room = np.maximum(high - low, 0)
     ends = np.cumsum(room)
@@ -88,26 +89,26 @@ def _draw(author, topic, same, same_topic, wanted, rng):
         i, j = pair(number)
         return ((a[i] == a[j]) == same) & ((t[i] == t[j]) == same_topic)
 
-    found = np.empty(0, np.int64)
-    if ends[-1] <= 4 * wanted:
-        found = rng.permutation(ends[-1])
-        found = found[is_kind(found)]
+    drawn = np.empty(0, np.int64)
+    if ends[-1] <= 4 * count:
+        drawn = rng.permutation(ends[-1])
+        drawn = drawn[is_kind(drawn)]
         if same:  # one of each author, then a second of each ...
-            turn = pd.Series(found).groupby(a[pair(found)[0]]).cumcount()
-            found = found[np.argsort(turn, kind="stable")]
+            turn = pd.Series(drawn).groupby(a[pair(drawn)[0]]).cumcount()
+            drawn = drawn[np.argsort(turn, kind="stable")]
     if same:  # the pairs of an author have numbers in a row
         begin = np.append(0, ends)[np.unique(a, return_index=True)[1]]
         per_author = np.diff(np.append(begin, ends[-1]))
-    while len(found) < wanted:
-        size = 2 * (wanted - len(found)) + 1000
+    while len(drawn) < count:
+        size = 2 * (count - len(drawn)) + 1000
         if same:  # an author with pairs left, then one of its pairs
-            used = np.bincount(a[pair(found)[0]], minlength=len(per_author))
+            used = np.bincount(a[pair(drawn)[0]], minlength=len(per_author))
             chosen = rng.choice(np.flatnonzero(per_author > used), size)
             number = begin[chosen] + rng.integers(per_author[chosen])
         else:
             number = rng.integers(ends[-1], size=size)
-        found = pd.unique(np.concatenate([found, number[is_kind(number)]]))
-    first, second = pair(found[:wanted])
+        drawn = pd.unique(np.concatenate([drawn, number[is_kind(number)]]))
+    first, second = pair(drawn[:count])
     return order[first], order[second]
 
 
@@ -136,33 +137,19 @@ def _run_ends(codes):
     return edges[np.cumsum(last) - last]
 
 
-def dissolve(pairs: pd.DataFrame) -> pd.DataFrame:
-    """The documents of pairs, each once: columns ``author``, ``topic``, ``text``, ``id`` (that of the pair, /a or /b).
-
-    pairs: columns ``id`` and ``author_``, ``topic_``, ``text_`` with a and b. Of equal texts of one author the first is
-    kept. Pairs made of these are the "modified test" of tyo2021, where those dissolved were the test pairs.
-    """
-    names = ["author", "topic", "text"]
-    sides = [
-        pairs[[f"{name}_{side}" for name in names]].set_axis(names, axis=1).assign(id=pairs.id + f"/{side}")
-        for side in "ab"
-    ]
-    both = pd.concat([side.reset_index(drop=True) for side in sides]).sort_index(kind="stable")
-    return both.drop_duplicates(["author", "text"]).reset_index(drop=True)
-
-
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
-    """The pairs that documents were dissolved from, as :func:`make_pairs` writes pairs, in order of their first text.
+    """The pairs that documents were made of, as :func:`make_pairs` writes pairs, in order of their first text.
 
-    documents: columns ``author``, ``topic``, ``id``. A text that was in several pairs is in the first of them only, and
-    the others are not made again. Raises ValueError where no two documents are of one pair, or ids are there twice.
+    documents: columns ``author``, ``topic``, ``id`` (<pair>/a and <pair>/b). A text that was in several pairs is in the
+    first of them only, and the others are not made again. Raises ValueError where no two documents are of one pair, or
+    ids are there twice.
     """
     if "id" not in documents or documents["id"].duplicated().any():
         raise ValueError("given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms")
     name = documents["id"].str.extract(r"^(?P<pair>.*)/(?P<side>[ab])$")
     sides = [name[name.side == side].reset_index(names=place) for side, place in (("a", "first"), ("b", "second"))]
-    found = sides[0].merge(sides[1], on="pair")[["first", "second"]]
-    if found.empty:
+    pairs = sides[0].merge(sides[1], on="pair")[["first", "second"]]
+    if pairs.empty:
         raise ValueError("no two documents are of one given pair: their ids must be <pair>/a and <pair>/b")
-    one, other = (documents[["author", "topic"]].to_numpy()[found[place]] for place in found)
-    return found.assign(same=one[:, 0] == other[:, 0], same_topic=one[:, 1] == other[:, 1])
+    one, other = (documents[["author", "topic"]].to_numpy()[pairs[place]] for place in pairs)
+    return pairs.assign(same=one[:, 0] == other[:, 0], same_topic=one[:, 1] == other[:, 1])

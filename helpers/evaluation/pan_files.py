@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.runs.artifacts import atomic_write
+from helpers.evaluation.bootstrap import table
 from helpers.evaluation.verification import pan_metrics
+from helpers.runs.artifacts import atomic_write
 
 
 def read_answers(path: str | Path) -> pd.Series:
@@ -34,8 +35,8 @@ def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float])
     ids, scores = [str(each) for each in ids], [float(score) for score in scores]
     if len(ids) != len(scores) or len(set(ids)) != len(ids):
         raise ValueError(f"{len(ids)} ids, of which {len(set(ids))} differ, for {len(scores)} scores")
-    if wrong := [score for score in scores if not _is_score(score)]:
-        raise ValueError(f"{len(wrong)} scores are not in [0, 1], the first is {wrong[0]}")
+    if outside := [score for score in scores if not _is_score(score)]:
+        raise ValueError(f"{len(outside)} scores are not in [0, 1], the first is {outside[0]}")
     _write(path, ({"id": each, "value": score} for each, score in zip(ids, scores)))
 
 
@@ -58,34 +59,35 @@ def align(truth: pd.Series, answers: pd.Series) -> tuple[pd.Series, int]:
     return scores.fillna(0.5), int(scores.isna().sum())
 
 
-def evaluate(truth_path: str | Path, answers_path: str | Path, definition: str = "pan21") -> dict[str, float]:
-    """:func:`helpers.evaluation.verification.pan_metrics` of two files, with ``n_pairs`` and ``n_missing``.
+def evaluate(truth_path: str | Path, answers_path: str | Path, definition: str = "pan21") -> pd.DataFrame:
+    """Table (value, low, high) of :func:`helpers.evaluation.verification.pan_metrics`, ``n_pairs``, ``n_missing``.
 
     Pairs are matched by id. A missing answer counts as unanswered, and both counts hold it.
     """
     truth = read_truth(truth_path)
     scores, missing = align(truth, read_answers(answers_path))
-    found = pan_metrics(scores.to_numpy(), truth.to_numpy(), definition)
-    return found | {"n_pairs": len(truth), "n_missing": missing}
+    metrics = pan_metrics(scores.to_numpy(), truth.to_numpy(), definition)
+    return table(metrics | {"n_pairs": len(truth), "n_missing": missing})
 
 
 def _read(path, field, is_valid):
-    found = {}
+    records = {}
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
+            where = f"{Path(path).name}, line {number}"
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):
                 record = None
             if not (isinstance(record, dict) and isinstance(record.get("id"), str) and is_valid(record.get(field))):
                 need = "a number in [0, 1]" if field == "value" else "true or false"
-                raise ValueError(f"{Path(path).name}, line {number}: need an id and {need} as {field}")
-            if record["id"] in found:
-                raise ValueError(f"{Path(path).name}, line {number}: {record['id']!r} is there twice")
-            found[record["id"]] = record[field]
-    return found
+                raise ValueError(f"{where}: need an id and {need} as {field}")
+            if record["id"] in records:
+                raise ValueError(f"{where}: {record['id']!r} is there twice")
+            records[record["id"]] = record[field]
+    return records
 
 
 def _is_score(value):

@@ -1,130 +1,148 @@
 """Account ranking, khan2021 section 4.2: whose posts are these, among all the accounts of a gallery?
 
-Each query (posts of one account) is compared with the later posts of every account; the rank of its own account is
-what counts. Exact, in blocks: no full score matrix, no sort. Numbers depend on the gallery and on the sample sizes,
-so both go with every result.
+For each account its first posts are the query and its last posts the target; the rank of its own target among those
+of all accounts is what counts. Numbers depend on the size of the gallery and of the samples.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
+import pandas as pd
 import torch
-from scipy import sparse
 from scipy.stats import binomtest
 
-from helpers.tokens.store import TokenStore
+from helpers.evaluation.bootstrap import summary, table
+from helpers.evaluation.gallery import open_gallery
+from helpers.evaluation.scores import TILE
+from helpers.evaluation.trials import Trials
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore, ranges
 
-TIES = ("pessimistic", "average")
-TIE = 1e-6  # float32 noise of a product of unit vectors: scores closer than this are equal
 RECALL_AT = (1, 4, 8)
 
 
-def query_target_windows(store: TokenStore, posts: int = 16) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Authors with at least two samples of ``posts`` posts: their first ones are the query, their last the target.
+def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = None) -> Trials:
+    """The first ``posts`` posts of each account against the last ones of all.
 
-    Returns author (N,), first post of the query (N,), first post of the target (N,). Targets are later than queries
-    and share no post with them. Raises ValueError where fewer than two authors qualify.
+    Parameters
+    ----------
+    min_posts : of an account, 2 * posts at least and by default; more of them keep the accounts the same at any size.
+
+    Raises
+    ------
+    ValueError
+        Where query and target would share posts, or fewer than two accounts qualify.
     """
-    author = np.flatnonzero(store.posts_per_author() >= 2 * posts)
+    min_posts = 2 * posts if min_posts is None else min_posts
+    author = np.flatnonzero(store.posts_per_author() >= min_posts)
+    if not 1 <= posts <= min_posts / 2:
+        raise ValueError(f"ranking: query and target of {posts} posts each, of accounts with {min_posts}")
     if len(author) < 2:
-        raise ValueError(f"ranking needs two authors with {2 * posts} posts, found {len(author)}")
-    return author, store.author_offsets[author], store.author_offsets[author + 1] - posts
+        raise ValueError(f"ranking needs two authors with {min_posts} posts, found {len(author)}")
+    count = np.full(len(author), posts)
+    first, last = store.author_offsets[author], store.author_offsets[author + 1] - posts
+    return Trials(Samples(store, first, count, author), Samples(store, last, count, author), name="ranking")
 
 
-def ranks(
-    queries, targets, own: np.ndarray | None = None, ties: str = "pessimistic", rows: int = 512, columns: int = 4096
-) -> np.ndarray:
-    """Rank of each query's own target among all targets by dot product, 1 = best; float64 (Q,).
+class OwnTargets:
+    """Where the targets of each query's author are, found once for all blocks of scores.
 
-    queries (Q, D), targets (T, D): arrays or SciPy sparse matrices of unit rows, so that the order is that of the
-    Euclidean distance. own (Q,): the index of each query's target, by default the query's own index.
-    ties: equal scores rank before the own target ("pessimistic") or half of them do ("average"); never by position.
-    Raises ValueError for shapes that do not fit or values that are not finite.
+    Raises
+    ------
+    ValueError
+        For listed pairs, or a query without a target of its author.
     """
-    if ties not in TIES:
-        raise ValueError(f"ties {ties!r}: one of {', '.join(TIES)}")
-    own = np.arange(queries.shape[0]) if own is None else np.asarray(own)
-    inside = ((0 <= own) & (own < targets.shape[0])).all()
-    if queries.shape[1] != targets.shape[1] or len(own) != queries.shape[0] or not inside:
-        raise ValueError(f"queries {queries.shape}, targets {targets.shape} and {len(own)} truths do not fit together")
-    queries, targets = prepare(queries), prepare(targets)
-    result = np.empty(len(own))
-    for begin in range(0, len(own), rows):
-        mine = torch.from_numpy(own[begin : begin + rows])
-        block = queries[begin : begin + rows]
-        score = _own_scores(block, targets, mine)
-        before, upto = _count(block, targets, score, columns, ties)
-        if ties == "pessimistic":
-            result[begin : begin + rows] = np.maximum(upto, 1)  # the own target is among those at least as good
-        else:
-            result[begin : begin + rows] = before + (np.maximum(upto - before, 1) + 1) / 2
-    return result
+
+    def __init__(self, trials: Trials):
+        if trials.pairs is not None:
+            raise ValueError("ranks need every query against every target, not listed pairs")
+        order = np.argsort(trials.targets.authors, kind="stable")
+        authors = trials.targets.authors[order]
+        first, end = (np.searchsorted(authors, trials.queries.authors, side) for side in ("left", "right"))
+        if missing := (first == end).sum():
+            raise ValueError(f"{missing} of {len(first)} queries have no target of their author")
+        place, self.offsets = ranges(first, end - first)
+        self.columns = order[place]
+
+    def of(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """(row within the block, column) of every own target of a block of queries."""
+        offsets = self.offsets[rows.start : rows.stop + 1]
+        return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), self.columns[offsets[0] : offsets[-1]]
+
+    def ranks(self, rows: slice, scores: np.ndarray) -> np.ndarray:
+        """(q,) rank of the best own target: 1 and the targets of others that score as high or higher."""
+        row, column = self.of(rows)
+        own = scores[row, column]
+        begin = self.offsets[rows.start : rows.stop] - self.offsets[rows.start]
+        best = np.maximum.reduceat(own, begin)
+        threshold, scores = torch.from_numpy(best)[:, None], torch.from_numpy(scores)
+        count = np.zeros(len(best))
+        for tile in scores.split(TILE, 1):  # comparing into floats is several times faster than counting booleans
+            count += torch.ge(tile, threshold, out=torch.empty(tile.shape)).sum(1).numpy()
+        return 1 + count - np.add.reduceat(own >= best[row], begin, dtype=float)
 
 
-def prepare(matrix):
-    """Rows as :func:`product` takes them: float32 tensor or CSR. Raises ValueError for values that are not finite."""
-    matrix = matrix.tocsr() if sparse.issparse(matrix) else torch.as_tensor(matrix).float()
-    values = torch.from_numpy(matrix.data) if sparse.issparse(matrix) else matrix
-    if not torch.isfinite(values).all():
-        raise ValueError("embeddings hold values that are not finite")
-    return matrix
+def ranks(model, trials: Trials, max_tokens: int = 32) -> pd.Series:
+    """The rank of each query's best own target, 1 = best; its index is the author of the query."""
+    own, rank = OwnTargets(trials), np.empty(len(trials.queries))
+    for rows, scores in open_gallery(model, trials.targets, max_tokens).scores(trials.queries):
+        rank[rows] = own.ranks(rows, scores)
+    return pd.Series(rank, pd.Index(trials.queries.authors, name="author"), name="rank")
 
 
-def product(block, targets) -> torch.Tensor:
-    """Scores of every row of a block with every target, (B, T) float32."""
-    if sparse.issparse(block):
-        return torch.from_numpy((block @ targets.T).toarray()).float()
-    return block @ targets.T
+def summarise(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
+    """MRR, R@1, R@4, R@8 and mean rank of ranks by author, with intervals over authors."""
+    recalls = {f"R@{k}": rank <= k for k in RECALL_AT}
+    return summary({"MRR": 1 / rank, **recalls, "mean_rank": rank}, rank.index, resamples, seed)
 
 
-def _own_scores(block, targets, mine):
-    if sparse.issparse(block):
-        return torch.from_numpy(np.asarray(block.multiply(targets[mine.numpy()]).sum(1))).float().view(-1, 1)
-    return (block * targets[mine]).sum(1, keepdim=True)
+def evaluate(
+    model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Rank the own target of every query.
 
+    Parameters
+    ----------
+    model : an encoder or a fusion.
+    resamples : of the bootstrap; 0 for none, as during training.
 
-def _count(block, targets, score, columns, ties):
-    """How many targets score clearly better, and how many at least as well."""
-    before = np.zeros(block.shape[0])
-    upto = np.zeros(block.shape[0])
-    for begin in range(0, targets.shape[0], columns):
-        scores = product(block, targets[begin : begin + columns])
-        # comparing into floats and adding those is several times faster than counting booleans
-        if ties == "average":
-            before += torch.gt(scores, score + TIE, out=torch.empty_like(scores)).sum(1).numpy()
-        upto += scores.ge_(score - TIE).sum(1).numpy()
-    return before, upto
+    Returns
+    -------
+    Table (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank, and :func:`ranks`.
 
-
-def summarise(rank: np.ndarray, targets: int, seed: int = 0, resamples: int = 1000) -> dict[str, float]:
-    """MRR, R@1, R@4, R@8 and mean rank, with the 95% bootstrap interval of MRR and R@8 over accounts.
-
-    rank (Q,): ranks from 1. targets: size of the gallery. Each query has one target, so R@k is the share of queries
-    whose target is among the k best.
+    References
+    ----------
+    khan2021 section 4.2, Table 1.
     """
-    reciprocal, hit = 1 / rank, (rank <= 8).astype(float)
-    rng = np.random.default_rng(seed)
-    drawn = (rng.integers(0, len(rank), len(rank)) for _ in range(resamples))  # one at a time: bounded memory
-    means = [(reciprocal[rows].mean(), hit[rows].mean()) for rows in drawn]
-    (low, low8), (high, high8) = np.percentile(means, [2.5, 97.5], axis=0)
-    return {
-        "MRR": reciprocal.mean(), "MRR_low": low, "MRR_high": high,
-        **{f"R@{k}": (rank <= k).mean() for k in RECALL_AT}, "R@8_low": low8, "R@8_high": high8,
-        "mean_rank": rank.mean(), "queries": len(rank), "targets": targets,
-    }  # fmt: skip
+    rank = ranks(model, trials, max_tokens)
+    return summarise(rank, seed, resamples), rank
 
 
-def compare(one: np.ndarray, other: np.ndarray, seed: int = 0, resamples: int = 2000) -> dict[str, float]:
-    """Is one model better than another on the same queries? ranks (Q,) of both, in the same order.
+def differences(ranks, base, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
+    """MRR_difference and R@8_difference of two models on the same queries, with paired intervals over authors.
 
-    ``MRR_difference`` (one - other) with its paired 95% bootstrap interval over accounts; ``better``, ``worse``, how
-    many queries rank higher and lower; ``sign_p``, the two-sided sign test of these counts, equal ranks left out
-    (khan2021 footnote 2). Raises ValueError where the lengths differ.
+    ranks, base: a series of :func:`ranks`, or one a seed, whose mean is compared. What makes an author hard for both
+    models does not widen the interval. Raises ValueError where the queries differ.
     """
-    if len(one) != len(other):
-        raise ValueError(f"{len(one)} and {len(other)} ranks are not of the same queries")
-    gain = 1 / one - 1 / other
-    rng = np.random.default_rng(seed)
-    means = [gain[rng.integers(0, len(gain), len(gain))].mean() for _ in range(resamples)]
-    low, high = np.percentile(means, [2.5, 97.5])
-    better, worse = int((one < other).sum()), int((one > other).sum())
+    sides = [one if isinstance(one, Sequence) else [one] for one in (ranks, base)]
+    authors = sides[0][0].index
+    if not all(len(each) == len(authors) and (each.index == authors).all() for side in sides for each in side):
+        raise ValueError("ranks to compare are not of the same queries")
+    one, other = (np.stack([each.to_numpy() for each in side]) for side in sides)
+    columns = {"MRR_difference": (1 / one).mean(0) - (1 / other).mean(0),
+               "R@8_difference": (one <= 8).mean(0) - (other <= 8).mean(0)}  # fmt: skip
+    return summary(columns, authors, resamples, seed)
+
+
+def compare(ranks: pd.Series, base: pd.Series, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
+    """Is one model better than another on the same queries?
+
+    Returns
+    -------
+    The rows of :func:`differences`, ``better`` and ``worse`` (queries that rank higher and lower) and ``sign_p``, the
+    two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).
+    """
+    result = differences(ranks, base, seed, resamples)
+    better, worse = int((ranks < base).sum()), int((ranks > base).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0
-    return {"MRR_difference": gain.mean(), "low": low, "high": high, "better": better, "worse": worse, "sign_p": p}
+    return pd.concat([result, table({"better": better, "worse": worse, "sign_p": p})])

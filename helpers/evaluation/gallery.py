@@ -1,0 +1,56 @@
+"""A gallery: the targets of a model, embedded once, that any queries are scored against."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from helpers.encoders.base import Encoder, embed
+from helpers.evaluation import scores
+from helpers.tokens.batch import Samples
+
+
+class Scorer(Protocol):
+    """What :func:`open_gallery` returns: of an encoder, a fusion, or whatever has a method ``gallery``."""
+
+    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their scores (q, T) float32."""
+
+    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
+        """Scores (N,) of listed pairs (N, 2), rows of queries and of targets."""
+
+
+class Gallery:
+    """The targets of one encoder.
+
+    Parameters
+    ----------
+    encoder : dense or sparse; compared by product, or by Euclidean distance where it has ``unit = False``.
+    max_tokens : tokens read of each post, of queries and targets alike.
+    """
+
+    def __init__(self, encoder: Encoder, targets: Samples, max_tokens: int = 32):
+        self.encoder, self.targets, self.max_tokens = encoder, targets, max_tokens
+        self.unit = getattr(encoder, "unit", True)
+        self.rows = self._embed(targets)
+
+    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their scores (q, T) float32; at bounded memory, each block overwritten."""
+        return scores.score_blocks(self._rows(queries), self.rows, self.unit)
+
+    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
+        """Scores (N,) of listed pairs (N, 2), rows of queries and of targets."""
+        return scores.pair_scores(self._rows(queries), self.rows, pairs, self.unit)
+
+    def _rows(self, samples):
+        return self.rows if samples is self.targets else self._embed(samples)
+
+    def _embed(self, samples):
+        return scores.prepare(embed(self.encoder, samples, self.max_tokens))
+
+
+def open_gallery(model, targets: Samples, max_tokens: int = 32) -> Scorer:
+    """The gallery of an encoder or of a :class:`helpers.evaluation.fusion.Fusion`."""
+    if hasattr(model, "gallery"):
+        return model.gallery(targets, max_tokens)
+    return Gallery(model, targets, max_tokens)

@@ -1,0 +1,180 @@
+"""Calibration against known likelihood ratios, Cllr by hand, PAV and reliability against scikit-learn."""
+
+import json
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from sklearn.calibration import calibration_curve
+from sklearn.isotonic import isotonic_regression
+
+from helpers.evaluation import calibration
+from helpers.evaluation.calibration import Calibration, assess, cllr, fit, min_cllr, probability, reliability
+from helpers.evaluation.detection import PAPER, Costs
+
+
+def gaussian(size=40_000, share=0.1, apart=2.0, deviation=0.5, seed=0):
+    """Scores of two normal laws and the true LLR of each."""
+    rng = np.random.default_rng(seed)
+    same = rng.random(size) < share
+    scores = deviation * rng.standard_normal(size) + np.where(same, apart, 0)
+    return scores, same, apart / deviation**2 * (scores - apart / 2)
+
+
+class TestFit:
+    @pytest.mark.parametrize("prior", [0.05, 0.5])
+    @pytest.mark.parametrize("share", [0.02, 0.4])
+    def test_it_recovers_the_true_ratio_whatever_the_shares(self, prior, share):
+        scores, same, true = gaussian(200_000, share, apart=1.0)
+        found = fit(scores, same, prior=prior)
+        assert found.weights == pytest.approx([4.0], rel=0.05)
+        assert found.intercept == pytest.approx(-2.0, rel=0.1)
+        assert np.abs(found.llr(scores) - true).max() < 0.5
+
+    def test_a_shifted_and_scaled_score_gives_the_same_ratios(self):
+        scores, same, _ = gaussian(apart=1.0)
+        other = 7 * scores - 3
+        np.testing.assert_allclose(fit(scores, same).llr(scores), fit(other, same).llr(other), atol=1e-3)
+
+    def test_with_the_sizes_it_knows_how_much_a_score_is_worth(self):
+        """The score's deviation falls with the number of posts; what one slope for all sizes loses."""
+        rng = np.random.default_rng(0)
+        size = rng.choice([1, 4, 16, 64], 60_000)
+        other = np.full(len(size), 100)
+        same = rng.random(len(size)) < 0.3
+        # slope 1 + log size in the score, and -log size / 2 - 1 without it: within the family
+        slope, level = 1 + np.log(size), -1 - np.log(size) / 2
+        mean = -level / slope
+        gap = np.where(same, slope / 2, -slope / 2)
+        scores = mean + gap / slope + rng.standard_normal(len(size)) / np.sqrt(slope)
+        true = slope * scores + level
+        plain, aware = fit(scores, same), fit(scores, same, size, other)
+        assert np.abs(aware.llr(scores, size, other) - true).mean() < 0.1
+        assert cllr(aware.llr(scores, size, other), same) < cllr(plain.llr(scores), same) - 0.02
+        assert cllr(aware.llr(scores, size, other), same) == pytest.approx(cllr(true, same), abs=0.005)
+
+    def test_each_pair_is_scored_alone(self):
+        scores, same, _ = gaussian(2000)
+        sizes = np.random.default_rng(0).integers(1, 100, (2, 2000))
+        found = fit(scores, same, *sizes)
+        together = found.llr(scores, *sizes)
+        for rows in (slice(0, 1), slice(5, 9), slice(None, None, -1)):
+            np.testing.assert_array_equal(found.llr(scores[rows], *sizes[:, rows]), together[rows])
+
+    def test_trials_without_an_error_give_a_finite_slope(self):
+        found = fit(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
+        assert 0 < found.weights[0] < 100
+
+    def test_it_is_kept_as_json(self):
+        scores, same, _ = gaussian(500)
+        found = fit(scores, same)
+        assert Calibration(**json.loads(json.dumps(asdict(found)))) == found
+
+    def test_errors(self):
+        scores, same, _ = gaussian(50, 0.5)
+        sizes = np.ones(50)
+        with pytest.raises(ValueError, match="both kinds of trials: 50 of 50"):
+            fit(scores, same | True)
+        with pytest.raises(ValueError, match="1 are not finite"):
+            fit(np.where(np.arange(50) == 3, np.nan, scores), same)
+        with pytest.raises(ValueError, match="of both, query and target"):
+            fit(scores, same, sizes)
+        with pytest.raises(ValueError, match="fitted without the sizes"):
+            fit(scores, same).llr(scores, sizes, sizes)
+        with pytest.raises(ValueError, match="fitted with the sizes"):
+            fit(scores, same, sizes, sizes).llr(scores)
+
+
+class TestCllr:
+    def test_by_hand(self):
+        llr, same = np.log([3, 1, 1 / 3, 1 / 7]), np.array([True, True, False, False])
+        wanted = (math.log2(4 / 3) + math.log2(2)) / 4 + (math.log2(4 / 3) + math.log2(8 / 7)) / 4
+        assert cllr(llr, same) == pytest.approx(wanted)
+
+    def test_a_ratio_that_says_nothing_costs_one_bit(self):
+        for share in (1, 30, 99):
+            assert cllr(np.zeros(100), np.arange(100) < share) == pytest.approx(1)
+
+    def test_certain_and_right_or_wrong(self):
+        same = np.array([True, False])
+        assert cllr(np.array([np.inf, -np.inf]), same) == 0
+        assert cllr(np.array([-5000.0, 0]), same) > 1000, "no overflow"
+
+    def test_true_ratios_cannot_be_improved(self):
+        scores, same, true = gaussian(200_000, 0.3, apart=1.0)
+        assert cllr(true, same) < min(cllr(1.3 * true, same), cllr(0.7 * true, same), cllr(true + 0.5, same))
+        assert min_cllr(scores, same) == pytest.approx(cllr(true, same), abs=0.003)
+
+    def test_the_minimum_is_that_of_pav(self):
+        """Scores in order, so that ties aside isotonic regression of the labels is PAV."""
+        scores, same, _ = gaussian(300, 0.2, apart=0.7)
+        order = np.argsort(scores)
+        posterior = isotonic_regression(same[order].astype(float), y_min=0, y_max=1)
+        llr = np.empty(300)
+        with np.errstate(divide="ignore"):
+            llr[order] = logit(posterior) - logit(same.mean())
+        assert min_cllr(scores, same) == pytest.approx(cllr(llr, same))
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_equal_scores_get_one_ratio(self, dtype):
+        scores, same = np.array([1, 1, 1, 2, 2, 2], dtype), np.array([1, 0, 0, 1, 1, 0])
+        # 1 : 2 and 2 : 1, at equal classes
+        assert min_cllr(scores, same) == pytest.approx(cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool)))
+        assert min_cllr(np.zeros(6, dtype), same) == pytest.approx(1)
+        assert min_cllr(np.array([0, 0, 0, 1, 1, 1], dtype), np.arange(6) > 2) == pytest.approx(0, abs=1e-12)
+        assert min_cllr(np.array([1, 1, 1, 2, 2, 2], dtype) / 10**9, same) == pytest.approx(min_cllr(scores, same))
+
+    def test_it_is_a_minimum_and_the_same_for_any_monotone_map(self):
+        scores, same, true = gaussian(3000, 0.2, apart=0.7)
+        least = min_cllr(scores, same)
+        assert least <= cllr(true, same) and least <= cllr(fit(scores, same).llr(scores), same)
+        assert min_cllr(np.exp(scores), same) == pytest.approx(least)
+
+
+class TestReliability:
+    def test_it_is_that_of_scikit_learn_at_the_trials_own_prior(self):
+        scores, same, true = gaussian(5000, 0.3)
+        prior = same.mean()
+        table = reliability(true, same, prior, bins=7)
+        observed, predicted = calibration_curve(same, expit(true + logit(prior)), n_bins=7)
+        np.testing.assert_allclose(table.observed, observed)
+        np.testing.assert_allclose(table.predicted, predicted)
+        assert table.same.sum() == same.sum() and table.different.sum() == (~same).sum()
+        assert ((table.low <= table.predicted) & (table.predicted <= table.high)).all()
+
+    def test_true_ratios_are_right_at_any_prior(self):
+        _, same, true = gaussian(400_000, 0.3, apart=1.0)
+        for prior in (0.2, 0.5, 0.8):
+            table = reliability(true, same, prior)
+            assert len(table) == 10
+            assert (table.observed - table.predicted).abs().max() < 0.02
+
+    def test_probability(self):
+        assert probability(0, 0.05) == pytest.approx(0.05)
+        assert probability(np.log(19), 0.05) == pytest.approx(0.5)
+        llr = np.array([-np.inf, np.inf])
+        assert probability(llr, 0.3).tolist() == [0, 1]
+        table = reliability(llr, np.array([False, True]))
+        assert table[["low", "high", "observed"]].to_numpy() == pytest.approx(np.array([[0, 0.1, 0], [0.9, 1, 1]]))
+
+
+class TestOperatingPoint:
+    @pytest.mark.parametrize("costs", [PAPER, Costs(0.5, 1, 1)])
+    def test_true_ratios_reach_the_minimum_without_looking(self, costs):
+        _, same, true = gaussian(200_000, 0.3, apart=1.0)
+        found = assess(true, same, costs).value
+        assert found["threshold"] == pytest.approx(math.log((1 - costs.prior) * costs.false_accept / costs.prior))
+        assert found["minDCF"] <= found["DCF"] < found["minDCF"] + 0.01
+        wanted = (costs.prior * found["P_miss"] + (1 - costs.prior) * costs.false_accept * found["P_fa"])
+        assert found["DCF"] == pytest.approx(wanted / costs.prior)
+        shifted = assess(true + 2, same, costs).value
+        assert shifted["DCF"] > found["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(found["minDCF"])
+        assert shifted["minCllr"] == pytest.approx(found["minCllr"]) and shifted["Cllr"] > found["Cllr"]
+
+    def test_fitted_on_dev_it_holds_on_test(self):
+        scores, same, _ = gaussian(50_000, 0.1, apart=1.0)
+        others, labels, _ = gaussian(50_000, 0.02, apart=1.0, seed=1)
+        found = assess(calibration.fit(scores, same).llr(others), labels).value
+        assert found["Cllr"] < found["minCllr"] + 0.02 and found["DCF"] < found["minDCF"] + 0.02

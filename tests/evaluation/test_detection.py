@@ -1,0 +1,237 @@
+"""Error rates against scikit-learn, a sweep over all thresholds, and cases by hand; ties, blocks, the bootstrap."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.interpolate import interp1d
+from scipy.optimize import brentq
+from sklearn.metrics import roc_curve
+
+from helpers.evaluation import detection
+from helpers.evaluation.detection import (
+    PAPER, RELEASED, Costs, actual_dcf, curve, eer, error_rates, mean_curve, min_dcf, summarise, tally,
+)  # fmt: skip
+
+
+def trials(seed=0, size=400, levels=None, apart=1.0):
+    """Scores of which ``levels`` differ (None: all), float32, and labels, a third of one account."""
+    rng = np.random.default_rng(seed)
+    same = rng.random(size) < 0.3
+    scores = rng.standard_normal(size) + apart * same
+    if levels:
+        scores = np.clip(np.round(scores * levels / 6), -levels // 2, levels // 2)
+    return scores.astype(np.float32), same
+
+
+def sweep(scores, same, costs):
+    """Every threshold there is, with accepting all and rejecting all."""
+    best = math.inf
+    for threshold in [-math.inf, *np.unique(scores), math.inf]:
+        accepted = scores >= threshold
+        miss, false_accept = (~accepted[same]).mean(), accepted[~same].mean()
+        cost = costs.prior * costs.miss * miss + (1 - costs.prior) * costs.false_accept * false_accept
+        best = min(best, cost)
+    return best / min(costs.prior * costs.miss, (1 - costs.prior) * costs.false_accept)
+
+
+CASES = [trials(seed, levels=levels, apart=apart) for seed, (levels, apart) in
+         enumerate([(None, 1), (None, 0), (None, -1), (12, 1), (3, 1), (2, 0.3), (1, 0), (40, 4)])]
+each_case = pytest.mark.parametrize("scores, same", CASES)
+
+
+class TestCurve:
+    @each_case
+    def test_it_is_that_of_scikit_learn(self, scores, same):
+        """Every point of one lies on the lines between the points of the other."""
+        p_fa, p_miss = error_rates(tally(scores, same))
+        wanted_fa, wanted_hit, _ = roc_curve(same, scores, drop_intermediate=False)
+        # rotated by 45 degrees a curve that never falls is a function
+        mine, wanted = (p_fa + 1 - p_miss, p_fa - 1 + p_miss), (wanted_fa + wanted_hit, wanted_fa - wanted_hit)
+        np.testing.assert_allclose(np.interp(wanted[0], *mine), wanted[1], atol=1e-12)
+        np.testing.assert_allclose(np.interp(mine[0], *wanted), mine[1], atol=1e-12)
+
+    @each_case
+    def test_thresholds_give_their_rates(self, scores, same):
+        points = curve(tally(scores, same))
+        assert points.threshold.iloc[0] == math.inf and points.threshold.iloc[-1] == -math.inf
+        for threshold, p_fa, p_miss in points.itertuples(index=False):
+            accepted = scores >= threshold
+            assert accepted[~same].mean() == pytest.approx(p_fa)
+            assert (~accepted[same]).mean() == pytest.approx(p_miss)
+
+    def test_by_hand(self):
+        scores = np.array([0.9, 0.8, 0.8, 0.7, 0.4, 0.3])
+        same = np.array([True, True, False, False, True, False])
+        points = curve(tally(scores, same))
+        assert {(round(3 * fa), round(3 * miss)) for fa, miss in zip(points.P_fa, points.P_miss)} == {
+            (0, 3), (0, 2), (1, 1), (2, 1), (2, 0), (3, 0)}  # fmt: skip
+        # from (1/3, 1/3)
+        assert eer(points.P_fa.to_numpy(), points.P_miss.to_numpy()) == pytest.approx(1 / 3)
+
+    def test_a_long_curve_is_thinned_and_nobody_sees_it(self):
+        scores, same = trials(size=200_000)
+        counted = tally(scores, same)
+        p_fa, p_miss = error_rates(counted)
+        points = curve(counted)
+        assert len(points) < 4000 < len(p_fa) / 10
+        drawn = np.interp(p_fa + 1 - p_miss, points.P_fa + 1 - points.P_miss, points.P_fa)
+        assert np.abs(drawn - p_fa).max() < 1 / 500
+        inner = (p_fa > 1e-4) & (p_miss > 1e-4)
+        assert np.abs(stats.norm.ppf(drawn[inner]) - stats.norm.ppf(p_fa[inner])).max() < 1 / 50
+
+    def test_the_mean_of_curves(self):
+        curves = [curve(tally(np.array([3, 2, 1, 0]), np.array(same, bool))) for same in ([1, 1, 0, 0], [0, 1, 1, 0])]
+        mean = mean_curve(curves).set_index("P_fa").P_miss
+        # the first is perfect, the second finds nothing until half is accepted: the mean misses half until then
+        assert mean[0.0] == 0.5 and mean[1.0] == 0
+        assert mean[(mean.index < 0.499)].eq(0.5).all() and mean[mean.index > 0.501].eq(0).all()
+
+
+class TestEqualErrorRate:
+    @each_case
+    def test_it_is_where_scikit_learns_curve_crosses_the_diagonal(self, scores, same):
+        p_fa, hit, _ = roc_curve(same, scores, drop_intermediate=False)
+        wanted = brentq(lambda x: 1 - x - interp1d(p_fa, hit)(x), 0, 1)
+        mine = eer(*error_rates(tally(scores, same)))
+        if (1 - hit == p_fa).any():  # else a vertical step, which interp1d cannot cross, may hide the root
+            assert mine == pytest.approx(p_fa[(1 - hit == p_fa).argmax()])
+        else:
+            after = (p_fa >= 1 - hit).argmax()
+            assert mine == pytest.approx(wanted, abs=1e-9) or p_fa[after] == p_fa[after - 1] == pytest.approx(mine)
+
+    def test_constant_scores_say_nothing(self):
+        scores, same = np.full(50, 0.7), np.arange(50) < 3
+        rates = error_rates(tally(scores, same))
+        assert eer(*rates) == 0.5
+        assert min_dcf(*rates) == 1
+
+    def test_perfect_and_perfectly_wrong(self):
+        same = np.arange(50) < 10
+        assert eer(*error_rates(tally(same * 1.0, same))) == 0
+        assert min_dcf(*error_rates(tally(same * 1.0, same))) == 0
+        assert eer(*error_rates(tally(-1.0 * same, same))) == 1
+        assert min_dcf(*error_rates(tally(-1.0 * same, same))) == 1
+
+    def test_normal_scores(self):
+        """Two unit normal laws d apart: EER = Phi(-d / 2)."""
+        rng = np.random.default_rng(0)
+        same = np.arange(200_000) < 100_000
+        rates = error_rates(tally(rng.standard_normal(len(same)) + 1.5 * same, same))
+        assert eer(*rates) == pytest.approx(stats.norm.cdf(-0.75), abs=0.003)
+
+
+class TestCost:
+    @pytest.mark.parametrize("costs", [PAPER, RELEASED, Costs(0.5, 1, 1), Costs(0.9, 10, 1)])
+    @each_case
+    def test_minimum_of_a_sweep(self, scores, same, costs):
+        cost = min_dcf(*error_rates(tally(scores, same)), costs)
+        assert cost == pytest.approx(sweep(scores, same, costs))
+        assert cost <= 1
+
+    def test_by_hand(self):
+        scores, same = np.array([4, 3, 2, 1.0]), np.array([True, False, True, False])
+        # one of two missed, none or one of two accepted wrongly; normalised by min(0.05 x 1, 0.95 x 2)
+        assert actual_dcf(scores, same, 3.5) == pytest.approx(0.5)
+        assert actual_dcf(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
+        assert actual_dcf(scores, same, 2.5, RELEASED) == pytest.approx((0.01 * 0.5 + 0.99 * 0.5) / 0.01)
+        assert actual_dcf(scores, same, 3) == actual_dcf(scores, same, 2.5), "a score at the threshold is accepted"
+
+    @each_case
+    def test_no_threshold_beats_the_minimum(self, scores, same):
+        points = curve(tally(scores, same))
+        costs = [actual_dcf(scores, same, threshold) for threshold in points.threshold]
+        assert min(costs) == pytest.approx(min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy()))
+
+    def test_bayes_threshold(self):
+        assert Costs(0.5, 1, 1).threshold == 0
+        assert PAPER.threshold == pytest.approx(math.log(0.95 * 2 / 0.05))
+
+    def test_costs_without_sense(self):
+        for wrong in ((0, 1, 1), (1, 1, 1), (0.5, 0, 1), (0.5, 1, -1), (math.nan, 1, 1)):
+            with pytest.raises(ValueError, match="need 0 < prior < 1 and positive costs"):
+                Costs(*wrong)
+
+
+class TestTally:
+    @each_case
+    @pytest.mark.parametrize("block", [1, 7, 10**6])
+    def test_blocks_and_accounts_add_up(self, monkeypatch, scores, same, block):
+        monkeypatch.setattr(detection, "BLOCK", block)
+        whole, parts = tally(scores, same), tally(scores, same, np.arange(len(scores)) % 5 + 10)
+        assert sorted(parts.accounts) == [10, 11, 12, 13, 14]
+        for name in ("same", "other"):
+            assert (getattr(parts, name).sum(0) == getattr(whole, name)[0]).all()
+        one = np.flatnonzero(parts.accounts == 12)[0]
+        accepted = scores[(np.arange(len(scores)) % 5 == 2) & ~same][:, None] >= parts.values
+        assert (parts.other[one, ::-1].cumsum()[::-1][1::2] == accepted.sum(0)).all()
+
+    def test_errors(self):
+        scores, same = trials()
+        with pytest.raises(ValueError, match="400 scores, 399 labels"):
+            tally(scores, same[1:])
+        with pytest.raises(ValueError, match="1 scores are not finite"):
+            tally(np.where(np.arange(400) == 3, np.nan, scores), same)
+        for one_kind in (same & False, same | True):
+            with pytest.raises(ValueError, match="need both kinds"):
+                tally(scores, one_kind)
+
+
+class TestIntervals:
+    @staticmethod
+    def linking(accounts, others, seed=0, spread=1.0):
+        """One trial of the own account and ``others`` of others for each account, whose level varies."""
+        rng = np.random.default_rng(seed)
+        account = np.repeat(np.arange(accounts), others + 1)
+        same = np.arange(len(account)) % (others + 1) == 0
+        return rng.standard_normal(len(account)) + same + spread * rng.standard_normal(accounts)[account], same, account
+
+    def test_a_resample_is_that_of_the_copied_trials(self):
+        scores, same, account = self.linking(12, 20)
+        counted, weights = tally(scores, same, account), np.random.default_rng(1).integers(0, 4, 12)
+        rows = np.concatenate([np.flatnonzero(account == one) for one in np.repeat(np.arange(12), weights)])
+        again = error_rates(tally(scores[rows], same[rows]))
+        drawn = error_rates(counted, weights[counted.accounts])
+        assert eer(*drawn) == pytest.approx(eer(*again))
+        assert min_dcf(*drawn) == pytest.approx(min_dcf(*again))
+
+    def test_they_hold_the_value_repeat_and_shrink(self):
+        widths = []
+        for accounts in (30, 120, 480):
+            counted = tally(*self.linking(accounts, 30))
+            table = summarise([counted], seed=3, resamples=200)
+            assert table.equals(summarise([counted], seed=3, resamples=200))
+            assert table.index.tolist() == ["EER", "minDCF", "minDCF_released"]
+            assert ((table.low <= table.value) & (table.value <= table.high)).all()
+            widths.append(table.high["EER"] - table.low["EER"])
+        assert widths[0] > 1.4 * widths[1] > 2 * widths[2]
+
+    def test_they_cover_the_true_value_where_trials_of_a_query_depend_on_each_other(self):
+        """True EER of sums of normals: the scores of both kinds have variance 1 + spread^2 and lie 1 apart."""
+        true = stats.norm.cdf(-0.5 / math.sqrt(2))
+        inside = 0
+        for seed in range(60):
+            row = summarise([tally(*self.linking(60, 30, seed))], resamples=200).loc["EER"]
+            inside += row.low <= true <= row.high
+        assert inside >= 51  # 57 expected of 95%; resampling trials would cover less
+
+    def test_the_mean_over_topics(self):
+        parts = [tally(*self.linking(20, 30, seed)) for seed in (0, 1, 2)]
+        alone = [summarise([one], resamples=200) for one in parts]
+        table = summarise(parts, resamples=200)
+        np.testing.assert_allclose(table.value, np.mean([one.value for one in alone], 0))
+        width = [one.high["EER"] - one.low["EER"] for one in (table, *alone)]
+        assert width[0] < min(width[1:])
+
+    def test_a_topic_that_draws_nobody_is_left_out(self):
+        few = tally(*self.linking(1, 30))
+        many = tally(*(part + 5 if number == 2 else part for number, part in enumerate(self.linking(20, 30))))
+        assert np.isfinite(summarise([few, many], resamples=100)).all(axis=None)
+
+    def test_both_costs_and_no_resamples(self):
+        scores, same, account = self.linking(40, 30)
+        table = summarise([tally(scores, same, account)], Costs(0.5, 1, 1), resamples=0)
+        assert table.value["minDCF"] == pytest.approx(sweep(scores, same, Costs(0.5, 1, 1)))
+        assert table.value["minDCF_released"] == pytest.approx(sweep(scores, same, RELEASED))
+        assert table[["low", "high"]].isna().all(axis=None)

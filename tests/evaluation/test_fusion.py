@@ -1,0 +1,117 @@
+"""Galleries and fusions: scores of several models against the weighted mean; weights against trying all."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from helpers.evaluation import fusion
+from helpers.evaluation.fusion import Fusion, fit_weights
+from helpers.evaluation.gallery import Gallery, open_gallery
+from helpers.evaluation.ranking import evaluate
+from helpers.evaluation.trials import Trials
+from tests.factories import LookUp, one_token_samples, unit_rows
+from tests.oracles import slow_ranks
+
+SAMPLES = one_token_samples(np.arange(60) % 30)
+TRIALS = Trials(SAMPLES[:30], SAMPLES[30:])
+
+
+def member(seed, help=0.0, dim=6, thin=False):
+    """Rows of both samples of an author that are alike by ``help``."""
+    rows = unit_rows(60, dim, seed=seed)
+    rows[30:] += help * rows[:30]
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return LookUp(sparse.csr_matrix(rows) if thin else rows)
+
+
+def dense(model):
+    return model.rows.toarray() if sparse.issparse(model.rows) else model.rows
+
+
+def scores(model, trials=TRIALS):
+    return np.concatenate([block.copy() for _, block in open_gallery(model, trials.targets).scores(trials.queries)])
+
+
+MEMBERS = {"a": member(0, 0.8), "b": member(1, 0.2, 40, thin=True), "c": member(2, 0.1, 3)}
+
+
+def test_a_gallery_embeds_its_targets_once():
+    model = member(5)
+    gallery = Gallery(model, TRIALS.targets)
+    for _ in range(3):
+        list(gallery.scores(TRIALS.queries))
+    assert model.calls == 30 + 3 * 30
+    assert np.concatenate([block.copy() for _, block in gallery.scores(TRIALS.targets)]).diagonal().tolist() == [1] * 30
+    assert model.calls == 30 + 3 * 30
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members(nested):
+    parts = {name: dense(model)[:30].astype(float) @ dense(model)[30:].T for name, model in MEMBERS.items()}
+    model = Fusion(MEMBERS, {"a": 2, "b": 1, "c": 1})
+    if nested:
+        both = Fusion({name: MEMBERS[name] for name in "ab"}, {"a": 2, "b": 1})
+        model = Fusion({"both": both, "c": MEMBERS["c"]}, {"both": 3, "c": 1})
+    wanted = parts["a"] / 2 + parts["b"] / 4 + parts["c"] / 4
+    np.testing.assert_allclose(scores(model), wanted, atol=2e-6)
+    pairs = np.array([[0, 0], [3, 20], [29, 1]])
+    listed = open_gallery(model, TRIALS.targets).pair_scores(TRIALS.queries, pairs)
+    np.testing.assert_allclose(listed, wanted[tuple(pairs.T)], atol=2e-6)
+
+
+def test_a_member_without_weight_is_not_asked():
+    silent = member(7)
+    model = Fusion({"a": MEMBERS["a"], "silent": silent}, {"a": 1, "silent": 0})
+    assert (scores(model) == scores(MEMBERS["a"])).all() and silent.calls == 0
+
+
+def test_joined_rows_are_those_whose_products_are_fused_scores():
+    batch = SAMPLES.batch(np.arange(60))
+    model = Fusion({"a": MEMBERS["a"], "c": MEMBERS["c"]}, {"a": 0.3, "c": 0.7})
+    rows = model.joined(batch)
+    assert rows.shape == (60, 9) and torch.allclose(rows.norm(dim=1), torch.ones(60))
+    np.testing.assert_allclose(rows[:30] @ rows[30:].T, scores(model), atol=2e-6)
+    mixed = Fusion({"inner": model, "b": MEMBERS["b"]}, {"inner": 0.5, "b": 0.5})
+    assert torch.allclose(mixed.joined(batch), rows), "sparse members have no part in a map"
+    with pytest.raises(ValueError, match="fusion of b: no member has dense rows"):
+        Fusion({"b": MEMBERS["b"]}, {"b": 1}).joined(batch)
+
+
+def test_fitted_weights_are_the_best_of_all_tenths_of_the_spread():
+    fitted = fit_weights(MEMBERS, TRIALS)
+    assert sum(fitted.values()) == pytest.approx(1)
+    spread = {name: scores(model).std(ddof=1, dtype=float) for name, model in MEMBERS.items()}
+    mrr = {}
+    for shares in itertools.product(range(11), repeat=3):
+        if sum(shares) == 10:
+            weights = {name: share / spread[name] for name, share in zip(MEMBERS, shares)}
+            total = sum(weights.values())
+            weighed = [dense(MEMBERS[name]) * (weight / total) ** 0.5 for name, weight in weights.items()]
+            rows = np.concatenate(weighed, 1)
+            mrr[shares] = np.mean(1 / np.array(slow_ranks(rows[:30], rows[30:], range(30), range(30))))
+    best = max(mrr.values())
+    model = Fusion.fit(MEMBERS, TRIALS)
+    assert model.weights == pytest.approx(fitted)
+    table, _ = evaluate(model, TRIALS, resamples=0)
+    assert table.value["MRR"] == pytest.approx(best) and best > max(mrr[10, 0, 0], mrr[0, 10, 0])
+    shares = {name: fitted[name] * spread[name] for name in MEMBERS}
+    chosen = tuple(round(10 * share / sum(shares.values())) for share in shares.values())
+    assert mrr[chosen] == pytest.approx(best)
+
+
+def test_few_queries_choose_the_weights(monkeypatch):
+    monkeypatch.setattr(fusion, "MAX_QUERIES", 10)
+    models = {name: member(seed, 0.5) for seed, name in enumerate("xy")}
+    first = Trials(TRIALS.queries[:10], TRIALS.targets[:10])
+    assert fit_weights(models, TRIALS) == fit_weights(models, first)
+    assert models["x"].calls == 40
+
+
+def test_weights_without_sense_are_refused():
+    for weights, message in (({"a": 1}, "fusion of a, b has weights for a"), ({"a": 1, "b": -1}, "none below 0"),
+                             ({"a": 0, "b": 0}, "and one above"), ({"a": 1, "b": np.nan}, "fusion weights")):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            Fusion({name: MEMBERS[name] for name in "ab"}, weights)

@@ -1,0 +1,309 @@
+"""Account linking: trials against loops over the posts, scores and error tables against direct computation."""
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.metrics import roc_curve
+
+from helpers.evaluation import scores
+from helpers.evaluation.detection import PAPER, Costs
+from helpers.evaluation.linking import (
+    LinkingConfig, by_target_size, by_topic, evaluate, linking_trials, score, summarise,
+)  # fmt: skip
+from tests.factories import HabitCounts, LookUp
+
+DAY = 86_400
+SMALL = {"topics": 2, "enrolled": 5, "accounts": 20, "query_posts": 6, "min_query_posts": 3,
+         "target_posts": 2, "min_target_posts": 4}  # fmt: skip
+
+
+def trials_of(store, sizes=(), **settings):
+    return linking_trials(store, LinkingConfig.of(settings), sizes)
+
+
+@pytest.fixture
+def corpus(make_store):
+    """40 authors with 5 to 80 posts each and times that grow within an author; its posts are numbered by tokens."""
+    counts = np.random.default_rng(1).integers(5, 80, 40)
+    rng = np.random.default_rng(2)
+    times = np.concatenate([np.sort(rng.integers(0, 100 * DAY, count)) for count in counts])
+    posts = np.arange(counts.sum())
+    return replace(make_store(counts, topics=4), time=times, tokens=posts.astype("u2"),
+                   post_offsets=np.arange(len(posts) + 1))  # fmt: skip
+
+
+@pytest.fixture
+def far_from_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def posts_of(samples, number=None):
+    """The posts of one sample, or of all of them."""
+    rows = range(len(samples)) if number is None else [number]
+    return [int(samples.store.tokens[post]) for row in rows
+            for post in range(samples.first[row], samples.first[row] + samples.count[row])]  # fmt: skip
+
+
+def owner(store, post):
+    return int(np.searchsorted(store.author_offsets, post, "right")) - 1
+
+
+def in_period(store, post, low, high):
+    """Between two instants, or two shares of its author's posts."""
+    author = owner(store, post)
+    begin, end = store.author_offsets[author : author + 2].tolist()
+    if isinstance(high, float):
+        return (low or 0) * (end - begin) <= post - begin < high * (end - begin)
+    return low <= store.time[post] < high
+
+
+class TestProtocol:
+    @pytest.mark.parametrize("begin, split, end", [(0.0, 0.5, 1.0), (0.2, 0.6, 0.9), (20 * DAY, 60 * DAY, 90 * DAY)])
+    def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end):
+        store = corpus
+        settings = dict(SMALL)
+        if begin > 1:
+            dates = (datetime.fromtimestamp(second, UTC).isoformat()[:19] for second in (begin, split, end))
+        else:
+            dates = (begin, split, end)
+        settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
+        for topic in trials_of(store, **settings):
+            row = store.meta["topics"].index(topic.name)
+            mine, everyone = topic.queries.authors, topic.targets.authors
+            assert (len(set(mine.tolist())), len(set(everyone.tolist()))) == (5, 20) and set(mine) <= set(everyone)
+            for samples, wanted, least, most in (
+                (topic.queries, lambda p: in_period(store, p, begin, split) and store.topic[p] == row, 3, 6),
+                (topic.targets, lambda p: in_period(store, p, split, end), 4, 2),
+            ):
+                for number, author in enumerate(samples.authors):
+                    own = [p for p in range(*store.author_offsets[author : author + 2].tolist()) if wanted(p)]
+                    assert len(own) >= least
+                    assert posts_of(samples, number) == own[-most:]
+
+    def test_topics_are_the_most_popular_ones_that_qualify(self, corpus):
+        store = corpus
+        early = np.array([in_period(store, post, 0.0, 0.5) for post in range(store.posts)])
+        popular = np.argsort(-np.bincount(store.topic[early], minlength=4)[:3], kind="stable")
+        names = [store.meta["topics"][row] for row in popular]
+        assert [topic.name for topic in trials_of(store, **SMALL | {"topics": 3})] == names
+        # posts of other topics than the store's are no topic, however many
+        store.topic[early] = np.where(np.arange(early.sum()) % 3, 3, store.topic[early])
+        settings = SMALL | {"topics": 3, "enrolled": 1, "min_query_posts": 1}
+        assert {topic.name for topic in trials_of(store, **settings)} == set(names)
+
+    def test_a_topic_of_few_accounts_is_passed_over(self, corpus):
+        store = corpus
+        first = trials_of(store, **SMALL | {"topics": 1})[0]
+        row = store.meta["topics"].index(first.name)
+        store.topic[store.topic == row] = 3
+        store.topic[: store.author_offsets[4]] = row  # four authors
+        names = [topic.name for topic in trials_of(store, **SMALL)]
+        assert first.name not in names and len(names) == 2
+
+    def test_the_seed_decides_and_sizes_do_not(self, corpus):
+        store = corpus
+        wanted = trials_of(store, **SMALL, seed=3)
+        again = trials_of(store, **SMALL, seed=3)
+        longer = trials_of(store, **SMALL | {"target_posts": 4}, seed=3)
+        other = trials_of(store, **SMALL, seed=4)
+        for one, same, more in zip(wanted, again, longer, strict=True):
+            for side in ("queries", "targets"):
+                assert posts_of(getattr(one, side)) == posts_of(getattr(same, side))
+                assert (getattr(one, side).authors == getattr(same, side).authors).all()
+            assert posts_of(one.queries) == posts_of(more.queries)
+            assert (one.targets.authors == more.targets.authors).all()
+            assert (more.targets.count == 4).all() and (one.targets.count == 2).all()
+        both = trials_of(store, (2, 4), **SMALL, seed=3)
+        assert [posts_of(one.targets) for one in both[::2]] == [posts_of(one.targets) for one in wanted]
+        assert [posts_of(one.targets) for one in both[1::2]] == [posts_of(one.targets) for one in longer]
+        assert both[0].queries is both[1].queries and [one.name for one in both[::2]] == [one.name for one in wanted]
+        assert any((one.queries.authors != two.queries.authors).any() for one, two in zip(wanted, other))
+        assert any((one.targets.authors != two.targets.authors).any() for one, two in zip(wanted, other))
+
+    def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(self, make_store):
+        """Authors 0..4 stop before the split; 5..9 write once before it, at it and once after it."""
+        store = make_store([3] * 10, topics=2)
+        store.topic[:] = 0
+        times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
+        times[:15] //= 2
+        store = replace(store, time=times, tokens=np.arange(30, dtype="u2"), post_offsets=np.arange(31))
+        settings = {"target_from": "1970-01-03", "topics": 1, "query_posts": 1, "target_posts": 2, "min_target_posts": 2,
+                    "accounts": None}  # fmt: skip
+        (topic,) = trials_of(store, enrolled=5, **settings)
+        assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
+        assert posts_of(topic.queries) == [15, 18, 21, 24, 27]
+        assert posts_of(topic.targets) == [16, 17, 19, 20, 22, 23, 25, 26, 28, 29]
+        with pytest.raises(ValueError, match="0 of 1 topics have 6 accounts .* accounts there: topic 0 5"):
+            trials_of(store, enrolled=6, **settings)
+
+    def test_as_many_enrolled_accounts_as_there_are(self, corpus):
+        store = corpus
+        wanted = {"topics": 1, "enrolled": 30, "accounts": None, "min_query_posts": None}
+        with pytest.raises(ValueError, match="0 of 1 topics have 30 accounts with 6 posts .* accounts there: (.*)"):
+            trials_of(store, **SMALL | wanted)
+        (topic,) = trials_of(store, **SMALL | wanted | {"min_enrolled": 3})
+        row = store.meta["topics"].index(topic.name)
+        posts = [post for post in range(store.posts) if store.topic[post] == row and in_period(store, post, 0.0, 0.5)]
+        per_author = np.bincount([owner(store, post) for post in posts])
+        assert set(topic.queries.authors) == set(np.flatnonzero(per_author >= 6)) & set(topic.targets.authors)
+
+    def test_the_others_are_drawn_from_all(self, corpus):
+        store = corpus
+        drawn = [trials_of(store, **SMALL, seed=seed)[0] for seed in range(30)]
+        seen = np.concatenate([np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn])
+        assert len(set(seen.tolist())) == 38 and np.bincount(seen).max() < 25
+
+    def test_all_who_qualify(self, corpus):
+        store = corpus
+        late = np.array([in_period(store, post, 0.5, 1.0) for post in range(store.posts)])
+        later = [late[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
+        for topic in trials_of(store, **SMALL | {"accounts": None}):
+            assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
+
+    def test_errors_say_what_was_found(self, corpus):
+        store = corpus
+        for message, wrong in {
+            "38 accounts have 4 posts in the target period, .* posts; needed are 99": {"accounts": 99},
+            "1 of 2 topics have 19 accounts with 6 posts .* there: topic 0 19, topic 1 17, topic 2 17": {
+                "enrolled": 19, "min_query_posts": None},
+            "3 of 4 topics": {"topics": 4},
+            r"need min_query_posts \(7\) <= query_posts \(6\)": {"min_query_posts": 7},
+            r"target_posts \(5\) <= min_target_posts \(4\)": {"target_posts": 5},
+            "5 enrolled of 4 accounts": {"accounts": 4},
+            "'target_from' is 'May': no ISO date": {"target_from": "May"},
+            "'target_from' is 1.5: neither an ISO date nor a share": {"target_from": 1.5},
+            "0 accounts have": {"target_from": "2200-01-01"},
+            "0 of 2 topics": {"target_from": "1970-01-01"},
+            "unknown setting 'distinguished'": {"distinguished": 3},
+            "targets of 9 posts: min_target_posts is 4": {"sizes": (2, 9)},
+        }.items():  # fmt: skip
+            with pytest.raises(ValueError, match=message):
+                trials_of(store, **SMALL | wrong)
+
+
+def test_targets_of_the_same_community_only(corpus):
+    """Accounts 0..19 write in a/..., the others in b/...; some posts are of no known topic."""
+    store = corpus
+    store = replace(store, meta={"topics": ["a/x", "a/y", "b/x"]})
+    for author in range(40):
+        mine = slice(*store.author_offsets[author : author + 2].tolist())
+        store.topic[mine] = np.where(np.arange(mine.stop - mine.start) % 5 == 0, 3, author % 2 if author < 20 else 2)
+    settings = SMALL | {"topics": 3, "enrolled": 3, "accounts": None}
+    for topic in trials_of(store, **settings, same_community=True):
+        wanted = range(20) if topic.name.startswith("a/") else range(20, 40)
+        assert set(topic.targets.authors.tolist()) <= set(wanted) and len(topic.targets.authors) > 14
+    assert all(len(topic.targets.authors) > 34 for topic in trials_of(store, **settings))
+
+
+class TestScores:
+    def test_all_pairs_with_their_labels_and_sizes(self, corpus):
+        chosen, model = trials_of(corpus, **SMALL), HabitCounts()
+        scored = score(model, chosen)
+        assert len(scored) == 2 * 5 * 20 and scored.same.sum() == 2 * 5
+        assert (scored.same == (scored.query_author == scored.target_author)).all()
+
+        def row(posts):
+            counts = np.zeros(34)
+            for post in posts:
+                counts[corpus.hour[post]] += 1
+                counts[24 + corpus.topic[post]] += 1
+            return counts / np.linalg.norm(counts)
+
+        for trial in scored.sample(60, random_state=0).itertuples():
+            (topic,) = (one for one in chosen if one.name == trial.topic)
+            rows = []
+            for samples, author, size in ((topic.queries, trial.query_author, trial.query_posts),
+                                          (topic.targets, trial.target_author, trial.target_posts)):  # fmt: skip
+                posts = posts_of(samples, samples.authors.tolist().index(author))
+                assert {owner(corpus, post) for post in posts} == {author} and len(posts) == size
+                rows.append(row(posts))
+            assert trial.score == pytest.approx(rows[0] @ rows[1], abs=2e-6)
+
+    def test_sparse_rows_and_small_blocks_score_the_same(self, corpus, monkeypatch):
+        rows = np.abs(np.random.default_rng(0).standard_normal((corpus.posts, 9))).astype(np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        chosen = trials_of(corpus, **SMALL)
+        dense = score(LookUp(rows), chosen)
+        for matrix in (sparse.csr_matrix, sparse.csr_array):
+            np.testing.assert_allclose(score(LookUp(matrix(rows)), chosen).score, dense.score, atol=2e-6)
+        monkeypatch.setattr(scores, "BLOCK", 1)
+        np.testing.assert_allclose(score(LookUp(rows), chosen).score, dense.score, atol=2e-6)
+
+    def test_targets_that_several_topics_share_are_embedded_once(self, corpus):
+        model = HabitCounts()
+        chosen = trials_of(corpus, **SMALL | {"accounts": None})
+        scored = score(model, chosen)
+        assert chosen[0].targets is chosen[1].targets and model.calls == len(chosen[0].targets) + 10
+        alone = [score(model, [topic]) for topic in chosen]
+        assert scored.score.tolist() == [value for part in alone for value in part.score]
+
+
+class TestResults:
+    @pytest.fixture
+    def scored(self, corpus):
+        return score(HabitCounts(), trials_of(corpus, **SMALL))
+
+    def test_error_rates_are_those_of_scikit_learn(self, scored):
+        def crossing(part):
+            p_fa, hit, _ = roc_curve(part.same, part.score, drop_intermediate=False)
+            return np.interp(0, p_fa + hit - 1, p_fa)
+
+        table = by_topic(scored)
+        alone = {name: crossing(part) for name, part in scored.groupby("topic", observed=True)}
+        for name, value in alone.items():
+            assert table.EER[name] == pytest.approx(value)
+        assert table.EER["mean"] == pytest.approx(np.mean(list(alone.values())))
+        assert table.EER["pooled"] == pytest.approx(crossing(scored))
+        assert table.minDCF["mean"] == pytest.approx(table.minDCF[list(alone)].mean())
+        assert table.trials.tolist() == [100, 100, 200, 200] and table.positives.tolist() == [5, 5, 10, 10]
+        assert table.accounts["mean"] == scored.query_author.nunique() <= 10
+        summary = summarise(scored, resamples=50)
+        assert summary.value[["EER", "minDCF"]].tolist() == table.loc["mean", ["EER", "minDCF"]].tolist()
+        assert ((summary.low <= summary.value) & (summary.value <= summary.high)).all()
+
+    def test_the_costs_are_those_asked_for(self, scored):
+        scored = scored.assign(score=np.random.default_rng(0).standard_normal(len(scored)) + scored.same)
+        low, high = (summarise(scored, costs, resamples=0).value for costs in (Costs(0.5, 1, 1), PAPER))
+        assert low["minDCF"] < high["minDCF"] and low["minDCF_released"] == high["minDCF_released"]
+        assert by_topic(scored, Costs(0.5, 1, 1)).minDCF["mean"] == low["minDCF"]
+
+    def test_a_saved_table_gives_the_same(self, scored, tmp_path):
+        scored.to_parquet(tmp_path / "trials.parquet")
+        again = summarise(pd.read_parquet(tmp_path / "trials.parquet"), resamples=50)
+        pd.testing.assert_frame_equal(again, summarise(scored, resamples=50))
+
+    def test_equal_scores_are_chance(self, corpus):
+        noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
+        constant = LookUp(np.tile(noise / np.linalg.norm(noise), (corpus.posts, 1)))
+        table, _ = evaluate(constant, trials_of(corpus, **SMALL), resamples=20)
+        assert (table.loc["EER"] == 0.5).all() and (table.loc["minDCF"] == 1).all()
+
+    def test_by_size(self, corpus):
+        scored = score(HabitCounts(), trials_of(corpus, (1, 2, 4), **SMALL))
+        table = by_target_size(scored, resamples=50)
+        assert len(scored) == 3 * 200 and table.index.names == ["target_posts", "metric"]
+        for size in (1, 2, 4):
+            alone, _ = evaluate(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size}), resamples=50)
+            pd.testing.assert_frame_equal(table.loc[size], alone)
+        assert table.value.xs("EER", level="metric").nunique() > 1
+
+    def test_a_habit_is_found_and_chance_is_chance(self, make_store):
+        """Authors with their own hours are linked; the same posts with hours shuffled are not."""
+        store = make_store(np.full(60, 60), topics=3, habits=True)
+        store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
+        settings = {"topics": 2, "enrolled": 30, "accounts": 60, "query_posts": 10, "min_query_posts": 5,
+                    "target_posts": 8}  # fmt: skip
+        linked = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]
+        store.hour[:] = np.random.default_rng(0).permutation(store.hour)
+        lost = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]
+        assert linked.value < 0.15 and linked.high < 0.3
+        assert 0.35 < lost.value < 0.65 and lost.low < 0.5 < lost.high

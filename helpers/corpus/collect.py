@@ -43,17 +43,13 @@ class CollectConfig(Config):
     strip_signatures: bool = True  # cut the closing words that one author alone repeats
 
 
-def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers: int = 2, progress: bool = True) -> dict:
+def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers: int = 2,
+            progress: bool = True) -> dict:
     """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
     ``dropped_*``. memory_limit: of DuckDB, which works on disk beyond it. workers: processes that read parts, and
-    threads of DuckDB.
-
-    Raises
-    ------
-    ValueError
-        Where nothing is left, with the counts, or where the source is at fault.
+    threads of DuckDB. Raises ValueError where nothing is left, with the counts, or where the source is at fault.
     """
     options = config.options | ({"columns": config.columns} if config.columns else {})
     parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
@@ -90,57 +86,57 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     return read_json(run.data_card)
 
 
-def select(posts_path: Path, out_path: Path, min_posts: int = 100, max_posts: int = 1000, start: str = "",
-           end: str = "", memory_limit: str = "2GB") -> dict[str, int]:
+class Selection(Config):
+    """Whose posts are used, and of which time."""
+
+    min_posts: int = Field(100, ge=1)  # of an author within the time
+    max_posts: int = Field(1000, ge=0)  # 0 is no limit
+    start: str = ""  # ISO dates, UTC, of the first day and after the last; empty is open
+    end: str = ""
+
+
+def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
     """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
 
-    max_posts: 0 is no limit. start, end: ISO dates, UTC; "" is open. Raises ValueError where nobody is left.
-
-    Returns
-    -------
-    dict
-        ``posts_before``, ``authors_before``, ``posts``, ``authors``.
-
-    References
-    ----------
-    khan2021, section 4.1
+    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left. After
+    khan2021, section 4.1.
     """
     out_path, posts = Path(out_path), sql_literal(posts_path)
+    low, high = selection.min_posts, selection.max_posts
     inside = " AND ".join(f"time {sign} {sql_literal(date)}::TIMESTAMPTZ"
-                          for sign, date in ((">=", start), ("<", end)) if date) or "true"  # fmt: skip
+                          for sign, date in ((">=", selection.start), ("<", selection.end)) if date) or "true"
     with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
         before = connection.execute(f"SELECT count(*), count(DISTINCT author) FROM {posts}").fetchall()[0]
         connection.execute(f"""
             CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM {posts} WHERE {inside} GROUP BY author
-            HAVING posts >= {int(min_posts)} AND (posts <= {int(max_posts)} OR {int(max_posts)} = 0)""")
+            HAVING posts >= {low} AND (posts <= {high} OR {high} = 0)""")
         authors = scalar(connection, "SELECT count(*) FROM chosen")
         if not authors:
-            raise ValueError(f"none of {before[1]} authors has {min_posts}..{max_posts or 'any number of'} posts "
-                             f"in [{start}, {end})")  # fmt: skip
+            raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
+                             f"in [{selection.start}, {selection.end})")  # fmt: skip
         written = write_posts(connection, f"FROM {posts} SEMI JOIN chosen USING (author) WHERE {inside}", out_path)
     return {"posts_before": before[0], "authors_before": before[1], "posts": written, "authors": authors}
 
 
 def statistics(posts_path: Path) -> dict:
-    """Size and shape of a posts table: means are over authors, but ``words_per_post`` is over posts.
+    """Size and shape of a posts table (khan2021, Table 8): means are over authors, ``words_per_post`` over posts.
 
     ``active_months`` are calendar months, UTC, with a post.
-
-    References
-    ----------
-    khan2021, Table 8
     """
     with database(Path(f"{posts_path}.work")) as connection:
-        names = ["posts", "authors", "topics", "first", "last", "words_per_post"]
-        values = connection.execute(f"""
-            SELECT count(*), count(DISTINCT author), count(DISTINCT topic), strftime(min(time), '%Y-%m-%d %H:%M:%S'),
-                   strftime(max(time), '%Y-%m-%d %H:%M:%S'), round(avg(len(string_split(trim(text), ' '))), 2)
-            FROM {sql_literal(posts_path)}""").fetchall()[0]
-        means = connection.execute(f"""
-            SELECT round(avg(posts), 2), round(avg(topics), 2), round(avg(months), 2) FROM (
-                SELECT count(*) AS posts, count(DISTINCT topic) AS topics, count(DISTINCT date_trunc('month', time)) AS
-                months FROM {sql_literal(posts_path)} GROUP BY author)""").fetchall()[0]
-    return dict(zip([*names, "posts_per_author", "topics_per_author", "active_months"], values + means, strict=True))
+        row = connection.sql(f"""
+            SELECT * FROM (
+                SELECT count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics,
+                       strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
+                       strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
+                       round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
+                FROM {sql_literal(posts_path)}), (
+                SELECT round(avg(posts), 2) AS posts_per_author, round(avg(topics), 2) AS topics_per_author,
+                       round(avg(months), 2) AS active_months FROM (
+                    SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
+                           count(DISTINCT date_trunc('month', time)) AS months
+                    FROM {sql_literal(posts_path)} GROUP BY author))""")
+        return dict(zip(row.columns, row.fetchall()[0], strict=True))
 
 
 def _read_parts(read, parts, files, workers, progress):

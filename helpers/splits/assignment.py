@@ -66,16 +66,9 @@ class NoSplit(Rule):
 def split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB") -> dict:
     """Write ``<split>.parquet`` for each split of a rule, and ``split.json``; return the latter. Current: reused.
 
-    Returns
-    -------
-    dict
-        ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors, topics}}; ``unused``:
-        {reason: posts}; ``promises``: what :func:`~helpers.splits.audit.audit` checks.
-
-    Raises
-    ------
-    ValueError
-        Where a split is empty; AuditError where the files break a promise.
+    It has ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors, topics}}; ``unused``:
+    {reason: posts}; ``promises``: what :func:`~helpers.splits.audit.audit` checks. Raises ValueError where a split is
+    empty, AuditError where the files break a promise.
     """
     folder = Path(out_folder)
     record, files = folder / "split.json", {name: folder / f"{name}.parquet" for name in rule.splits}

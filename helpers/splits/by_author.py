@@ -16,11 +16,8 @@ class AuthorSplit(Rule):
     """Shares of the authors, drawn at random, for test and dev; the rest trains.
 
     Where every id is that of a text of a given pair (source pan: "<pair>/a", "<pair>/b"), authors who share a pair are
-    connected, and so on; whole components are drawn while they fit into the share, so that no pair is cut.
-
-    References
-    ----------
-    tyo2021, section 2.1.1, without its half-known pairs
+    connected, and so on; whole components are drawn while they fit into the share, so that no pair is cut (tyo2021,
+    section 2.1.1, without its half-known pairs).
     """
 
     splits = ("train", "test", "dev")

@@ -22,17 +22,10 @@ DEV_SHARE = 0.35  # of the authors who could be in dev and in test
 class TimeSplit(Rule):
     """Unseen authors, later posts.
 
-    Parameters
-    ----------
-    train_until, dev_until
-        t1 and t2, as ISO dates (UTC) or as fractions of all posts (of a community) in time order.
-    heldout
-        Share of the authors, by a hash of seed and name, kept out of training even if active before t1.
-    min_posts
-        A training author has so many posts before t1; the author's later posts are not used.
-    eval_posts
-        Every other author with so many posts from t2 on is a test author, or with so many in [t1, t2) a dev author;
-        of those who could be both a DEV_SHARE goes to dev. Only the posts of that period are used.
+    t1 (``train_until``) and t2 (``dev_until``) are ISO dates, UTC, or fractions of all posts (of a community) in time
+    order. A training author has ``min_posts`` before t1 and is none of the ``heldout`` share, by a hash of seed and
+    name. Every other author with ``eval_posts`` from t2 on is a test author, or with so many in [t1, t2) a dev author;
+    of those who could be both a DEV_SHARE goes to dev. Only an author's posts of the split's period are used.
     """
 
     splits = ("train", "dev", "test")
@@ -66,12 +59,11 @@ class TimeSplit(Rule):
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         connection.execute(f"""
             CREATE VIEW dated AS
-            SELECT n, author, epoch(time)::BIGINT AS second, {COMMUNITY[self.periods]} AS community FROM posts""")
-        connection.execute(f"""
+            SELECT n, author, epoch(time)::BIGINT AS second, {COMMUNITY[self.periods]} AS community FROM posts;
             CREATE TABLE calendar AS
             SELECT community, {_instant(self.train_until)} AS t1, {_instant(self.dev_until)} AS t2
             FROM dated GROUP BY community ORDER BY community""")
-        t1, t2 = (dict(connection.execute(f"SELECT community, {name} FROM calendar").fetchall()) for name in ("t1", "t2"))
+        t1, t2 = (dict(connection.execute(f"SELECT community, {day} FROM calendar").fetchall()) for day in ("t1", "t2"))
         if wrong := [name for name in t1 if not t1[name] < t2[name]]:
             raise ValueError(f"train_until ({self.train_until}) must be earlier than dev_until ({self.dev_until})"
                              + (f" in {', '.join(wrong)}" if self.periods == "community" else ""))  # fmt: skip

@@ -19,22 +19,14 @@ class TopicSplit(Rule):
     """Unseen authors, in unseen topics (``test_cross``), seen ones (``test_in``) or any (``dev``).
 
     Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the topics with the most
-    documents (rows). Of the candidate authors ``train_share`` are drawn; their documents in candidate topics train.
-    All other authors may be asked about, drawn one by one, each with at least ``min_documents`` in one split.
+    documents (rows); kind "leak_aware" takes whole clusters of topics more alike than ``similarity``, and "random"
+    every topic on every side. Of the candidate authors ``train_share`` are drawn; their documents in candidate topics
+    train, of each author's ``author_topics`` most frequent topics only (0: all; 1 plants what regularisation is to
+    undo). All other authors may be asked about, drawn one by one, each with ``min_documents`` or more in one split.
 
     Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
     (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev are as large as
     test_cross, each as far as a third of the other authors goes. Its authors may overlap; here they do not.
-
-    Parameters
-    ----------
-    kind
-        "leak_aware": topics more alike than ``similarity`` are in one cluster, and clusters instead of topics are
-        candidates, the largest first, while they fit into the share. "random": every topic is on every side: what a
-        split that looks at authors alone would report.
-    author_topics
-        Of how many topics, those with most of the author's documents, a training author keeps documents; 0 is all. 1
-        plants what regularisation is to undo: in training topic tells who writes, in the tests it does not.
 
     References
     ----------
@@ -77,15 +69,14 @@ class TopicSplit(Rule):
         connection.register("authors", authors[["author"]].assign(split=self._draw(authors)))
         self._place(connection)
         self.settle(connection, "SELECT n, split, reason FROM placed")
-        used = [connection.execute(f"""
-            SELECT DISTINCT topic FROM posts JOIN assignment USING (n) WHERE split = '{name}' AND reason = ''
-            """).df()["topic"] for name in ("train", "test_cross")]  # fmt: skip
+        used = connection.execute("""
+            SELECT DISTINCT split, topic FROM posts JOIN assignment USING (n) WHERE reason = ''""").df()
+        sides = [used["topic"][used["split"] == name] for name in ("train", "test_cross")]
         facts = {} if clusters is None else {"clusters": {topic: int(each) for topic, each in clusters.items()}}
-        if min(map(len, used)):  # else the engine says what is empty
-            pairs = topic_similarity(vectors, *used)
-            facts |= {"similarity_max": round(float(pairs["similarity"].max()), 4),
-                      "similarity_mean": round(float(pairs["similarity"].mean()), 4),
-                      "most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}  # fmt: skip
+        if min(map(len, sides)):  # else the engine says what is empty
+            pairs = topic_similarity(vectors, *sides)
+            facts |= {f"similarity_{name}": round(float(pairs["similarity"].agg(name)), 4) for name in ("max", "mean")}
+            facts |= {"most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}
         return facts
 
     def _candidates(self, topics, clusters):
@@ -114,7 +105,8 @@ class TopicSplit(Rule):
         split[rng.permutation(able)[: round(self.train_share * len(able))]] = "train"
         size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
         order = rng.permutation(len(authors))
-        for number, (name, column) in enumerate((("test_cross", "outside"), ("test_in", "inside"), ("dev", "documents"))):
+        columns = {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
+        for number, (name, column) in enumerate(columns.items()):
             count = authors[column].to_numpy()
             free = order[pd.isna(split[order])]
             able = free[count[free] >= self.min_documents]

@@ -17,7 +17,7 @@ from helpers import sources
 from helpers.cleaning import pseudonyms
 from helpers.corpus import collect as corpus
 from helpers.corpus import table
-from helpers.corpus.collect import CollectConfig
+from helpers.corpus.collect import CollectConfig, Selection
 from helpers.runs import artifacts, paths
 from helpers.sources import Part
 
@@ -267,19 +267,20 @@ def test_select_counts_posts_inside_the_window(tmp_path):
     rows += [("edge", start, "x", "first"), ("edge", start + 366 * day - 1, "x", "last"),
              ("edge", start - 1, "x", "before"), ("edge", start + 366 * day, "x", "after")]
     path = posts_table(tmp_path / "in.parquet", sorted(rows))
+    year = {"start": "2015-07-01", "end": "2016-07-01"}
     for low, high in ((2, 2), (30, 60), (30, 0)):
         inside = [row for row in sorted(rows) if start <= row[1] < start + 366 * day]
         posts = Counter(row[0] for row in inside)
         chosen = {author for author, n in posts.items() if low <= n <= (high or n)}
-        counts = corpus.select(path, tmp_path / "out.parquet", low, high, "2015-07-01", "2016-07-01")
+        counts = corpus.select(path, tmp_path / "out.parquet", Selection(min_posts=low, max_posts=high, **year))
         found = pq.read_table(tmp_path / "out.parquet").to_pandas()
         assert list(zip(found["author"], found["text"])) == [(r[0], r[3]) for r in inside if r[0] in chosen]
         assert counts == {"posts_before": len(rows), "authors_before": len({r[0] for r in rows}),
                           "posts": len(found), "authors": len(chosen)}
         assert "edge" in chosen or low > 2
-    assert corpus.select(path, tmp_path / "out.parquet", 1, 0)["posts"] == len(rows)
+    assert corpus.select(path, tmp_path / "out.parquet", Selection(min_posts=1, max_posts=0))["posts"] == len(rows)
     with pytest.raises(ValueError, match="none of .* authors has 9999"):
-        corpus.select(path, tmp_path / "none.parquet", 9999, 0)
+        corpus.select(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
 
 

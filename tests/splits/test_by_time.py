@@ -110,7 +110,8 @@ def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("changes, message", [
-    ({"train_until": 0.9}, "earlier"), ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
+    ({"train_until": 0.9}, "earlier"),
+    ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
     ({"dev_until": "soon"}, "dev_until"), ({"periods": "lunar"}, "periods"),
     ({"heldout": 1.0}, "heldout"), ({"eval_posts": 1000}, "nothing is left for dev, test"),
 ])

@@ -10,27 +10,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 from scipy import stats
 
 from helpers.evaluation.bootstrap import ends, table, weights
+from helpers.runs.config import Config
 
 BLOCK = 2**20  # trials counted at a time
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What errors cost: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa.
+class Costs(Config):
+    """What errors cost: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa."""
 
-    Raises ValueError where they are no probability or not positive.
-    """
-
-    prior: float = 0.05
-    miss: float = 1
-    false_accept: float = 2
-
-    def __post_init__(self):
-        if not (0 < self.prior < 1 and self.miss > 0 and self.false_accept > 0):
-            raise ValueError(f"{self}: need 0 < prior < 1 and positive costs")
+    prior: float = Field(0.05, gt=0, lt=1)
+    miss: float = Field(1, gt=0)
+    false_accept: float = Field(2, gt=0)
 
     def dcf(self, p_fa, p_miss):
         """pi C_miss P_miss + (1 - pi) C_fa P_fa, over that of the better of accepting all and rejecting all."""
@@ -44,7 +38,7 @@ class Costs:
 
 
 PAPER = Costs()  # of the printed tables, which can only be normalised: raw costs are at most 0.05
-RELEASED = Costs(0.01, 1, 1)  # of the released code
+RELEASED = Costs(prior=0.01, miss=1, false_accept=1)  # of the released code
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration, assess, cllr, fit, min_cllr, probability, reliability
 from helpers.evaluation.detection import PAPER, Costs
 
+EVEN = Costs(prior=0.5, miss=1, false_accept=1)
+
 
 def gaussian(size=40_000, share=0.1, apart=2.0, deviation=0.5, seed=0):
     """Scores of two normal laws and the true LLR of each."""
@@ -161,7 +163,7 @@ class TestReliability:
 
 
 class TestOperatingPoint:
-    @pytest.mark.parametrize("costs", [PAPER, Costs(0.5, 1, 1)])
+    @pytest.mark.parametrize("costs", [PAPER, EVEN])
     def test_true_ratios_reach_the_minimum_without_looking(self, costs):
         _, same, true = gaussian(200_000, 0.3, apart=1.0)
         found = assess(true, same, costs).value

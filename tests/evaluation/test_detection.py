@@ -14,6 +14,8 @@ from helpers.evaluation.detection import (
     PAPER, RELEASED, Costs, actual_dcf, curve, eer, error_rates, mean_curve, min_dcf, summarise, tally,
 )  # fmt: skip
 
+EVEN = Costs(prior=0.5, miss=1, false_accept=1)
+
 
 def trials(seed=0, size=400, levels=None, apart=1.0):
     """Scores of which ``levels`` differ (None: all), float32, and labels, a third of one account."""
@@ -123,7 +125,7 @@ class TestEqualErrorRate:
 
 
 class TestCost:
-    @pytest.mark.parametrize("costs", [PAPER, RELEASED, Costs(0.5, 1, 1), Costs(0.9, 10, 1)])
+    @pytest.mark.parametrize("costs", [PAPER, RELEASED, EVEN, Costs(prior=0.9, miss=10, false_accept=1)])
     @each_case
     def test_minimum_of_a_sweep(self, scores, same, costs):
         cost = min_dcf(*error_rates(tally(scores, same)), costs)
@@ -145,13 +147,13 @@ class TestCost:
         assert min(costs) == pytest.approx(min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy()))
 
     def test_bayes_threshold(self):
-        assert Costs(0.5, 1, 1).threshold == 0
+        assert EVEN.threshold == 0
         assert PAPER.threshold == pytest.approx(math.log(0.95 * 2 / 0.05))
 
     def test_costs_without_sense(self):
-        for wrong in ((0, 1, 1), (1, 1, 1), (0.5, 0, 1), (0.5, 1, -1), (math.nan, 1, 1)):
-            with pytest.raises(ValueError, match="need 0 < prior < 1 and positive costs"):
-                Costs(*wrong)
+        for wrong in ({"prior": 0}, {"prior": 1}, {"miss": 0}, {"false_accept": -1}, {"prior": math.nan}, {"cost": 1}):
+            with pytest.raises(ValueError, match=f"costs: '{next(iter(wrong))}' is|unknown setting 'cost'"):
+                Costs.of(wrong, "costs")
 
 
 class TestTally:
@@ -231,7 +233,7 @@ class TestIntervals:
 
     def test_both_costs_and_no_resamples(self):
         scores, same, account = self.linking(40, 30)
-        table = summarise([tally(scores, same, account)], Costs(0.5, 1, 1), resamples=0)
-        assert table.value["minDCF"] == pytest.approx(sweep(scores, same, Costs(0.5, 1, 1)))
+        table = summarise([tally(scores, same, account)], EVEN, resamples=0)
+        assert table.value["minDCF"] == pytest.approx(sweep(scores, same, EVEN))
         assert table.value["minDCF_released"] == pytest.approx(sweep(scores, same, RELEASED))
         assert table[["low", "high"]].isna().all(axis=None)

@@ -14,22 +14,22 @@ from helpers.tokens.store import TokenStore
 LSA_DIM = 512
 
 
-def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
     """LSA and WCCN of a training store; of small ones with half as many dimensions as there are samples."""
-    windows = training_windows(store)
+    windows = training_windows(store, posts)
     dim = min(LSA_DIM, len(windows) // 2)
     lsa = LSAEncoder(store.meta["vocabulary"], dim).fit(windows, max_tokens, seed)
     return Whitened(lsa).fit(windows, max_tokens)
 
 
-def fit_hours(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+def fit_hours(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
     """Hour profiles with WCCN."""
-    return Whitened(HourProfile()).fit(training_windows(store), 1)
+    return Whitened(HourProfile()).fit(training_windows(store, posts), 1)
 
 
-def fit_topics(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0) -> Whitened:
+def fit_topics(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
     """Topic shares with WCCN."""
-    return Whitened(TopicShares(len(store.meta["topics"]) + 1)).fit(training_windows(store), 1)
+    return Whitened(TopicShares(len(store.meta["topics"]) + 1)).fit(training_windows(store, posts), 1)
 
 
 FITTED: dict[str, Callable[..., Encoder]] = {
@@ -41,12 +41,15 @@ FITTED: dict[str, Callable[..., Encoder]] = {
 }
 
 
-def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0) -> Encoder:
+def fit_encoder(
+    name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0, posts: int = 16
+) -> Encoder:
     """The named encoder, fitted on a training store.
 
     Parameters
     ----------
-    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L.
+    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L. posts : of a training
+        sample of those that count whole samples, as many as will be compared; 1 for documents.
 
     Raises
     ------
@@ -55,7 +58,12 @@ def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, s
     """
     if name not in FITTED:
         raise ValueError(f"encoder {name!r}: one of {', '.join(FITTED)}")
-    return FITTED[name](store, tokenizer, max_tokens, seed)
+    return FITTED[name](store, tokenizer, max_tokens, seed, posts)
+
+
+def companions(features: str) -> list[str]:
+    """Names in FITTED that see no more than a stream with these features (T, TP or TPS): what it may be fused with."""
+    return ["lsa", *(name for letter, name in (("P", "hours"), ("S", "topics")) if letter in features)]
 
 
 def require(names: list[str]) -> None:

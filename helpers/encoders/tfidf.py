@@ -90,13 +90,15 @@ def texts(batch: Batch, tokenizer) -> list[str]:
     ]
 
 
-def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0) -> TfidfEncoder:
-    """A baseline fitted on a training store: on windows of 16 posts ("tfidf_subword"), else on single posts.
+def fit_tfidf(
+    kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0, posts: int = 16
+) -> TfidfEncoder:
+    """A baseline fitted on a training store: on windows of ``posts`` posts ("tfidf_subword"), else on single posts.
 
     Of more than 500,000 posts as many are drawn, as released.
     """
     if kind == "tfidf_subword":
-        samples = training_windows(store)
+        samples = training_windows(store, posts)
     else:
         chosen = np.sort(np.random.default_rng(seed).permutation(store.posts)[:FIT_POSTS])
         samples = Samples.of_posts(store)[chosen]

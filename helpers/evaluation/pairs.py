@@ -5,10 +5,36 @@ author share a fandom, so a model may learn topics instead. Pairs made here hold
 documents allow. Documents of different authors must be divided before they are paired, never after.
 """
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
+from pydantic import Field
+
+from helpers.runs.config import Config
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]  # same author, same topic
+
+
+class PairsConfig(Config):
+    """Which pairs of a run's documents are judged.
+
+    kind : "balanced" by topic and "natural", as they come (:func:`make_pairs`), or "given", PAN's own
+    (:func:`given_pairs`). dev, test : how many of each split; given pairs are all taken.
+    """
+
+    kind: Literal["balanced", "natural", "given"] = "balanced"
+    dev: int = Field(600, ge=20)
+    test: int = Field(1000, ge=20)
+    seed: int = Field(0, ge=0)
+
+    def pairs_of(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """Tables of documents by split -> the pairs of "dev" and "test"; raises as the functions above."""
+        if self.kind == "given":
+            return {split: given_pairs(tables[split]) for split in ("dev", "test")}
+        share = 0.5 if self.kind == "balanced" else None
+        return {split: make_pairs(tables[split], getattr(self, split), self.seed, topic_share=share)
+                for split in ("dev", "test")}  # fmt: skip
 
 
 def make_pairs(

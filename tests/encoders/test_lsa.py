@@ -109,6 +109,13 @@ def test_every_fitted_encoder_finds_authors(store, fit):
     assert ((first @ second.T).argmax(1) == np.arange(40)).mean() > 0.08
 
 
+def test_a_store_of_documents_is_fitted_on_single_ones(store):
+    encoder = fit_encoder("lsa", store, Bytes(), 20, posts=1)
+    some = training_windows(store, 1, 16)
+    lsa = LSAEncoder(store.meta["vocabulary"], min(512, len(some) // 2)).fit(some, 20)
+    assert np.array_equal(embed(encoder, some, 20), embed(Whitened(lsa).fit(some, 20), some, 20))
+
+
 def test_they_need_enough_samples(store):
     with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions: lower dim"):
         LSAEncoder(256, 500).fit(training_windows(store, 8, 2))

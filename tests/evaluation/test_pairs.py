@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.evaluation.pairs import KINDS, capacity, given_pairs, make_pairs
+from helpers.evaluation.pairs import KINDS, PairsConfig, capacity, given_pairs, make_pairs
 
 
 def documents(size=60, authors=8, topics=4, seed=0):
@@ -152,3 +152,16 @@ def test_given_pairs_are_found_again_in_any_order():
     for wrong in (table.drop(columns="id"), table.assign(id="p/a")):
         with pytest.raises(ValueError, match="need documents with an id each"):
             given_pairs(wrong)
+
+
+def test_pairs_of_a_run_are_drawn_as_the_config_says():
+    tables = {"train": documents(), "dev": documents(seed=1), "test": documents(seed=2)}
+    balanced = PairsConfig(dev=40, test=60, seed=3).pairs_of(tables)
+    assert list(balanced) == ["dev", "test"]
+    assert balanced["dev"].equals(make_pairs(tables["dev"], 40, 3))
+    natural = PairsConfig(kind="natural", dev=40, test=60).pairs_of(tables)
+    assert natural["test"].equals(make_pairs(tables["test"], 60, 0, topic_share=None))
+    named = {split: table[:6].assign(id=["1/a", "1/b", "3/b", "2/a", "2/b", "3/a"]) for split, table in tables.items()}
+    assert PairsConfig(kind="given").pairs_of(named)["test"].equals(given_pairs(named["test"]))
+    with pytest.raises(ValueError, match="pairs: 'kind' is 'even'"):
+        PairsConfig.of({"kind": "even"}, "pairs")

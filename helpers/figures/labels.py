@@ -48,7 +48,7 @@ def label(identifier: object) -> str:
 def describe(experiment: Any) -> str:
     """An experiment in words, from its typed config: "stream, text + hour + topic, supervised contrastive".
 
-    Named are the encoder, its features and the loss; sampler, time and start where they are not the usual ones.
+    Named are the encoder, its features and the loss; sampler, sizes, time and start where they are not the usual ones.
     """
     encoder, sampler = experiment.encoder, experiment.sampler
     if encoder.join_posts:
@@ -61,6 +61,8 @@ def describe(experiment: Any) -> str:
     words.append(label(experiment.loss.name))
     if sampler.kind != "authors":
         words.append(label(sampler.kind))
+    if sampler.max_posts != 16 and not encoder.join_posts:
+        words.append(f"{sampler.min_posts}-{sampler.max_posts} posts")
     if experiment.start:
         words.append("continued")  # the start itself is a fingerprint, which says nothing to a reader
     return ", ".join(words)

@@ -26,19 +26,20 @@ def test_rows_of_published_tables_have_words():
         assert set(papers.table(paper, number).index.get_level_values(level)) <= set(LABELS)
 
 
-def experiment(loss="supcon", kind="authors", start="", **encoder):
+def experiment(loss="supcon", kind="authors", start="", max_posts=16, **encoder):
     settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
                 "model": "tiny"} | encoder  # fmt: skip
-    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss),
-                           sampler=SimpleNamespace(kind=kind), start=start)  # fmt: skip
+    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start,
+                           sampler=SimpleNamespace(kind=kind, min_posts=1, max_posts=max_posts))  # fmt: skip
 
 
 @pytest.mark.parametrize("config, words", [
     (experiment(), "stream, text + hour + topic, supervised contrastive"),
     (experiment("arcface", pooling="iur", features="T"), "IUR, text, ArcFace"),
+    (experiment("topk", features="TP", max_posts=8), "stream, text + hour, top-k, 1-8 posts"),
     (experiment("topk", time="continuous", features="TP"), "stream, text + hour, continuous time, top-k"),
     (experiment("topk", time="continuous", features="T"), "stream, text, top-k"),
-    (experiment("contrastive", "pairs", post="transformer", join_posts=True, model="minilm"),
+    (experiment("contrastive", "pairs", max_posts=1, post="transformer", join_posts=True, model="minilm"),
      "transformer minilm, contrastive, pairs"),
     (experiment("mll", start="a1b2c3", post="transformer", pooling="mean"),
      "mean of posts, transformer, text + hour + topic, softmax cross-entropy, continued"),

@@ -83,5 +83,5 @@ def growth(costs: pd.DataFrame, against: str, note: str = "") -> go.Figure:
     figure.update_xaxes(type="log", title=words(against), tickvals=sorted(costs[against].unique()))
     most, least = max(slower, key=slower.get), min(slower, key=slower.get)
     finding = (f"from {ends['min']:,} to {ends['max']:,} {label(against)} the memory of {label(most)} grows "
-               f"{slower[most]:.3g}-fold, that of {label(least)} {slower[least]:.3g}-fold")  # fmt: skip
+               f"{round(slower[most], 1):.3g}-fold, that of {label(least)} {round(slower[least], 1):.3g}-fold")  # fmt: skip
     return state(figure, finding, note)

@@ -11,7 +11,7 @@ from helpers.encoders.whitened import Whitened, training_windows
 from helpers.tokens import pretrained
 from helpers.tokens.store import TokenStore
 
-LSA_DIM = 512
+LSA_DIM = 1024
 
 
 def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:

@@ -44,7 +44,7 @@ def check(namespace: dict[str, Any], **allowed: Collection) -> dict[str, Any]:
     """
     declared = namespace.get("__annotations__", {})
     present = [name for name, value in namespace.items()
-               if type(value) in PLAIN and not name.startswith("_") and name not in IPYTHON]
+               if type(value) in PLAIN and not name.startswith("_") and not name.isupper() and name not in IPYTHON]
     if message := unknown(present, declared) or unknown(allowed, declared, "name in check()"):
         raise ValueError(message)
     fields = {name: (_field(hint, allowed.get(name)), ...) for name, hint in declared.items()}

@@ -13,11 +13,11 @@ import duckdb
 import numpy as np
 import sentencepiece
 
+from helpers.cleaning.text import PLACEHOLDERS
 from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
 from helpers.tokens import pretrained
 
 VERSION = 1  # raised when the same posts and settings give other tokens
-PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 CHUNK = 500  # texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 

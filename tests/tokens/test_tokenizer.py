@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers.tokens import tokenizer
-from helpers.tokens.tokenizer import PLACEHOLDERS, Bytes, SentencePiece, load, prepare, sample_texts
+from helpers.cleaning.text import PLACEHOLDERS
+from helpers.tokens.tokenizer import Bytes, SentencePiece, load, prepare, sample_texts
 
 WORDS = (
     "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse "

@@ -35,8 +35,8 @@ LABELS = {
     "query": "query", "target": "target",
     # metrics, measures and quantities that grow
     "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
-    "overall": "overall (mean of metrics)", "classes": "training authors", "batch": "samples in a batch",
-    "step": "training step", "seconds": "training time, s", "sentencepiece": "SentencePiece", "bytes": "bytes",
+    "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
+    "batch": "samples in a batch", "step": "training step", "seconds": "training time, s", "sentencepiece": "SentencePiece", "bytes": "bytes",
 }  # fmt: skip
 
 

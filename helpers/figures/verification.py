@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from helpers.figures.labels import label
-from helpers.figures.style import COLOURS, GREY, state
+from helpers.figures.style import COLOURS, GREY, best, result_bars, select, state, whiskers, with_interval
 
 BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 
@@ -47,4 +47,39 @@ def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Fig
                        marker={"color": COLOURS[1], "size": 12, "line": {"color": "white", "width": 2}})  # fmt: skip
     figure.update_xaxes(title="lower threshold, score").update_yaxes(title="upper threshold, score")
     finding = f"{label(model)}: overall is {top.overall:.3f} at best, at thresholds {top.lower:.3f} and {top.upper:.3f}"
+    return state(figure, finding, note)
+
+
+def verification_bars(results: pd.DataFrame, metric: str = "overall", note: str = "") -> go.Figure:
+    """One bar a model, with its interval.
+
+    Parameters
+    ----------
+    results : tidy rows of one split, columns ``model, label, split, metric, value, low, high``.
+    """
+    rows = select(results, metric)
+    top = best(rows, metric)
+    finding = f"{top.plain} verifies best on {label(top.split)} pairs: {label(metric)} {with_interval(top)}"
+    return state(result_bars(rows, metric, top.split), finding, note)
+
+
+def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
+    """AUC of all pairs beside that of the hard comparisons, a row a model; below the dotted line is worse than a coin.
+
+    Parameters
+    ----------
+    results : tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, as for :func:`verification_bars`.
+    """
+    hard, every = (select(results, metric).sort_values("value") for metric in ("hardest_AUC", "AUC"))
+    figure = go.Figure(layout={"height": 170 + 42 * len(hard)})
+    for rows, name, up in ((every.set_index("name").loc[hard.name].reset_index(), "all pairs", 0.12),
+                           (hard, label("hardest_AUC"), -0.12)):  # fmt: skip
+        figure.add_scatter(x=rows.value, y=np.arange(len(rows)) + up, mode="markers", name=name, marker_size=10,
+                           error_x=whiskers(rows))  # fmt: skip
+    figure.add_vline(0.5, line_dash="dot", line_color=GREY)
+    figure.update_xaxes(title="AUC, with 95% intervals")
+    figure.update_yaxes(title="model", tickvals=np.arange(len(hard)), ticktext=hard.name)
+    top, fooled = hard.iloc[-1], (hard.value < 0.5).sum()
+    finding = (f"{fooled} of {len(hard)} models are worse than a coin on hard comparisons, "
+               f"{top.plain} is best there: {with_interval(top)}")  # fmt: skip
     return state(figure, finding, note)

@@ -82,6 +82,10 @@ def by_size(*values):
     return pd.concat([tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)])
 
 
+def by_topic(values):
+    return pd.concat([tidy(values, "AUC"), tidy(values, "hardest_AUC")])
+
+
 OVERVIEW = pd.DataFrame({"hour": range(24), "posts": [5] * 23 + [9]})
 FIGURES = [  # a figure of some value, two values, and what only the title of each says
     (lambda n: corpus.corpus_overview(pd.DataFrame({"posts": [1, n, 90]}), OVERVIEW),
@@ -123,6 +127,12 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.5, "Contrastive answers 75% of 4 pairs, right on 67%", 0.6, "answers 100% of 4 pairs, right on 75%"),
     (lambda best: verification.threshold_surface(surface(best), "contrastive"),
      (0.4, 0.7), "0.800 at best, at thresholds 0.400 and 0.700", (0.5, 0.6), "0.500 and 0.600"),
+    (lambda value: verification.verification_bars(tidy({"supcon": value, "lsa": 0.6}, "overall")),
+     0.7, "Supervised contrastive verifies best on test pairs: overall (mean of metrics) 0.70 (0.65 to 0.75)",
+     0.5, "LSA encoder verifies best"),
+    (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
+     0.7, "1 of 2 models are worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
+     0.3, "2 of 2 models"),
 ]  # fmt: skip
 
 
@@ -202,6 +212,8 @@ def test_probes_of_different_units_have_axes_of_their_own():
     lambda: topic.retrieval_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
     lambda: verification.score_histograms([0.1], [True], HOSTILE),
     lambda: verification.threshold_surface(surface((0.5, 0.6)), HOSTILE),
+    lambda: verification.verification_bars(tidy({HOSTILE: 1}, "overall")),
+    lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
     lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
     lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
     lambda: losses.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),

@@ -36,7 +36,8 @@ LABELS = {
     # metrics, measures and quantities that grow
     "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
     "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
-    "batch": "samples in a batch", "step": "training step", "seconds": "training time, s", "sentencepiece": "SentencePiece", "bytes": "bytes",
+    "batch": "samples in a batch", "step": "training step", "seconds": "training time, s",
+    "sentencepiece": "SentencePiece", "bytes": "bytes",
 }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def interval(
 
 
 def ends(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the 95% interval of each statistic, from its values in all resamples [(C,), ...]; NaN are left out."""
+    """Both ends of the 95% interval of each statistic, from its values in all resamples; NaN are left out."""
     if not len(statistics):
         return np.full(columns, np.nan), np.full(columns, np.nan)
     low, high = np.nanpercentile(statistics, ENDS, axis=0)

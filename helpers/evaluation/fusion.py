@@ -9,7 +9,7 @@ import torch.nn.functional as nnf
 from scipy import sparse
 
 from helpers.encoders.base import Encoder
-from helpers.evaluation.gallery import Scorer, open_gallery
+from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.ranking import OwnTargets
 from helpers.evaluation.scores import rounded
 from helpers.evaluation.trials import Trials
@@ -24,12 +24,7 @@ class Fusion:
     Parameters
     ----------
     members : encoders or fusions by name.
-    weights : one a member, not negative, not all 0.
-
-    Raises
-    ------
-    ValueError
-        Where the names differ or the weights have no sense.
+    weights : one a member, not negative, not all 0; else ValueError.
     """
 
     def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float]):
@@ -72,7 +67,7 @@ class Fusion:
 class FusedGallery:
     """Galleries over the same targets, and their weights."""
 
-    def __init__(self, parts: list[tuple[Scorer, float]]):
+    def __init__(self, parts: list[tuple["Gallery | FusedGallery", float]]):
         self.parts = parts
 
     def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
@@ -102,8 +97,8 @@ def fit_weights(
     galleries = [open_gallery(member, trials.targets, max_tokens) for member in members.values()]
     scores = [np.concatenate([block.copy() for _, block in one.scores(trials.queries)]) for one in galleries]
     spread = np.array([max(one.std(ddof=1, dtype=np.float64), 1e-6) for one in scores])
-    shares = np.array([share for share in itertools.product(range(steps + 1), repeat=len(scores)) if sum(share) == steps])
-    weights = shares / spread
+    shares = (share for share in itertools.product(range(steps + 1), repeat=len(scores)) if sum(share) == steps)
+    weights = np.array(list(shares)) / spread
     weights /= weights.sum(1, keepdims=True)
     own = OwnTargets(trials)
     everyone = slice(0, len(trials.queries))

@@ -1,23 +1,13 @@
 """A gallery: the targets of a model, embedded once, that any queries are scored against."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from functools import partial
 
 import numpy as np
 
 from helpers.encoders.base import Encoder, embed
 from helpers.evaluation import scores
 from helpers.tokens.batch import Samples
-
-
-class Scorer(Protocol):
-    """What :func:`open_gallery` returns: of an encoder, a fusion, or whatever has a method ``gallery``."""
-
-    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their scores (q, T) float32."""
-
-    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
-        """Scores (N,) of listed pairs (N, 2), rows of queries and of targets."""
 
 
 class Gallery:
@@ -49,8 +39,6 @@ class Gallery:
         return scores.prepare(embed(self.encoder, samples, self.max_tokens))
 
 
-def open_gallery(model, targets: Samples, max_tokens: int = 32) -> Scorer:
-    """The gallery of an encoder or of a :class:`helpers.evaluation.fusion.Fusion`."""
-    if hasattr(model, "gallery"):
-        return model.gallery(targets, max_tokens)
-    return Gallery(model, targets, max_tokens)
+def open_gallery(model, targets: Samples, max_tokens: int = 32) -> Gallery:
+    """The gallery of an encoder or of a :class:`helpers.evaluation.fusion.Fusion`, which makes its own."""
+    return (model.gallery if hasattr(model, "gallery") else partial(Gallery, model))(targets, max_tokens)

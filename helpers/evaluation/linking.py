@@ -67,8 +67,10 @@ class LinkingConfig(Config):
     @model_validator(mode="after")
     def _fits(self):
         if (self.min_query_posts or 1) > self.query_posts or self.target_posts > self.min_target_posts:
-            raise ValueError(f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
-                             f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})")  # fmt: skip
+            raise ValueError(
+                f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
+                f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})"
+            )
         if self.accounts is not None and self.accounts < self.enrolled:
             raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
         return self
@@ -84,11 +86,6 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     ----------
     sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, the accounts and queries
         the same at every size.
-
-    Raises
-    ------
-    ValueError
-        With the accounts that are there, where there are too few topics or accounts.
     """
     if sizes and max(sizes) > config.min_target_posts:
         raise ValueError(f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}")
@@ -136,8 +133,10 @@ def _topics(store, author, early, able, config):
         if len(chosen) == config.topics:
             return chosen
     most = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8])
-    raise ValueError(f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} posts "
-                     f"there in the query period and {config.min_target_posts} later; accounts there: {most}")  # fmt: skip
+    raise ValueError(
+        f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} posts there in "
+        f"the query period and {config.min_target_posts} later; accounts there: {most}"
+    )
 
 
 def _communities(store, author):

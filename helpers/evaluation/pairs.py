@@ -64,7 +64,8 @@ def make_pairs(
     for same, number in ((True, of_one), (False, count - of_one)):
         there = room[same, True] + room[same, False]
         if number > there:
-            raise ValueError(f"{number} pairs of {'one author' if same else 'two authors'} asked for, {there} can be made")
+            whose = "one author" if same else "two authors"
+            raise ValueError(f"{number} pairs of {whose} asked for, {there} can be made")
         share = room[same, True] / max(there, 1) if topic_share is None else topic_share
         within = min(max(round(number * share), number - room[same, False]), room[same, True])
         counts[same, True], counts[same, False] = within, number - within

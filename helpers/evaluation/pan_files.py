@@ -40,6 +40,13 @@ def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float])
     _write(path, ({"id": each, "value": score} for each, score in zip(ids, scores)))
 
 
+def truth_of(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
+    """What :func:`write_truth` takes, of pairs of documents (:mod:`helpers.evaluation.pairs`): ids are row numbers."""
+    author_a, author_b = (documents.author.to_numpy()[pairs[side]] for side in ("first", "second"))
+    ids = pairs["first"].astype(str) + "-" + pairs["second"].astype(str)
+    return pd.DataFrame({"id": ids, "same": pairs.same, "author_a": author_a, "author_b": author_b})
+
+
 def write_truth(path: str | Path, pairs: pd.DataFrame) -> None:
     """Write the columns ``id``, ``same``, ``author_a``, ``author_b``. Raises ValueError where an id is there twice."""
     if pairs.id.duplicated().any():

@@ -27,11 +27,6 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
     Parameters
     ----------
     min_posts : of an account, 2 * posts at least and by default; more of them keep the accounts the same at any size.
-
-    Raises
-    ------
-    ValueError
-        Where query and target would share posts, or fewer than two accounts qualify.
     """
     min_posts = 2 * posts if min_posts is None else min_posts
     author = np.flatnonzero(store.posts_per_author() >= min_posts)
@@ -45,13 +40,7 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
 
 
 class OwnTargets:
-    """Where the targets of each query's author are, found once for all blocks of scores.
-
-    Raises
-    ------
-    ValueError
-        For listed pairs, or a query without a target of its author.
-    """
+    """Where the targets of each query's author are, found once for all blocks of scores."""
 
     def __init__(self, trials: Trials):
         if trials.pairs is not None:

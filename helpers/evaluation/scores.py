@@ -17,7 +17,7 @@ from torch import Tensor
 
 GRID = 2.0**20
 BLOCK = 2**24  # scores held at a time, 64 MB
-TILE = 4096  # targets multiplied at a time: their scores stay in the cache until they are rounded
+TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
 PAIRS = 2**14  # listed pairs multiplied at a time
 
 Rows = Tensor | sparse.csr_matrix
@@ -29,13 +29,7 @@ def rounded(scores: np.ndarray) -> np.ndarray:
 
 
 def prepare(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
-    """Embedded samples as float32 tensor or CSR matrix.
-
-    Raises
-    ------
-    ValueError
-        For values that are not finite.
-    """
+    """Embedded samples as float32 tensor or CSR matrix. Raises ValueError for values that are not finite."""
     rows = rows.tocsr().astype(np.float32) if sparse.issparse(rows) else torch.as_tensor(rows).float()
     if not np.isfinite(rows.data if sparse.issparse(rows) else rows.numpy()).all():
         raise ValueError("embeddings hold values that are not finite")
@@ -43,16 +37,10 @@ def prepare(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
 
 
 def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rounded scores of every query with every target, as many queries at a time as BLOCK allows.
+    """Rounded scores of every query (Q, D) with every target (T, D), both of :func:`prepare`.
 
-    Parameters
-    ----------
-    queries, targets : (Q, D) and (T, D), of :func:`prepare`.
-    unit : compare by product; else by Euclidean distance, in double precision.
-
-    Yields
-    ------
-    Rows of the queries, and their scores (q, T) float32, which the next block overwrites.
+    Yields slices of the queries with their scores (q, T), float32, which the next block overwrites; as many at a time
+    as BLOCK allows. unit: compare by product, else by Euclidean distance, in double precision.
     """
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != sparse.issparse(targets):
         raise ValueError(f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together")
@@ -75,8 +63,7 @@ def _dense_product(block, targets, unit, result):
     for begin in range(0, len(targets), TILE):
         part = targets[begin : begin + TILE]
         tile = scaled @ part.T if unit else -GRID * torch.cdist(block.double(), part.double())
-        torch.div(tile.round_(), GRID, out=tile)
-        result[:, begin : begin + TILE] = tile
+        torch.mul(tile.round_(), 1 / GRID, out=result[:, begin : begin + TILE])
 
 
 def _sparse_product(block, columns, result):

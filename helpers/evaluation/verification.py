@@ -115,7 +115,7 @@ def _pair_weights(trials, config):
 
 
 def _auc(level, same, times):
-    """AUC of pairs that count several times, at a fraction of what scikit-learn's checks cost; level: rank of a score."""
+    """AUC of pairs that count several times, without scikit-learn's costly checks; level: rank of a score."""
     positives, negatives = np.bincount(level, times * same), np.bincount(level, times * ~same)
     total = positives.sum() * negatives.sum()
     return float(positives @ (np.cumsum(negatives) - negatives / 2) / total) if total else np.nan
@@ -136,11 +136,6 @@ def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21")
     scores, same : (N,) in [0, 1]; (N,) bool.
     definition : "pan21": overall is the mean of all five (tyo2021 Table 1). "pan20": F_0.5u takes an unanswered pair
         for "same", as that year's evaluator did, and overall is the mean of the four without Brier (Tables 2 and 3).
-
-    Raises
-    ------
-    ValueError
-        For another definition, lengths that do not fit, scores outside [0, 1], or pairs of one kind only.
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
@@ -222,28 +217,26 @@ def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
 Decision = tuple[Callable[[np.ndarray], np.ndarray], tuple[float, float]]
 
 
-def fit_decision(
-    distances: np.ndarray, same: np.ndarray, definition: str = "pan21", grid: np.ndarray = GRID
-) -> Decision:
+def fit_decision(distances: np.ndarray, same: np.ndarray, definition: str = "pan21") -> Decision:
     """From distances (N,) of dev pairs to final scores of any others: a function of distances, and both thresholds.
 
     :func:`fit_scores`, then the :func:`best_thresholds` of the dev pairs' scores.
     """
     fitted = fit_scores(distances, same)
-    lower, upper = best_thresholds(threshold_surface(to_scores(fitted, distances), same, definition, grid))
-    return lambda others: apply_thresholds(to_scores(fitted, others), lower, upper), (lower, upper)
+    return _cut(lambda others: to_scores(fitted, others), distances, same, definition)
 
 
-def fit_shift(
-    distances: np.ndarray, same: np.ndarray, definition: str = "pan21", grid: np.ndarray = GRID
-) -> Decision:
+def fit_shift(distances: np.ndarray, same: np.ndarray, definition: str = "pan21") -> Decision:
     """As :func:`fit_decision` for the naive baseline of PAN: cosines between two thresholds become 0.5.
 
     Made for cosines of character 4-grams. tyo2021 tuned both thresholds on its test set, which shows in its numbers.
     """
-    cosines = lambda others: np.clip(1 - np.asarray(others, np.float64), 0, 1)  # noqa: E731
-    lower, upper = best_thresholds(threshold_surface(cosines(distances), same, definition, grid))
-    return lambda others: apply_thresholds(cosines(others), lower, upper), (lower, upper)
+    return _cut(lambda others: np.clip(1 - np.asarray(others, np.float64), 0, 1), distances, same, definition)
+
+
+def _cut(score, distances, same, definition):
+    lower, upper = best_thresholds(threshold_surface(score(distances), same, definition))
+    return lambda others: apply_thresholds(score(others), lower, upper), (lower, upper)
 
 
 DECISIONS = {"calibrated": fit_decision, "shift": fit_shift}

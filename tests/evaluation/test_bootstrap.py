@@ -15,7 +15,8 @@ def test_a_resample_is_that_of_the_copied_rows():
     means = []
     for times in weights(groups, 300, seed=4):
         assert times.sum() == len(times) == 3
-        rows = [row for name, count in zip("abc", times) for _ in range(count) for row in np.flatnonzero(groups == name)]
+        drawn = np.repeat(list("abc"), times)
+        rows = np.concatenate([np.flatnonzero(groups == name) for name in drawn])
         means.append(values[rows].mean(0))
     np.testing.assert_allclose(interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0))
 

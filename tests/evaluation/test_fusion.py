@@ -111,7 +111,9 @@ def test_few_queries_choose_the_weights(monkeypatch):
 
 
 def test_weights_without_sense_are_refused():
-    for weights, message in (({"a": 1}, "fusion of a, b has weights for a"), ({"a": 1, "b": -1}, "none below 0"),
-                             ({"a": 0, "b": 0}, "and one above"), ({"a": 1, "b": np.nan}, "fusion weights")):  # fmt: skip
+    for weights, message in (
+        ({"a": 1}, "fusion of a, b has weights for a"), ({"a": 1, "b": -1}, "none below 0"),
+        ({"a": 0, "b": 0}, "and one above"), ({"a": 1, "b": np.nan}, "fusion weights"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Fusion({name: MEMBERS[name] for name in "ab"}, weights)

@@ -137,8 +137,8 @@ class TestProtocol:
         times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
         times[:15] //= 2
         store = replace(store, time=times, tokens=np.arange(30, dtype="u2"), post_offsets=np.arange(31))
-        settings = {"target_from": "1970-01-03", "topics": 1, "query_posts": 1, "target_posts": 2, "min_target_posts": 2,
-                    "accounts": None}  # fmt: skip
+        settings = {"target_from": "1970-01-03", "topics": 1, "query_posts": 1, "target_posts": 2,
+                    "min_target_posts": 2, "accounts": None}  # fmt: skip
         (topic,) = trials_of(store, enrolled=5, **settings)
         assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
         assert posts_of(topic.queries) == [15, 18, 21, 24, 27]

@@ -137,8 +137,8 @@ def test_given_pairs_are_found_again_in_any_order():
     rng = np.random.default_rng(0)
     author = rng.integers(0, 30, (40, 2))
     author[::2, 1] = author[::2, 0]
-    texts = pd.DataFrame([{"author": f"{author[row, side]}", "topic": f"t{(row + side) % 3}", "id": f"pair {row}/{'ab'[side]}"}
-                          for row in range(40) for side in (0, 1)])  # fmt: skip
+    texts = pd.DataFrame([(f"{author[row, side]}", f"t{(row + side) % 3}", f"pair {row}/{'ab'[side]}")
+                          for row in range(40) for side in (0, 1)], columns=["author", "topic", "id"])  # fmt: skip
     table = texts.sample(frac=1, random_state=0).drop(5).reset_index(drop=True)
     found = given_pairs(table)
     assert len(found) == 39, "one text is not there any more"

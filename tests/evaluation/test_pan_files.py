@@ -60,3 +60,11 @@ class TestFiles:
         with pytest.raises(ValueError, match="1 ids are there twice"):
             write_truth(tmp_path / "b", pd.DataFrame({"id": ["p", "p"]}))
         assert not (tmp_path / "b").exists()
+
+    def test_the_truth_of_pairs_of_documents(self, tmp_path):
+        documents = pd.DataFrame({"author": ["x", "y", "y"], "topic": "t"})
+        pairs = pd.DataFrame({"first": [2, 0], "second": [1, 2], "same": [True, False]})
+        truth = truth_of(pairs, documents)
+        write_truth(tmp_path / "truth", truth)
+        assert read_truth(tmp_path / "truth").to_dict() == {"2-1": True, "0-2": False}
+        assert truth[["author_a", "author_b"]].to_numpy().tolist() == [["y", "y"], ["x", "y"]]

@@ -246,6 +246,7 @@ class TestEvaluate:
         rows = unit_rows(40, 8)[authors] + 0.8 * unit_rows(80, 8, seed=1)
         model = LookUp((rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32))
         documents = one_token_samples(authors)
+
         def draw(low, high):
             two = pd.DataFrame({"first": np.arange(low, high), "second": 40 + np.roll(np.arange(low, high), 1)})
             one = pd.DataFrame({"first": np.arange(low, high), "second": 40 + np.arange(low, high)})
@@ -274,7 +275,7 @@ class TestEvaluate:
         table, scored = evaluate(*sides, config=config)
         test, score, drawn = sides[2], scored["test"].score.to_numpy(), []
         for times in weights(np.arange(20, 40), 20, seed=3):
-            one, other = (times[side.authors[rows] - 20] for side, rows in zip((test.queries, test.targets), test.pairs.T))
+            one, other = times[test.queries.authors[test.pairs.T] - 20]
             rows = np.repeat(np.arange(40), np.where(test.same, one, one * other))
             drawn.append([pan_metrics(score[rows], test.same[rows])[name] for name in METRICS])
         wanted = np.percentile(drawn, [2.5, 97.5], axis=0)

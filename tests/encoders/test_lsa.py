@@ -6,7 +6,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders.base import embed
-from helpers.encoders.fitted import fit_encoder, fit_hours, fit_lsa, fit_topics
+from helpers.encoders.fitted import FITTED, companions, fit_encoder, fit_hours, fit_lsa, fit_topics
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.ngram_counts import count_matrix, ngram_counts
 from helpers.encoders.profiles import HourProfile, TopicShares
@@ -107,6 +107,13 @@ def test_every_fitted_encoder_finds_authors(store, fit):
     encoder, some = fit(store), training_windows(store, 8, 2)
     first, second = (embed(encoder, some[np.arange(half, len(some), 2)], 20) for half in (0, 1))
     assert ((first @ second.T).argmax(1) == np.arange(40)).mean() > 0.08
+
+
+@pytest.mark.parametrize("features, names", [
+    ("T", ["lsa"]), ("TP", ["lsa", "hours"]), ("TPS", ["lsa", "hours", "topics"]),
+])  # fmt: skip
+def test_a_stream_is_fused_with_what_sees_no_more_than_it(features, names):
+    assert companions(features) == names and set(names) <= set(FITTED)
 
 
 def test_a_store_of_documents_is_fitted_on_single_ones(store):

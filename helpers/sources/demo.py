@@ -2,21 +2,23 @@
 
 A measuring instrument, not a result: every post is written by sentence patterns, so a table made from it says how
 a model uses style, hour and topic, never how well it knows people. :func:`truth` gives each author's habits. How
-hard it is (16 posts against 16 of 140 authors, by words, hour, topic) is held in bands by ``tests/test_demo.py``.
+hard it is (16 posts against 16 of 140 authors, by words, hour, topic) is held in bands by its tests.
 
 Habits (columns of the truth table; every draw is the author's own, from the seed and the author's number alone):
 
 - ``casual``: normal(0, 1). Shifts the traits below that have a loading.
 - one probability per name in ``demo_lexicon.TRAITS`` and ``PAIRS``: inverse logit of a normal (median, spread,
-  loading on ``casual``). A pair's probability is that of its second form. All are graded, few are near 0 or 1.
+  loading on ``casual``). A pair's probability is that of its second form. Habits of words are graded; those of marks,
+  capitals and the order of a sentence's parts, which no bag of words holds, are firmer: many are near 0 or 1.
 - ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, Dirichlet.
-- ``sentences``: mean number of sentences, 1 + log-normal (median 1.3); a post has 1..5.
+- ``sentences``: mean number of sentences, 1 + log-normal (median 1.1); a post has 1..5.
 - ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a mixture of two wrapped normals, hours UTC.
-- ``active_from``, ``active_to``: fractions of the span; most authors stay, some arrive late, some leave.
+- ``active_from``, ``active_to``: fractions of the span; an author stays for 0.15 to 0.4 of it, people come and go.
 - ``topic_start_<topic>``, ``topic_end_<topic>``: shares of topics on the first and the last day of the span; between
   them the mixture moves linearly. The end is the start after a walk of small Dirichlet steps.
 """
 
+import re
 from collections import Counter
 from functools import partial
 from numbers import Integral
@@ -24,8 +26,6 @@ from numbers import Integral
 import numpy as np
 import pandas as pd
 
-from helpers.runs import paths
-from helpers.runs.artifacts import atomic_write
 from helpers.runs.parameters import unknown
 from helpers.sources import Part
 from helpers.sources.demo_lexicon import (
@@ -34,21 +34,23 @@ from helpers.sources.demo_lexicon import (
 
 START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
 PARTS = 6
-OPTIONS = ("raw", "seed", "authors", "posts", "topics", "topic_giveaway", "truth_path")
+OPTIONS = ("raw", "seed", "authors", "posts", "topics", "topic_giveaway")
 
 STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
+SHORTEST_STAY = 0.12  # of an author, as a share of the span, also of one who was there before it began
 STRAY = 0.3  # share of sentences about any topic, so that text tells less about the topic than its column
+ONESELF = re.compile(r"\bI\b")
 CLOSING = {"“": "”"}
 LINKED = ("personal", "impersonal")  # voices of a second clause
 
 
-def parts(location="", *, raw=False, seed=0, authors=600, posts=60_000, topics=24, topic_giveaway=0.5,
-          truth_path=None, **other) -> list[Part]:
+def parts(location="", *, raw=False, seed=0, authors=1200, posts=80_000, topics=24, topic_giveaway=0.5,
+          **other) -> list[Part]:
     """Six parts, each some of the authors; what a part holds depends on the options alone.
 
     location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
-    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`. truth_path: where to write the truth
-    table (Parquet) as well. Raises ValueError on an unknown option or a value out of range.
+    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`.
+    Raises ValueError on an unknown option or a value out of range.
     """
     if message := unknown(other, OPTIONS, "option of source 'demo'"):
         raise ValueError(message)
@@ -57,9 +59,6 @@ def parts(location="", *, raw=False, seed=0, authors=600, posts=60_000, topics=2
     _validate(seed, authors, topics, topic_giveaway)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
-    if truth_path is not None:
-        with atomic_write(paths.resolve(truth_path)) as file:
-            truth(seed, authors, topics, topic_giveaway).to_parquet(file, index=False)
     counts = _counts(seed, authors, posts)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
     slices = np.array_split(np.arange(authors), min(PARTS, authors))
@@ -70,7 +69,7 @@ def parts(location="", *, raw=False, seed=0, authors=600, posts=60_000, topics=2
     ]
 
 
-def truth(seed=0, authors=600, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
+def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
     """One row per author, the habits as columns (see the module).
 
     topic_giveaway: 0 gives every author the same mixture of topics, 1 nearly one topic each; in between a Dirichlet
@@ -109,14 +108,15 @@ def _author(i, seed, topics, topic_giveaway) -> dict:
         alpha = np.array(END_PRIOR if name == "end" else [1.0] * len(options))
         shares = rng.dirichlet(alpha * CONCENTRATION[name] / STRENGTH**2)
         row.update({f"{name}_{option}": share for option, share in zip(options, shares)})
-    row["sentences"] = 1 + 1.3 * np.exp(0.5 * rng.standard_normal())
+    row["sentences"] = 1 + 1.1 * np.exp(0.5 * rng.standard_normal())
     row["hour_peak"] = rng.normal(19, 5) % 24
     row["hour_spread"] = rng.uniform(2.2, 4.2)
     row["hour_peak2"] = (row["hour_peak"] + rng.uniform(6, 18)) % 24
     row["hour_share2"] = rng.beta(1.5, 4)
-    kind, edge = rng.random(2)
-    row["active_from"] = 0.3 + 0.4 * edge if kind < 0.15 else 0.0
-    row["active_to"] = 0.6 + 0.3 * edge if kind > 0.85 else 1.0
+    stay = rng.uniform(0.15, 0.4)
+    begin = rng.uniform(-stay, 1)
+    row["active_from"] = min(max(begin, 0.0), 1 - SHORTEST_STAY)
+    row["active_to"] = max(min(begin + stay, 1.0), row["active_from"] + SHORTEST_STAY)
     start, end = _mixtures(rng, seed, topics, topic_giveaway)
     row.update({f"topic_start_{name}": share for name, share in zip(TOPICS, start)})
     row.update({f"topic_end_{name}": share for name, share in zip(TOPICS, end)})
@@ -152,7 +152,7 @@ def _read(who, counts, hostile, seed, topics, topic_giveaway, drops: Counter):
         edges = np.cumsum(start + at[:, None] * (end - start), axis=1)
         drawn = (rng.random((len(at), 1)) * edges[:, -1:] > edges).sum(axis=1)
         topic = [names[k] for k in drawn.tolist()]
-        text = _texts(row, topic, names, rng)
+        text = _Writer(row, names, rng).texts(topic)
         for post in hostile:
             if 0 <= post - first[i] < len(text):
                 text[post - first[i]] += " <script>alert(1)</script>"
@@ -164,8 +164,8 @@ def _read(who, counts, hostile, seed, topics, topic_giveaway, drops: Counter):
 
 
 def _times(row, n, rng):
-    """Sorted times in seconds, and the fraction of the span each lies at; activity grows slowly."""
-    at = row["active_from"] + (row["active_to"] - row["active_from"]) * rng.random(n) ** 0.8
+    """Sorted times in seconds, and the fraction of the span each lies at."""
+    at = row["active_from"] + (row["active_to"] - row["active_from"]) * rng.random(n)
     second_peak = rng.random(n) < row["hour_share2"]
     hour = np.where(second_peak, row["hour_peak2"], row["hour_peak"]) + row["hour_spread"] * rng.standard_normal(n)
     day = np.minimum((at * DAYS).astype(np.int64), DAYS - 1)
@@ -173,65 +173,92 @@ def _times(row, n, rng):
     return time, (time - START) / (DAYS * 86_400)
 
 
-def _texts(row, topic, names, rng) -> list[str]:
-    """One text per entry of ``topic``, in the author's style."""
-    u = _uniforms(rng).__next__
-    habits = fillings(row)
-    slots = {name: habits | TOPICS[name] for name in names}
+class _Writer:
+    """Writes one author's posts: names are the topics, rng the author's own."""
 
-    def pick(options):
-        return options[int(u() * len(options))]
+    def __init__(self, row, names, rng):
+        self.row, self.names, self.rng, self.u = row, names, rng, _uniforms(rng).__next__
+        self.habits = fillings(row)
+        self.slots = {name: self.habits | TOPICS[name] for name in names}
 
-    def fill(tokens, slot):
+    def texts(self, topics) -> list[str]:
+        """One text per entry of ``topics``."""
+        lengths = np.clip(1 + self.rng.poisson(self.row["sentences"] - 1, len(topics)), 1, 5).tolist()
+        return [self.post(topic, length) for topic, length in zip(topics, lengths)]
+
+    def chance(self, habit) -> bool:
+        return bool(self.u() < self.row[habit])
+
+    def pick(self, options):
+        return options[int(self.u() * len(options))]
+
+    def fill(self, tokens, slot) -> list[str]:
         words = []
         for token in tokens:
             if token in slot:
-                words.append(pick(slot[token]))
+                words.append(self.pick(slot[token]))
             elif token == "QN":
-                mark = pick(slot["QUOTE"])
-                words.append(mark + pick(slot["N"]) + CLOSING.get(mark, mark))
+                mark = self.pick(slot["QUOTE"])
+                words.append(mark + self.pick(slot["N"]) + CLOSING.get(mark, mark))
             else:
                 words.append(token)
         return words
 
-    def sentence(slot, lower):
-        voice = pick(slot["VOICE"])
-        words = fill(pick(PATTERNS[voice]), slot)
-        if voice != "question":
-            if u() < row["hedged"]:
-                words = fill(["HEDGE"], slot) + words
-            if u() < row["linked"]:
-                words += fill(pick(slot["LINK"]).split(), slot) + fill(pick(PATTERNS[pick(LINKED)]), slot)
-        if u() < row["opener"]:
-            words = [pick(slot["OPENER"]) + ("," if u() < row["opener_comma"] else "")] + words
-        if u() < row["typo"] * len(words):
-            at = int(u() * len(words))
+    def statement(self, voice, slot) -> list[str]:
+        """Words of a statement, its parts in the author's order."""
+        tokens, when, hedge = self.pick(PATTERNS[voice]), [], []
+        if tokens[0] == "HEDGE":
+            tokens, hedge = tokens[1:], ["HEDGE"]
+        elif self.chance("hedged"):
+            hedge = ["HEDGE"]
+        late = bool(hedge) and self.chance("hedge_last")
+        place = next((at for at, token in enumerate(tokens) if token in ("TIME", "PLACE")), None)
+        if place is not None and self.chance("fronted"):
+            when = [tokens[place], ","] if self.chance("front_comma") else [tokens[place]]
+            tokens = tokens[:place] + tokens[place + 1:]
+        words = self.fill(when + (hedge * (not late)) + tokens, slot)
+        if self.chance("linked"):
+            comma = [","] if self.chance("clause_comma") else []
+            link = self.pick(slot["LINK"]).split()
+            words += self.fill(comma * (link != ["DASH"]) + link + self.pick(PATTERNS[self.pick(LINKED)]), slot)
+        return words + self.fill([",", "HEDGE"], slot) * late
+
+    def sentence(self, slot, lower) -> tuple[str, str]:
+        """Text and the mark that ends it."""
+        voice = self.pick(slot["VOICE"])
+        asks = voice == "question"
+        words = self.fill(self.pick(PATTERNS[voice]), slot) if asks else self.statement(voice, slot)
+        if self.chance("opener"):
+            words = [self.pick(slot["OPENER"]) + ("," if self.chance("opener_comma") else "")] + words
+        if self.u() < self.row["typo"] * len(words):
+            at = int(self.u() * len(words))
             if len(words[at]) > 3 and words[at].isalpha():
-                words[at] = _typo(words[at], pick(slot["TYPO"]), u())
+                words[at] = _typo(words[at], self.pick(slot["TYPO"]), self.u())
         text = " ".join(words).replace(" ,", ",").replace(" ;", ";")
         text = text.lower() if lower else text[0].upper() + text[1:]
-        if voice == "question":
-            return text, "??" if u() < row["double_mark"] else "?"
-        return text, pick(slot["END"])
+        mark = ("??" if self.chance("double_mark") else "?") if asks else self.pick(slot["END"])
+        return text, " " * (mark != "." and self.chance("spaced_mark")) + mark
 
-    def post(name):
-        lower = u() < row["lower_case"]
-        sentences = [sentence(slots[pick(names) if u() < STRAY else name], lower) for _ in range(lengths.pop())]
-        if u() < row["no_final"]:
+    def post(self, name, length) -> str:
+        slots, habits = self.slots, self.habits
+        lower, small = self.chance("lower_case"), self.chance("small_i")
+        sentences = [self.sentence(slots[self.pick(self.names) if self.u() < STRAY else name], lower)
+                     for _ in range(length)]
+        if self.chance("no_final"):
             sentences[-1] = (sentences[-1][0], "")
-        text = ("  " if u() < row["double_space"] else " ").join(body + mark for body, mark in sentences)
-        if u() < row["closer"]:
-            closer = pick(habits["CLOSER"])
+        text = ("  " if self.chance("double_space") else " ").join(body + mark for body, mark in sentences)
+        if small:
+            text = ONESELF.sub("i", text)
+        if self.chance("closer"):
+            closer = self.pick(habits["CLOSER"])
             text += " " + (closer if lower else closer.capitalize())
-        if u() < row["emoji"]:
-            text += " " + pick(habits["EMOJI"])
-        if u() < 0.02:
-            word = pick(slots[name]["N"]).replace(" ", "_")
-            text += f" https://example.org/{name}/{word}" if u() < 0.5 else f" `{word} = {int(u() * 100)}`"
+        if self.chance("emoji"):
+            text += " " + self.pick(habits["EMOJI"])
+        if self.u() < 0.02:
+            word = self.pick(slots[name]["N"]).replace(" ", "_")
+            text += (f" https://example.org/{name}/{word}" if self.u() < 0.5
+                     else f" `{word} = {int(self.u() * 100)}`")
         return text
-
-    lengths = np.clip(1 + rng.poisson(row["sentences"] - 1, len(topic)), 1, 5).tolist()
-    return [post(name) for name in topic]
 
 
 def _uniforms(rng):

@@ -261,7 +261,7 @@ CHOICES = {
     "hedge": _phrases("I think; I guess; in my opinion; it seems; I suppose; probably"),
     "opener": _phrases("well; tbh; honestly; to be fair; actually; hmm; yeah; ok so; look; interesting"),
     "closer": _phrases("cheers; thanks; hope that helps; good luck; just my two cents; ymmv; have fun; thank you"),
-    "link": ["AND", ", BUT", "BECAUSE", ", WHILE", ", SO", ", ALTHOUGH", "DASH", "THAT_IS why"],
+    "link": ["AND", "BUT", "BECAUSE", "WHILE", "SO", "ALTHOUGH", "DASH", "THAT_IS why"],
     "voice": "personal impersonal advice question".split(),
     "end": [".", "!", "...", "!!"],
     "emoji": ["🙂", "😂", "👍", "🤔", "🎉", "😅", ":)", ":-)", ":D", ";)", "xD", ":P"],
@@ -275,26 +275,32 @@ TRAITS = {
     "british": (0.35, 2.5, 0.0),  # spells the British way, per word
     "contraction": (0.55, 1.5, 0.5),  # per place where one is possible
     "no_apostrophe": (0.06, 1.8, 0.8),  # "dont", per contraction
-    "lower_case": (0.10, 1.8, 0.9),  # no capitals, per post
-    "no_final": (0.10, 1.6, 0.8),  # no mark at the end, per post
-    "double_mark": (0.12, 1.5, 0.3),  # "??", per question
+    "lower_case": (0.12, 2.4, 0.9),  # no capitals, per post
+    "no_final": (0.20, 2.4, 0.8),  # no mark at the end, per post
+    "double_mark": (0.20, 2.4, 0.3),  # "??", per question
     "abbreviation": (0.08, 1.8, 0.9),  # "u", "pls", "btw", per place
-    "digits": (0.5, 1.6, 0.2),  # "3" and not "three", per number
+    "digits": (0.5, 2.2, 0.2),  # "3" and not "three", per number
     "opener": (0.20, 1.0, 0.3),  # per sentence
-    "opener_comma": (0.6, 1.8, -0.4),  # per opener
+    "opener_comma": (0.6, 2.4, -0.4),  # per opener
     "closer": (0.10, 1.2, 0.0),  # per post
     "emoji": (0.12, 1.5, 0.7),  # per post
     "hedged": (0.15, 1.0, 0.0),  # a hedge in front of a statement, per sentence
     "linked": (0.30, 0.9, -0.3),  # a second clause, per statement
     "typo": (0.012, 0.9, 0.4),  # per word of four letters or more
-    "double_space": (0.06, 2.2, 0.0),  # after a sentence, per post
+    "double_space": (0.20, 3.0, 0.0),  # after a sentence, per post
+    "small_i": (0.20, 3.0, 0.9),  # "i" for "I", per post
+    "spaced_mark": (0.20, 3.0, 0.0),  # a space before any mark but the full stop, per sentence
+    "fronted": (0.35, 2.2, 0.0),  # time or place at the front, per statement that has one
+    "front_comma": (0.5, 2.6, -0.3),  # after it
+    "hedge_last": (0.35, 2.4, 0.0),  # a hedge at the end, per hedged statement
+    "clause_comma": (0.45, 2.6, -0.4),  # before a second clause
     "shout": (0.03, 1.5, 0.5),  # an intensifier in capitals, per place
 }
-PAIR = (0.40, 1.6, 0.0)  # every trait of PAIRS
+PAIR = (0.40, 1.8, 0.0)  # every trait of PAIRS
 
 # of the Dirichlet over each choice's options: small means that an author keeps to one or two of them
 CONCENTRATION = {"intensifier": 0.8, "praise": 0.8, "blame": 0.8, "hedge": 0.8, "opener": 0.5, "closer": 0.5,
-                 "link": 1.5, "voice": 4.0, "end": 1.2, "emoji": 0.25, "typo": 0.8, "quote": 0.5, "dash": 0.5}
+                 "link": 1.0, "voice": 4.0, "end": 0.9, "emoji": 0.25, "typo": 0.8, "quote": 0.5, "dash": 0.5}
 END_PRIOR = [6.0, 1.2, 0.6, 0.3]  # the common preference among the marks of "end"
 
 # sentence patterns by the author's voice

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -13,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from helpers.sources import COLUMNS, demo, open_source
-from helpers.sources.demo_lexicon import CHOICES, PAIRS, PATTERNS, SPELLING, TOPICS, past
+from helpers.sources.demo_lexicon import CHOICES, GENERAL, PAIRS, PATTERNS, SPELLING, TOPICS, past
 
 SMALL = dict(authors=12, posts=600)
 
@@ -75,8 +76,8 @@ def test_an_authors_habits_do_not_depend_on_how_many_authors_there_are():
 def test_counts_and_order(posts):
     per_author = posts.author.value_counts()
     assert list(posts.columns) == COLUMNS
-    assert len(posts) == 60_000 and len(per_author) == 600 and set(posts.topic) == set(TOPICS)
-    assert per_author.min() >= 35 and 80 <= per_author.median() <= 100 and per_author.max() >= 250
+    assert len(posts) == 80_000 and len(per_author) == 1200 and set(posts.topic) == set(TOPICS)
+    assert per_author.min() >= 25 and 55 <= per_author.median() <= 65 and per_author.max() >= 250
     assert posts.equals(posts.sort_values(["author", "time"], kind="stable"))
     assert demo.START <= posts.time.min() and posts.time.max() < demo.START + demo.DAYS * 86_400
     assert len(demo.parts()) == 6
@@ -164,6 +165,21 @@ def test_post_habits_show_in_the_text(posts, truth, name, pattern):
     assert measured.corr(truth[name]) > 0.8
 
 
+def test_habits_of_marks_and_order_show_in_the_text(posts, truth):
+    def share(pattern, among):
+        often = posts.text.str.count(among).groupby(posts.author).sum()
+        return (posts.text.str.count(pattern).groupby(posts.author).sum() / often)[often >= 10]
+
+    when = "|".join(re.escape(phrase[1:]) for phrase in GENERAL["TIME"] + GENERAL["PLACE"])
+    measured = {
+        "small_i": share(r"(?<!\S)i(?= )", r"(?<!\S)[iI](?= )"), "spaced_mark": share(r" [!?]+", r"[!?]+"),
+        "front_comma": share(rf"(?:^|[.!?] +)\w(?:{when}),", rf"(?:^|[.!?] +)\w(?:{when})\b"),
+        "fronted": share(rf"(?:^|[.!?] +)\w(?:{when})\b", rf"\b\w(?:{when})\b"),
+    }
+    assert {name: len(rates) for name, rates in measured.items() if len(rates) < 150} == {}
+    assert {name: rates.corr(truth[name]) for name, rates in measured.items() if rates.corr(truth[name]) < 0.75} == {}
+
+
 def test_hours_have_the_stated_circular_mean(posts, truth):
     angle = posts.time % 86_400 / 86_400 * 2j * np.pi
     measured = np.exp(angle).groupby(posts.author).mean()
@@ -178,35 +194,26 @@ def test_hours_have_the_stated_circular_mean(posts, truth):
 def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):
     at = (posts.time - demo.START) / (demo.DAYS * 86_400)
 
-    def table(among):
-        return pd.crosstab(posts.author[among], posts.topic[among], normalize="index").reindex(columns=list(TOPICS))
-
     def slope(measured, stated):
         """1 where measured shares follow the stated ones."""
-        both = measured.dropna().index
-        return np.polyfit(stated.loc[both].to_numpy().ravel(), measured.loc[both].to_numpy().ravel(), 1)[0]
+        return np.polyfit(stated.to_numpy().ravel(), measured.to_numpy().ravel(), 1)[0]
 
+    measured = pd.crosstab(posts.author, posts.topic, normalize="index").reindex(columns=list(TOPICS))
     start, end = (truth[[f"topic_{side}_{name}" for name in TOPICS]] for side in ("start", "end"))
     start.columns = end.columns = list(TOPICS)
-    early, late = table(at < 0.2), table(at > 0.8)
-    assert 0.9 < slope(early, start) < 1.05 and 0.9 < slope(late, end) < 1.15
-    assert 0.65 < slope(late - early, end - start) < 0.95  # from a tenth to nine tenths of the way
+    drift = (end - start).mul(at.groupby(posts.author).mean(), axis=0)  # until the middle of an author's stay
+    assert 0.95 < slope(measured, start + drift) < 1.05 and 0.9 < slope(measured - start, drift) < 1.1
     assert np.allclose(start.sum(axis=1), 1) and np.allclose(end.sum(axis=1), 1)
     assert 0.1 < np.abs(start.to_numpy() - end.to_numpy()).sum(axis=1).mean() / 2 < 0.5  # share of posts that moves
 
 
 def test_truth_is_complete_and_in_range(truth):
-    assert not truth.isna().any().any() and truth.index.is_unique and len(truth) == 600
+    assert not truth.isna().any().any() and truth.index.is_unique and len(truth) == 1200
     for name in CHOICES:
         assert np.allclose(truth[[f"{name}_{option}" for option in CHOICES[name]]].sum(axis=1), 1)
     probabilities = truth[["british", "contraction", "typo", *map(str.lower, PAIRS)]]
     assert ((probabilities > 0) & (probabilities < 1)).all().all()
     assert truth.hour_peak.between(0, 24).all() and truth.sentences.gt(1).all()
-
-
-def test_truth_path_writes_the_truth(tmp_path):
-    demo.parts(**SMALL, topics=5, truth_path=tmp_path / "truth.parquet")
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "truth.parquet"), demo.truth(authors=12, topics=5))
 
 
 # as hard as an instrument should be

@@ -1,4 +1,4 @@
-"""LSA: an author's words as a dense vector, fitted in closed form (TF-IDF, then a truncated singular value decomposition).
+"""LSA: an author's words as a dense vector, in closed form (TF-IDF, then a truncated singular value decomposition).
 
 Convolutions with max-pooling see *whether* something occurs, and a network trained on a few hundred or thousand
 authors memorises them. Counts of rare words carry over to authors it has never seen, which is why TF-IDF is hard to

@@ -52,6 +52,11 @@ class StreamConfig(Config):
     precision: Literal["no", "bf16"] = "no"
     unit: bool = True
 
+    @property
+    def is_pretrained(self) -> bool:
+        """Does it begin with weights that were learned elsewhere?"""
+        return self.post == "transformer" and self.model != "tiny"
+
     @model_validator(mode="after")
     def _one_text_has_one_time(self):
         if self.join_posts and self.features != "T":
@@ -100,7 +105,12 @@ class StreamEncoder(Encoder):
     """
 
     def __init__(
-        self, post: nn.Module, side: list[nn.Module], pooling: nn.Module, projection: nn.Sequential, config: StreamConfig
+        self,
+        post: nn.Module,
+        side: list[nn.Module],
+        pooling: nn.Module,
+        projection: nn.Sequential,
+        config: StreamConfig,
     ):
         super().__init__()
         self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection

@@ -8,7 +8,7 @@ from helpers.encoders.pooling.padding import highest, padded
 
 
 class LUARPooling(nn.Module):
-    """Each post attends to the posts of its sample by scaled dot products of the vectors themselves; maximum over posts."""
+    """Each post attends to its sample's posts by scaled dot products of the vectors themselves; maximum over posts."""
 
     xavier = False
 

@@ -55,6 +55,32 @@ def retrieval_bars(results: pd.DataFrame, metric: str = "R@8", note: str = "") -
     return state(result_bars(rows, metric, top.split), finding, note)
 
 
+def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
+    """Paired differences with their intervals, around a line at 0. The title counts those whose interval holds 0.
+
+    Parameters
+    ----------
+    differences : columns ``label, split, value, low, high``; a label says which model minus which.
+    """
+    rows = differences.assign(name=differences.label.map(escape)).reset_index(drop=True)
+    names = list(dict.fromkeys(rows.name))
+    splits = coloured(dict.fromkeys(rows.split))
+    figure = go.Figure(layout={"height": 190 + 26 * len(names) * len(splits)})
+    for number, (split, colour) in enumerate(splits.items()):
+        part = rows[rows.split == split]
+        place = [names.index(name) + 0.3 * (number - (len(splits) - 1) / 2) for name in part.name]
+        figure.add_scatter(x=part.value, y=place, mode="markers", name=words(split), marker={"color": colour, "size": 9},
+                           error_x=whiskers(part))  # fmt: skip
+    figure.add_vline(0, line_dash="dash", line_color=GREY)
+    figure.update_yaxes(tickvals=[*range(len(names))], ticktext=names, autorange="reversed", title="model minus base")
+    figure.update_xaxes(title=f"difference in {words(metric)}, with 95% intervals", tickformat="+.2f")
+    holds = ((rows.low <= 0) & (rows.high >= 0)).sum()
+    widest = rows.loc[rows.value.abs().idxmax()]
+    finding = (f"{holds} of {len(rows)} paired differences in {label(metric)} hold 0 in their interval; the largest is "
+               f"{with_interval(widest)}, {widest.label}, {label(widest.split)}")
+    return state(figure, finding, note)
+
+
 def probe_bars(results: pd.DataFrame, levels: dict[str, float] | None = None, note: str = "") -> go.Figure:
     """What a linear probe finds in frozen embeddings: one panel a metric, since accuracy and correlation differ.
 

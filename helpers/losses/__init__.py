@@ -12,7 +12,7 @@ from inspect import isclass, signature
 from pkgutil import resolve_name
 from typing import Any, Literal
 
-from pydantic import ValidationInfo, create_model, field_validator
+from pydantic import Field, ValidationInfo, create_model, field_validator
 
 from helpers.runs.config import Config
 
@@ -38,11 +38,21 @@ RELEASED: dict[str, dict[str, Any]] = {
 }
 
 
-class LossConfig(Config):
-    """A loss and all its settings: those that are left out have the defaults of the loss's signature.
+class ARRConfig(Config):
+    """Settings of ARR (sawatphol2022), which is made of other models: :class:`helpers.topic.arr.ARR`.
 
-    "arr" is made of other models, so it is built by :class:`helpers.topic.arr.ARR`, which checks its settings.
+    temperature : of teacher, student and topic model (Appendix A.4: 0.5, 0.1, 0.05, 0.01). bias_temperature : another
+    one for the topic model; at 1e6 it knows nothing, and what is left is plain distillation. targets : "released" only
+    to repeat the released code, see :func:`helpers.topic.arr.released_targets`.
     """
+
+    temperature: float = Field(0.1, gt=0)
+    bias_temperature: float | None = Field(None, gt=0)
+    targets: Literal["paper", "released"] = "paper"
+
+
+class LossConfig(Config):
+    """A loss and all its settings: those that are left out have the defaults of the loss's signature."""
 
     name: Literal[(*LOSSES, "arr")] = "supcon"
     settings: dict[str, Any] = {}
@@ -50,7 +60,7 @@ class LossConfig(Config):
     @field_validator("settings")
     @classmethod
     def _complete(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        return _complete(info.data["name"], settings) if info.data.get("name") in LOSSES else settings
+        return _complete(info.data["name"], settings) if "name" in info.data else settings
 
 
 def make_loss(name: str, classes: int | None = None, dim: int | None = None, **settings) -> Callable:
@@ -71,6 +81,8 @@ def make_loss(name: str, classes: int | None = None, dim: int | None = None, **s
 
 def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, checked against the loss's signature, with the defaults of those that are missing."""
+    if name == "arr":
+        return ARRConfig.of(settings, "loss 'arr'").model_dump()
     fields = {key: (setting.annotation, setting.default) for key, setting in signature(LOSSES[name]).parameters.items()
               if key not in ("embeddings", "labels", "classes", "dim")}  # fmt: skip
     return create_model(name, __base__=Config, **fields).of(settings, f"loss {name!r}").model_dump()

@@ -7,17 +7,21 @@ needed afterwards. B is the size of a batch here; the paper's B, the bias of a b
 """
 
 import copy
-from typing import Literal, get_args
+from collections.abc import Iterable
+from pathlib import Path
 
 import torch
 from scipy import sparse
 from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder
+from helpers.losses import ARRConfig
 from helpers.losses.distances import cosines
 from helpers.tokens.batch import Batch
-
-Targets = Literal["paper", "released"]
+from helpers.tokens.store import TokenStore
+from helpers.topic.documents import TopicCorpus
+from helpers.training.choice import choose, dev_recall
+from helpers.training.experiment import Experiment, Trained, run
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -65,6 +69,14 @@ def _diagonal(square: Tensor) -> Tensor:
     return torch.eye(len(square), dtype=torch.bool, device=square.device)
 
 
+def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: float) -> float:
+    """The mean B of some batches, by a topic model such as TF-IDF of words."""
+    return float(torch.stack([
+        bias(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
+        for batch in batches
+    ]).mean())  # fmt: skip
+
+
 class ARR(nn.Module):
     """The loss of a student F: eq. 4 against a teacher's probabilities, flattened by the bias of the batch.
 
@@ -73,31 +85,22 @@ class ARR(nn.Module):
     teacher : G. A copy is kept as it is now, without gradients, in eval mode whatever the mode of this module.
     topic_bias : H, frozen, such as a fitted :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or "bow"; the
         cosines of its rows, sparse or dense, are the similarity. It stays on its own device.
-    temperature : of G, F and H (Appendix A.4: 0.5, 0.1, 0.05, 0.01).
-    bias_temperature : another one for H. At 1e6 H knows nothing, and what is left is plain distillation.
-    targets : "released" only to repeat the released code, see :func:`released_targets`.
+    settings : of :class:`helpers.losses.ARRConfig`.
 
     ``last_bias`` is that of the last batch, a scalar tensor. Neither encoder is a part of this module: nothing trains
-    or saves them, and a training that is continued must be given the same ones. Raises ValueError for unknown targets
-    or a temperature that is not positive.
+    or saves them, and a training that is continued must be given the same ones. Raises ValueError for other settings.
     """
 
     needs_batch = True
 
-    def __init__(
-        self, teacher: Encoder, topic_bias: Encoder, temperature: float = 0.1, bias_temperature: float | None = None,
-        targets: Targets = "paper",
-    ):  # fmt: skip
+    def __init__(self, teacher: Encoder, topic_bias: Encoder, **settings):
         super().__init__()
-        if targets not in get_args(Targets):
-            raise ValueError(f"targets {targets!r}: one of {', '.join(get_args(Targets))}")
-        bias_temperature = temperature if bias_temperature is None else bias_temperature
-        if not min(temperature, bias_temperature) > 0:
-            raise ValueError(f"temperatures {temperature} and {bias_temperature}: both must be above 0")
+        config = ARRConfig.of(settings, "loss 'arr'")
         # past nn.Module, which would make them parts; a copy of the teacher, for the student is often the same object
         object.__setattr__(self, "teacher", copy.deepcopy(teacher).requires_grad_(False))
         object.__setattr__(self, "topic_bias", topic_bias)
-        self.temperature, self.bias_temperature, self.targets = temperature, bias_temperature, targets
+        self.temperature, self.targets = config.temperature, config.targets
+        self.bias_temperature = config.bias_temperature or config.temperature
         self.last_bias = torch.tensor(float("nan"))
 
     def _apply(self, change, recurse=True):
@@ -122,3 +125,37 @@ def _cosines(rows: Tensor | sparse.csr_matrix, device: torch.device) -> Tensor:
     if sparse.issparse(rows):
         return torch.from_numpy((rows @ rows.T).toarray()).to(device, torch.float32)
     return cosines(rows).to(device)
+
+
+def distil(
+    experiment: Experiment, teacher: Trained, topic_bias: Encoder, train: TokenStore, dev: TokenStore, models: Path
+) -> Trained:
+    """Train, resume or load a student, with ``experiment.loss`` the settings of its :class:`ARR`.
+
+    A pretrained encoder begins with its pretrained weights, as in the paper. One that began at random has no such
+    start, so its student begins with the teacher's weights.
+    """
+    loss = ARR(teacher.encoder, topic_bias, **experiment.loss.settings)
+    experiment = experiment.model_copy(update={"teacher": teacher.fingerprint})
+    start = None if experiment.encoder.is_pretrained else teacher
+    return run(experiment, train, dev, models, loss=loss, start=start)
+
+
+def train_with_students(
+    bases: dict[str, list[Experiment]], students: dict[str, list[Experiment]], corpus: TopicCorpus,
+    topic_bias: Encoder, models: Path, seed: int = 0,
+) -> dict[str, Trained]:  # fmt: skip
+    """Train every base, then each kind of student with the base as its teacher: ``<base>`` and ``<base>_<student>``.
+
+    Of several experiments the one with the highest R@8 on dev is chosen, before it teaches.
+    """
+    train, dev = corpus.stores["train"], corpus.stores["dev"]
+    score = dev_recall(dev, next(iter(bases.values()))[0].sampler.max_tokens)
+    trained = {}
+    for base, plan in bases.items():
+        teacher = choose(plan, seed, lambda one: run(one, train, dev, models), score)
+        trained[base] = teacher
+        for student, plan in students.items():
+            learn = lambda one: distil(one, teacher, topic_bias, train, dev, models)  # noqa: B023, E731
+            trained[f"{base}_{student}"] = choose(plan, seed, learn, score)
+    return trained

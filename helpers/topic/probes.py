@@ -14,10 +14,14 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.evaluation.bootstrap import interval
+from helpers.encoders.base import Encoder, embed
+from helpers.evaluation.bootstrap import ends, interval, weights
 from helpers.sources.demo_lexicon import PAIRS, TRAITS
+from helpers.tokens.batch import Samples
+from helpers.topic.documents import TopicCorpus
 
 KINDS = ("classes", "values")
+RESAMPLES = 1000
 ALPHAS = np.logspace(0, 5, 11)  # of the ridge, chosen for each value by leave-one-out on the fitted rows
 
 
@@ -37,7 +41,8 @@ def probe(
     Returns
     -------
     Columns ``value``, ``low``, ``high``. "classes": ``accuracy`` and ``majority``, that of the most frequent class of
-    the fitted rows. "values": ``correlation`` and ``R2``, means over V (a constant prediction correlates as 0).
+    the fitted rows. "values": ``correlation`` and ``R2``, means over V (a constant prediction correlates as 0), the
+    former with its 95% interval over rows.
 
     Raises ValueError for another kind, rows that do not fit together, fewer than two classes or test rows, values that
     are not finite, or a value that is the same in every row of the test.
@@ -51,7 +56,10 @@ def probe(
     if control is not None:
         train[1] = np.random.default_rng(control).permutation(train[1])
     if kind == "values":
-        return _table(_values(*train, *test))
+        scores, low, high = _values(*train, *test)
+        table = _table(scores)
+        table.loc["correlation", ["low", "high"]] = low, high
+        return table
     right, majority = _classes(*train, *test)
     scores = _table({"accuracy": right.mean(), "majority": majority})
     if authors is not None:
@@ -82,11 +90,19 @@ def _values(train_vectors, train_targets, test_vectors, test_targets):
         raise ValueError("values must be finite and differ among the rows of the test")
     model = make_pipeline(StandardScaler(), RidgeCV(ALPHAS, alpha_per_target=True)).fit(train_vectors, train_targets)
     predicted = np.asarray(model.predict(test_vectors)).reshape(test_targets.shape)
-    width = predicted.std(0)
-    covariance = ((predicted - predicted.mean(0)) * (test_targets - test_targets.mean(0))).mean(0)
-    correlation = covariance / np.where(width > 1e-12, width * spread, np.inf)
     R2 = 1 - ((predicted - test_targets) ** 2).mean(0) / spread**2
-    return {"correlation": correlation.mean(), "R2": R2.mean()}
+    rows = np.arange(len(predicted))
+    resampled = [[_correlation(predicted, test_targets, times)] for times in weights(rows, RESAMPLES)]
+    (low,), (high,) = ends(resampled, 1)
+    return {"correlation": _correlation(predicted, test_targets, np.ones(len(rows))), "R2": R2.mean()}, low, high
+
+
+def _correlation(one, other, times):
+    """The mean over columns of the correlation of (N, V) and (N, V), row n counted ``times[n]`` times."""
+    share = times / times.sum()
+    one, other = one - share @ one, other - share @ other
+    spread = np.sqrt((share @ one**2) * (share @ other**2))
+    return ((share @ (one * other)) / np.where(spread > 1e-12, spread, np.inf)).mean()
 
 
 def two_samples(rows: int, max_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -119,3 +135,33 @@ def habits(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.ndarray]
     weight = rows["hour_share2"].to_numpy()
     hour = (1 - weight) * first + weight * second
     return {"style": np.log(share / (1 - share)), "hour": np.column_stack([hour.real, hour.imag])}
+
+
+def probe_encoder(
+    encoder: Encoder, corpus: TopicCorpus, rows: np.ndarray, max_tokens: int = 32, truth: pd.DataFrame | None = None,
+    control: int | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Fit probes on an encoder's vectors of training documents, and read them on unseen authors.
+
+    Parameters
+    ----------
+    rows : documents of ``train`` to fit on. truth : the known authors of the demo. control : as of :func:`probe`.
+
+    Returns
+    -------
+    Columns ``value``, ``low``, ``high``. ``topic_accuracy`` and ``topic_majority`` on the documents of ``test_in``;
+    with truth ``style_correlation`` and ``hour_correlation``, from the mean vectors of the authors of ``test_cross``.
+    """
+    samples = {part: Samples.of_posts(corpus.stores[part]) for part in ("train", "test_in", "test_cross")}
+    samples["train"] = samples["train"][rows]
+    vectors = {part: embed(encoder, each, max_tokens) for part, each in samples.items()}
+    sides = [(vectors["train"], corpus.topics("train")[rows]), (vectors["test_in"], corpus.topics("test_in"))]
+    tables = [probe(*sides, "classes", control, samples["test_in"].authors).add_prefix("topic_", axis=0)]
+    if truth is not None:
+        means = {part: author_means(vectors[part], np.array(corpus.stores[part].author_names())[samples[part].authors])
+                 for part in ("train", "test_cross")}  # fmt: skip
+        known = {part: habits(truth, mean.index) for part, mean in means.items()}
+        for habit in ("style", "hour"):
+            sides = [(means[part], known[part][habit]) for part in means]
+            tables.append(probe(*sides, "values", control).loc[["correlation"]].add_prefix(f"{habit}_", axis=0))
+    return pd.concat(tables).rename_axis("metric")

@@ -62,6 +62,12 @@ class Trained:
         """The identity of the training: experiment and data."""
         return self.summary["fingerprint"]
 
+    @property
+    def about(self) -> dict:
+        """What a row of results says of its training, for :func:`helpers.runs.results.record`."""
+        seconds, device = self.summary["seconds"], self.summary["device"]
+        return {"experiment": self.fingerprint, "seed": self.experiment.seed, "seconds": seconds, "device": device}
+
 
 def run(
     experiment: Experiment,
@@ -142,5 +148,4 @@ def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], 
 
 def _pretrained_weights(encoder: StreamConfig) -> str:
     """What a transformer begins with: another file under the same name is another experiment."""
-    is_random = encoder.post != "transformer" or encoder.model == "tiny"
-    return "" if is_random else pretrained.weights_fingerprint(encoder.model)
+    return pretrained.weights_fingerprint(encoder.model) if encoder.is_pretrained else ""

@@ -94,7 +94,9 @@ class TestEquations:
     def test_the_loss_is_its_equations_written_as_loops(self, temperature, bias_temperature, targets):
         for seed in range(3):
             student, teacher, topic = (vectors(3 * seed + n) for n in range(3))
-            loss = ARR(Fixed(teacher), Fixed(topic), temperature, bias_temperature, targets)
+            loss = ARR(
+                Fixed(teacher), Fixed(topic), temperature=temperature, bias_temperature=bias_temperature, targets=targets
+            )
             value = loss(student, torch.tensor(LABELS), BATCH)
             matrices = [cosines(v).tolist() for v in (student, teacher, topic)]
             expected, B, _ = slow_loss(*matrices, LABELS, temperature, bias_temperature or temperature, targets)
@@ -145,22 +147,22 @@ class TestEquations:
         teacher = -student.detach().float().roll(1, 0)
         for labels in (torch.tensor([0, 0, 1, 1, 2, 2]), torch.arange(6)):
             for topic in (torch.zeros(6, 2), torch.ones(6, 2)):
-                loss = ARR(Fixed(teacher), Fixed(topic), 0.01, targets=targets)(student, labels, BATCH)
+                loss = ARR(Fixed(teacher), Fixed(topic), temperature=0.01, targets=targets)(student, labels, BATCH)
                 (gradient,) = torch.autograd.grad(loss, student)
                 assert loss.dtype == torch.float32 and torch.isfinite(loss) and torch.isfinite(gradient).all()
 
     def test_gradients_by_finite_differences(self):
-        loss = ARR(Fixed(vectors(1)), TOPIC, 0.2)
+        loss = ARR(Fixed(vectors(1)), TOPIC, temperature=0.2)
         assert torch.autograd.gradcheck(lambda e: loss(e, torch.tensor(LABELS), BATCH), vectors(0).requires_grad_())
 
     def test_errors(self):
         with pytest.raises(ValueError, match="1 samples in a batch: need at least 2"):
             log_probabilities(torch.ones(1, 1), 0.1)
-        with pytest.raises(ValueError, match="targets 'code': one of paper, released"):
+        with pytest.raises(ValueError, match="loss 'arr': 'targets' is 'code'"):
             ARR(Fixed(vectors(0)), TOPIC, targets="code")
-        for temperatures in ((0, None), (0.1, -1), (math.nan, None)):
-            with pytest.raises(ValueError, match="both must be above 0"):
-                ARR(Fixed(vectors(0)), TOPIC, *temperatures)
+        for settings in ({"temperature": 0}, {"bias_temperature": -1}, {"temperature": math.nan}):
+            with pytest.raises(ValueError, match=f"loss 'arr': '{[*settings][0]}' is"):
+                ARR(Fixed(vectors(0)), TOPIC, **settings)
 
 
 class TestTeacher:
@@ -225,7 +227,7 @@ class TestTopicBias:
         topic = TfidfEncoder(kind, Words()).fit(Samples.of_posts(store), max_tokens=4)
         samples = Samples(store, np.array([0, 9, 11, 14, 30]), np.array([5, 1, 3, 2, 3]), np.array([0, 1, 1, 2, 3]))
         batch = samples.batch(np.arange(5), 4)
-        loss = ARR(Fixed(vectors(1, 5)), topic, 0.2)
+        loss = ARR(Fixed(vectors(1, 5)), topic, temperature=0.2)
         loss(vectors(0, 5), batch.authors, batch)
         rows = topic(batch).toarray().astype(float)
         p_h = slow_probabilities((rows @ rows.T).tolist(), 0.2)

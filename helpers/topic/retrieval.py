@@ -1,0 +1,90 @@
+"""Retrieval among the documents of a split by topic, across topics and in distribution, put into the results table."""
+
+import numpy as np
+import pandas as pd
+
+from helpers.encoders.base import Encoder
+from helpers.encoders.fitted import fit_encoder
+from helpers.encoders.sentence import SentenceEncoder
+from helpers.encoders.stream import StreamConfig
+from helpers.evaluation import retrieval
+from helpers.runs import results
+from helpers.runs.paths import Run
+from helpers.topic.documents import TopicCorpus, open_corpus
+from helpers.training.experiment import Trained, load
+
+TESTS = ("test_cross", "test_in")
+ZERO_SHOT = "zero_shot"
+
+
+def protocol(kind: str) -> str:
+    """The name, in the results table, of retrieval on a kind of split."""
+    return f"retrieval, {kind}"
+
+
+def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int) -> Encoder:
+    """An encoder of :data:`helpers.encoders.fitted.FITTED`, or "zero_shot": the pretrained model of another as it is."""
+    if name == ZERO_SHOT:
+        return SentenceEncoder(corpus.tokenizer, encoder.model)
+    return fit_encoder(name, corpus.stores["train"], corpus.tokenizer, max_tokens, posts=1)
+
+
+def measure(files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, **about) -> dict[str, pd.Series]:
+    """Retrieval on both tests, recorded; about: fields of :func:`results.record`. Returns the ranks."""
+    ranks = {}
+    for part in TESTS:
+        store = corpus.stores[part]
+        trials = retrieval.retrieval_trials(store)
+        table, ranks[part] = retrieval.evaluate(encoder, trials, max_tokens, topics=corpus.topics(part))
+        results.record(files, table, protocol=protocol(corpus.kind), split=part, data=store.meta["fingerprint"],
+                       queries=len(trials.queries), targets=len(trials.targets), **about)  # fmt: skip
+    return ranks
+
+
+def compare(
+    files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]], base_ranks: list[dict[str, pd.Series]], **about
+) -> pd.DataFrame:
+    """Paired differences between two models on both tests, recorded; ranks: of :func:`measure`, one each a seed.
+
+    Returns
+    -------
+    Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
+    """
+    rows = []
+    for part in TESTS:
+        table = retrieval.compare(*([one[part] for one in side] for side in (ranks, base_ranks)))
+        results.record(files, table, protocol=protocol(corpus.kind), split=part,
+                       data=corpus.stores[part].meta["fingerprint"], **about)  # fmt: skip
+        rows.append(table.reset_index().assign(kind=corpus.kind, split=part, **about))
+    return pd.concat(rows, ignore_index=True)
+
+
+def by_chance(corpus: TopicCorpus, part: str) -> dict[str, float]:
+    """``R@8 by chance``, and ``targets on topic``: the share of the targets that are on a query's topic."""
+    trials, topics = retrieval.retrieval_trials(corpus.stores[part]), corpus.topics(part)
+    asking, answering = (pd.Series(topics[side.first]) for side in (trials.queries, trials.targets))
+    size = np.bincount(trials.targets.authors)[trials.queries.authors]
+    missed = [(1 - size / (len(trials.targets) - drawn)).clip(0) for drawn in range(8)]  # one target after the other
+    share = asking.map(answering.value_counts(normalize=True)).fillna(0)
+    return {"R@8 by chance": float(1 - np.prod(missed, 0).mean()), "targets on topic": float(share.mean())}
+
+
+def open_trained(files: Run, kind: str, models: list[str], seed: int = 0) -> tuple[TopicCorpus, dict[str, Trained]]:
+    """What notebook 05 left: the documents of a kind of split, and trained models by their names in the results.
+
+    Raises
+    ------
+    ValueError
+        Where the results of the run hold no such model, or the models do not read the same tokens.
+    """
+    rows = results.read(files).query("protocol == @protocol(@kind) and base == '' and experiment != ''")
+    rows = rows[(rows.split == TESTS[0]) & (rows.seed == seed)].drop_duplicates("model").set_index("model")
+    if missing := [model for model in models if model not in rows.index]:
+        raise ValueError(f"notebook 05 has no model {missing[0]!r} of the split {kind!r}, seed {seed}; "
+                         f"it has: {', '.join(rows.index) or 'none'}")  # fmt: skip
+    rows = rows.loc[models]
+    if rows.data.nunique() > 1:
+        raise ValueError(f"{', '.join(models)} do not read the same tokens: choose models of one encoder")
+    corpus = open_corpus(files, kind, rows.data.iloc[0])
+    folder = files.models / "arr"
+    return corpus, {model: load(folder / name, corpus.stores["train"]) for model, name in rows.experiment.items()}

@@ -110,7 +110,7 @@ def _author(i, seed, topics, topic_giveaway) -> dict:
         row.update({f"{name}_{option}": share for option, share in zip(options, shares)})
     row["sentences"] = 1 + 1.1 * np.exp(0.5 * rng.standard_normal())
     row["hour_peak"] = rng.normal(19, 5) % 24
-    row["hour_spread"] = rng.uniform(2.2, 4.2)
+    row["hour_spread"] = rng.uniform(1.2, 2.8)
     row["hour_peak2"] = (row["hour_peak"] + rng.uniform(6, 18)) % 24
     row["hour_share2"] = rng.beta(1.5, 4)
     stay = rng.uniform(0.15, 0.4)

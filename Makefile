@@ -7,6 +7,8 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
+# notebooks that run at once: one where they share a GPU
+JOBS ?= 2
 BIN := .venv/bin
 NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
 
@@ -42,7 +44,7 @@ setup: .venv/.ok
 	@touch $@
 
 reproduce: setup
-	$(BIN)/python -m helpers.runs $(RUN)
+	$(BIN)/python -m helpers.runs $(RUN) --jobs $(JOBS)
 
 # The outputs folder is fresh, so that nothing made before can hide a failure.
 test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test

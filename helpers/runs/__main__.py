@@ -9,8 +9,7 @@ import argparse
 import os
 import sys
 
-from helpers.runs import paths
-from helpers.runs import presentation
+from helpers.runs import paths, presentation
 from helpers.runs.pipeline import StageFailed, run_all, stages
 from helpers.runs.publish import publish
 
@@ -25,8 +24,10 @@ def main(arguments: list[str] | None = None) -> int:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show the stages and run nothing")
     what.add_argument("--publish", action="store_true", help="execute the committed notebooks in place")
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks that run at once (default: 1)")
     options = parser.parse_args(arguments)
-    for name, value in ENVIRONMENT.items():
+    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))} if options.jobs > 1 else {}
+    for name, value in (ENVIRONMENT | threads).items():
         os.environ.setdefault(name, value)
     try:
         if options.publish:
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
             for stage in stages(options.run):
                 print(f"{stage.name}{'  (current)' if stage.current else ''}")
         else:
-            report = run_all(options.run)
+            report = run_all(options.run, options.jobs)
             print(f"\n{presentation.text(paths.Run(options.run))}\n\nreport: {paths.shown(report)}")
     except (ValueError, StageFailed) as error:
         print(error, file=sys.stderr)

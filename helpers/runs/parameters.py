@@ -68,7 +68,7 @@ def _field(hint: Any, allowed: Collection | None) -> Any:
 
 def _within(value: Any, allowed: Collection) -> Any:
     bounds = isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed)
-    for element in value if isinstance(value, list) else [value]:
+    for element in value if isinstance(value, list | dict) else [value]:
         if element is None:
             continue
         if bounds and not allowed[0] <= element <= allowed[1]:  # also catches nan

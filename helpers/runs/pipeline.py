@@ -11,17 +11,18 @@ import os
 import re
 import time
 import typing
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from helpers.runs import artifacts
-from helpers.runs import paths
+from helpers.runs import artifacts, paths
 from helpers.runs.parameters import check, unknown
 
 RUNNER = {"pipeline", "__main__", "publish", "report", "presentation"}  # how notebooks are run and shown
+ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments": ["--log-level=CRITICAL"]}
 
 
@@ -31,13 +32,17 @@ class StageFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Stage:
-    """One execution of one notebook: ``notebook`` names the source, ``name`` adds the variant."""
+    """One execution of one notebook: ``notebook`` names the source, ``name`` adds the variant.
+
+    needs : notebooks that must have run before: those it calls :func:`ensure` for.
+    """
 
     run: str
     name: str
     notebook: str
     parameters: dict
     fingerprint: str
+    needs: tuple[str, ...] = ()
 
     @property
     def output(self) -> Path:
@@ -78,7 +83,8 @@ def stages(run: str) -> list[Stage]:
         given = _read(path, where, books[notebook])
         settings = {**bases.setdefault(notebook, given), **given, "run": run}
         made_from = _sources(books[notebook]), settings, _inputs(settings), earlier[notebook]
-        done.append(Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from)))
+        needs = tuple(ENSURED.findall("\n".join(cell.source for cell in books[notebook])))
+        done.append(Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from), needs))
     return done
 
 
@@ -232,23 +238,16 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
         raise ValueError(f"{notebook} has been run for {run!r} but did not make {paths.shown(path)}")
 
 
-def run_all(run: str) -> Path:
+def run_all(run: str, jobs: int = 1) -> Path:
     """Run every stage that is not current, one printed line each; return the path of the report.
 
-    Raises what :func:`stages` and :func:`execute` raise.
+    jobs: stages that run at once, each as soon as what it needs has run. Raises what :func:`stages` and
+    :func:`execute` raise.
     """
-    from helpers.runs import presentation
-    from helpers.runs import report
+    from helpers.runs import presentation, report
 
     todo = stages(run)
-    for number, stage in enumerate(todo, 1):
-        print(f"[{number}/{len(todo)}] {stage.name} ... ", end="", flush=True)
-        try:
-            seconds = execute(stage)
-        except StageFailed:
-            print("failed", flush=True)
-            raise
-        print("reused" if seconds is None else f"{seconds:.0f} s", flush=True)
+    _execute_all(todo, jobs)
     files = paths.Run(run)
     minutes = sum(artifacts.read_json(stage.sidecar)["seconds"] for stage in todo) / 60
     intro = f"<p>Run <b>{escape(run)}</b>: {len(todo)} notebooks, {minutes:.1f} minutes.</p>"
@@ -257,3 +256,29 @@ def run_all(run: str) -> Path:
                   "it shows that the code finds what was put in.</p>")
     return report.build([stage.output for stage in todo], files.folder / "report.html", f"authorbook: {run}",
                         intro + presentation.html(files))
+
+
+def _execute_all(todo: list[Stage], jobs: int) -> None:
+    """Execute stages in order, several at once where none needs another; the first failure ends it."""
+    waiting, running, done = list(todo), {}, 0
+    with ThreadPoolExecutor(jobs) as pool:
+        while waiting or running:
+            unfinished = {stage.notebook for stage in (*waiting, *running.values())}
+            ready = [stage for stage in waiting if not unfinished & set(stage.needs)]
+            for stage in ready[: jobs - len(running)]:
+                waiting.remove(stage)
+                running[pool.submit(execute, stage)] = stage
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done += 1
+                _tell(future, running.pop(future), f"[{done}/{len(todo)}]", waiting)
+
+
+def _tell(future: Future, stage: Stage, number: str, waiting: list[Stage]) -> None:
+    try:
+        seconds = future.result()
+    except BaseException:
+        waiting.clear()  # what runs beside it ends first
+        print(f"{number} {stage.name} ... failed", flush=True)
+        raise
+    print(f"{number} {stage.name} ... {'reused' if seconds is None else f'{seconds:.0f} s'}", flush=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
+from filelock import FileLock
 from pydantic import BeforeValidator
 
 from helpers.runs.artifacts import atomic_write, read_json
@@ -67,12 +68,14 @@ def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
         raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {', '.join(missing)}")
     path = _path(files)
     rows = table[["value", "low", "high"]].rename_axis("metric").reset_index().assign(**fields)[COLUMNS].astype(TYPES)
-    table = _load(path)
-    replaced = pd.Series(True, index=table.index)
-    for name in KEY:
-        replaced &= table[name].isna() if fields[name] is None else (table[name] == fields[name]).fillna(False)
-    with atomic_write(path) as partial:
-        pd.concat([table[~replaced], rows]).to_csv(partial, index=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_name(f".{path.name}.lock")):  # two notebooks may end at once
+        table = _load(path)
+        replaced = pd.Series(True, index=table.index)
+        for name in KEY:
+            replaced &= table[name].isna() if fields[name] is None else (table[name] == fields[name]).fillna(False)
+        with atomic_write(path) as partial:
+            pd.concat([table[~replaced], rows]).to_csv(partial, index=False)
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:

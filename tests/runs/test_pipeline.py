@@ -4,12 +4,12 @@ import contextlib
 import io
 import os
 import re
+import time
 
 import nbformat
 import pytest
 
-from helpers.runs import paths
-from helpers.runs import publish
+from helpers.runs import paths, pipeline, publish
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute, imports, stages
 
@@ -259,3 +259,35 @@ def test_a_published_notebook_is_clean(toy, monkeypatch):
     with pytest.raises(ValueError, match="00_bad failed and stays as it was, in cell .*ZeroDivisionError"):
         publish.publish()
     assert path.read_bytes() == before and os.environ["PLOTLY_RENDERER"] == "plotly_mimetype"
+
+
+def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
+    """02_b asks for what 01_a makes, so it waits for it; 03_c waits for nobody."""
+    notebook(toy / "notebooks/02_b.ipynb", 'ensure(run, "01_a", "somewhere")')
+    notebook(toy / "notebooks/03_c.ipynb", "print(1)")
+    params(toy, "03_c", "")
+    running, seen, order = set(), [], []
+
+    def pretend(stage):
+        running.add(stage.name)
+        seen.append(set(running))
+        time.sleep(0.2)
+        running.discard(stage.name)
+        order.append(stage.name)
+
+    monkeypatch.setattr(pipeline, "execute", pretend)
+    monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
+    monkeypatch.setattr("helpers.runs.report.build", lambda *_: "page")
+    assert pipeline.run_all("demo", jobs=2) == "page"
+    assert {"01_a", "03_c"} in seen and max(map(len, seen)) == 2
+    assert not any({"01_a", "02_b"} <= both for both in seen) and sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
+
+
+def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
+    def fail(stage):
+        raise pipeline.StageFailed("02_b failed")
+
+    monkeypatch.setattr(pipeline, "execute", fail)
+    with pytest.raises(pipeline.StageFailed):
+        pipeline.run_all("demo", jobs=2)
+    assert "03" not in capsys.readouterr().out

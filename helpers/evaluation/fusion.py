@@ -25,21 +25,23 @@ class Fusion:
     ----------
     members : encoders or fusions by name.
     weights : one a member, not negative, not all 0; else ValueError.
+    shares : where weights were fitted, the same in units of each member's spread of scores: what each contributes.
     """
 
-    def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float]):
+    def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float],
+                 shares: dict[str, float] | None = None):  # fmt: skip
         if set(members) != set(weights):
             raise ValueError(f"fusion of {', '.join(members)} has weights for {', '.join(weights) or 'none'}")
         total = sum(weights.values())
         if not (min(weights.values()) >= 0 and 0 < total < np.inf):
             raise ValueError(f"fusion weights {weights}: none below 0 and one above")
-        self.members = dict(members)
+        self.members, self.shares = dict(members), shares or {}
         self.weights = {name: float(weights[name]) / total for name in members}
 
     @classmethod
     def fit(cls, members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32) -> "Fusion":
-        """The fusion with the weights of :func:`fit_weights`."""
-        return cls(members, fit_weights(members, trials, max_tokens))
+        """The fusion with the weights and shares of :func:`fit_weights`."""
+        return cls(members, *fit_weights(members, trials, max_tokens))
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> "FusedGallery":
         """The targets of every member; one without weight is not embedded."""
@@ -83,8 +85,8 @@ class FusedGallery:
 
 def fit_weights(
     members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32, steps: int = 10
-) -> dict[str, float]:
-    """The weights with the highest MRR on dev trials.
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The weights with the highest MRR on dev trials, and their shares: the same in units of each spread of scores.
 
     Scores of different authors spread widely in a model of few dimensions and little in one of many. So shares are
     tried in ``steps`` parts of scores that were divided by their spread, and turned into weights of the scores
@@ -103,4 +105,5 @@ def fit_weights(
     own = OwnTargets(trials)
     everyone = slice(0, len(trials.queries))
     mrr = [(1 / own.ranks(everyone, rounded(sum(map(np.multiply, scores, tried))))).mean() for tried in weights]
-    return dict(zip(members, weights[int(np.argmax(mrr))].tolist()))
+    best = int(np.argmax(mrr))
+    return dict(zip(members, weights[best].tolist())), dict(zip(members, (shares[best] / steps).tolist()))

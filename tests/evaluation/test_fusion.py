@@ -81,7 +81,7 @@ def test_joined_rows_are_those_whose_products_are_fused_scores():
 
 
 def test_fitted_weights_are_the_best_of_all_tenths_of_the_spread():
-    fitted = fit_weights(MEMBERS, TRIALS)
+    fitted, told = fit_weights(MEMBERS, TRIALS)
     assert sum(fitted.values()) == pytest.approx(1)
     spread = {name: scores(model).std(ddof=1, dtype=float) for name, model in MEMBERS.items()}
     mrr = {}
@@ -100,6 +100,7 @@ def test_fitted_weights_are_the_best_of_all_tenths_of_the_spread():
     shares = {name: fitted[name] * spread[name] for name in MEMBERS}
     chosen = tuple(round(10 * share / sum(shares.values())) for share in shares.values())
     assert mrr[chosen] == pytest.approx(best)
+    assert model.shares == told == pytest.approx({name: share / 10 for name, share in zip(MEMBERS, chosen)})
 
 
 def test_few_queries_choose_the_weights(monkeypatch):

@@ -99,8 +99,9 @@ def fit_weights(
     galleries = [open_gallery(member, trials.targets, max_tokens) for member in members.values()]
     scores = [np.concatenate([block.copy() for _, block in one.scores(trials.queries)]) for one in galleries]
     spread = np.array([max(one.std(ddof=1, dtype=np.float64), 1e-6) for one in scores])
-    shares = (share for share in itertools.product(range(steps + 1), repeat=len(scores)) if sum(share) == steps)
-    weights = np.array(list(shares)) / spread
+    tenths = itertools.product(range(steps + 1), repeat=len(scores))
+    shares = np.array([share for share in tenths if sum(share) == steps])
+    weights = shares / spread
     weights /= weights.sum(1, keepdims=True)
     own = OwnTargets(trials)
     everyone = slice(0, len(trials.queries))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
+from scipy.stats import binomtest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -88,7 +89,8 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
     """How often pairs are of one account, by the probability they were given; empty bins are left out.
 
     Trials of both kinds are weighted to the given prior, as linking has thousands of different pairs to each equal
-    one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``same``, ``different`` (counts).
+    one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``, ``observed_high``
+    (95%, Wilson's, as if pairs did not depend on each other), ``same``, ``different`` (counts).
     """
     same, predicted = np.asarray(same, bool), probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
@@ -96,9 +98,14 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
     trials = pd.DataFrame({"row": row, "predicted": predicted * weight, "observed": same * weight, "weight": weight,
                            "same": same.astype(int), "different": (~same).astype(int)})  # fmt: skip
     sums = trials.groupby("row").sum()
+    ends = np.array([binomtest(int(one), int(one + two)).proportion_ci(method="wilson")
+                     for one, two in zip(sums.same, sums.different)])  # fmt: skip
+    odds = prior / (1 - prior) * (~same).sum() / same.sum()  # as the counts are weighted
+    ends = ends * odds / (ends * odds + 1 - ends)
     return pd.DataFrame({
         "low": sums.index / bins, "high": (sums.index + 1) / bins, "predicted": sums.predicted / sums.weight,
-        "observed": sums.observed / sums.weight, "same": sums.same, "different": sums.different,
+        "observed": sums.observed / sums.weight, "observed_low": ends[:, 0], "observed_high": ends[:, 1],
+        "same": sums.same, "different": sums.different,
     }).reset_index(drop=True)  # fmt: skip
 
 

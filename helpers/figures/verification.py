@@ -80,6 +80,6 @@ def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
     figure.update_xaxes(title="AUC, with 95% intervals")
     figure.update_yaxes(title="model", tickvals=np.arange(len(hard)), ticktext=hard.name)
     top, fooled = hard.iloc[-1], (hard.value < 0.5).sum()
-    finding = (f"{fooled} of {len(hard)} models are worse than a coin on hard comparisons, "
-               f"{top.plain} is best there: {with_interval(top)}")  # fmt: skip
+    finding = (f"{fooled} of {len(hard)} models {'is' if fooled == 1 else 'are'} worse than a coin on hard "
+               f"comparisons, {top.plain} is best there: {with_interval(top)}")  # fmt: skip
     return state(figure, finding, note)

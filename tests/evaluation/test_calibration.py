@@ -152,6 +152,15 @@ class TestReliability:
             table = reliability(true, same, prior)
             assert len(table) == 10
             assert (table.observed - table.predicted).abs().max() < 0.02
+            inside = table.predicted.between(table.observed_low, table.observed_high)
+            assert inside.mean() > 0.7 and (table.observed_high - table.observed_low).max() < 0.05
+
+    def test_intervals_hold_what_was_observed_and_are_wide_for_few_pairs(self):
+        _, same, true = gaussian(40, 0.3)
+        table = reliability(true, same, 0.1)
+        assert table.observed.between(table.observed_low - 1e-9, table.observed_high + 1e-9).all()
+        alone = table[table.same + table.different == 1]
+        assert len(alone) and ((alone.observed_high - alone.observed_low) > 0.2).all()
 
     def test_probability(self):
         assert probability(0, 0.05) == pytest.approx(0.05)

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.evaluation.pan_files import align, evaluate, read_answers, read_truth, write_answers, write_truth
+from helpers.evaluation.pan_files import (
+    align, evaluate, read_answers, read_truth, truth_of, write_answers, write_truth,
+)
 from helpers.evaluation.verification import pan_metrics
 
 

@@ -134,7 +134,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.7, "Supervised contrastive verifies best on test pairs: overall (mean of metrics) 0.70 (0.65 to 0.75)",
      0.5, "LSA encoder verifies best"),
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
-     0.7, "1 of 2 models are worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
+     0.7, "1 of 2 models is worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
      0.3, "2 of 2 models"),
 ]  # fmt: skip
 

@@ -69,8 +69,8 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
     for number, (split, colour) in enumerate(splits.items()):
         part = rows[rows.split == split]
         place = [names.index(name) + 0.3 * (number - (len(splits) - 1) / 2) for name in part.name]
-        figure.add_scatter(x=part.value, y=place, mode="markers", name=words(split), marker={"color": colour, "size": 9},
-                           error_x=whiskers(part))  # fmt: skip
+        figure.add_scatter(x=part.value, y=place, mode="markers", name=words(split), error_x=whiskers(part),
+                           marker={"color": colour, "size": 9})  # fmt: skip
     figure.add_vline(0, line_dash="dash", line_color=GREY)
     figure.update_yaxes(tickvals=[*range(len(names))], ticktext=names, autorange="reversed", title="model minus base")
     figure.update_xaxes(title=f"difference in {words(metric)}, with 95% intervals", tickformat="+.2f")

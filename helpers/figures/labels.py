@@ -70,7 +70,7 @@ def describe(experiment: Any) -> str:
     if sampler.kind != "authors":
         words.append(label(sampler.kind))
     if sampler.max_posts != 16 and not encoder.join_posts:
-        words.append(f"{sampler.min_posts}-{sampler.max_posts} posts")
+        words.append(f"{sampler.min_posts}-{sampler.max_posts} posts" if sampler.max_posts > 1 else "single posts")
     if experiment.start:
         words.append("continued")  # the start itself is a fingerprint, which says nothing to a reader
     return ", ".join(words)

@@ -37,6 +37,7 @@ def experiment(loss="supcon", kind="authors", start="", max_posts=16, **encoder)
     (experiment(), "stream, text + hour + topic, supervised contrastive"),
     (experiment("arcface", pooling="iur", features="T"), "IUR, text, ArcFace"),
     (experiment("topk", features="TP", max_posts=8), "stream, text + hour, top-k, 1-8 posts"),
+    (experiment("topk", features="T", max_posts=1), "stream, text, top-k, single posts"),
     (experiment("topk", time="continuous", features="TP"), "stream, text + hour, continuous time, top-k"),
     (experiment("topk", time="continuous", features="T"), "stream, text, top-k"),
     (experiment("contrastive", "pairs", max_posts=1, post="transformer", join_posts=True, model="minilm"),

@@ -86,7 +86,7 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
 
 
 def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
-    """Up to ``windows`` disjoint samples of ``posts`` posts of each author to fit encoders on; the last may be short."""
+    """Up to ``windows`` disjoint samples of ``posts`` posts of each author, to fit on; the last may be short."""
     number = np.clip(-(-store.posts_per_author() // posts), 1, windows)
     author = np.repeat(np.arange(store.authors), number)
     nth = np.arange(len(author)) - np.repeat(number.cumsum() - number, number)

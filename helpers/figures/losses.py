@@ -82,6 +82,7 @@ def growth(costs: pd.DataFrame, against: str, note: str = "") -> go.Figure:
     figure.update_yaxes(title="time, ms", col=1).update_yaxes(title="memory, MB", col=2)
     figure.update_xaxes(type="log", title=words(against), tickvals=sorted(costs[against].unique()))
     most, least = max(slower, key=slower.get), min(slower, key=slower.get)
-    finding = (f"from {ends['min']:,} to {ends['max']:,} {label(against)} the memory of {label(most)} grows "
-               f"{round(slower[most], 1):.3g}-fold, that of {label(least)} {round(slower[least], 1):.3g}-fold")  # fmt: skip
+    more, less = (f"{round(slower[name], 1):.3g}-fold" for name in (most, least))
+    finding = (f"from {ends['min']:,} to {ends['max']:,} {label(against)} the memory of {label(most)} grows {more}, "
+               f"that of {label(least)} {less}")  # fmt: skip
     return state(figure, finding, note)

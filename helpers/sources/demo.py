@@ -22,10 +22,12 @@ import re
 from collections import Counter
 from functools import partial
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from helpers.runs.artifacts import atomic_write
 from helpers.runs.parameters import unknown
 from helpers.sources import Part
 from helpers.sources.demo_lexicon import (
@@ -77,6 +79,12 @@ def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
     """
     _validate(seed, authors, topics, topic_giveaway)
     return pd.DataFrame([_author(i, seed, topics, topic_giveaway) for i in range(authors)])
+
+
+def write_truth(path: Path, **options) -> None:
+    """Write the table of :func:`truth` (Parquet), whole or not at all."""
+    with atomic_write(path) as partial:
+        truth(**options).to_parquet(partial, index=False)
 
 
 def _validate(seed, authors, topics, topic_giveaway):

@@ -34,7 +34,7 @@ class DocumentConfig(Config):
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents by split: row n of a table (``author``, ``topic``, and ``id`` where there is one) is post n of its store."""
+    """Documents by split: row n of a table (``author``, ``topic``, and ``id`` if any) is its store's post n."""
 
     tables: dict[str, pd.DataFrame]
     stores: dict[str, TokenStore]
@@ -59,7 +59,8 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     if config.model == "tiny":
         tokens = tokenizer.load(files.tokenizer)
     else:
-        tokens = tokenizer.prepare(folder / "tokenizer", "huggingface", 0, paths["train"], pretrained_model=config.model)
+        tokens = tokenizer.prepare(
+            folder / "tokenizer", "huggingface", 0, paths["train"], pretrained_model=config.model)
     stores = {split: build_store(path, folder / "tokens" / split, tokens.encode, topics, tokens.fingerprint,
                                  tokens.vocabulary) for split, path in paths.items()}  # fmt: skip
     tables = {split: pd.read_parquet(path, columns=_columns(path)) for split, path in paths.items()}

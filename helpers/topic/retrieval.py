@@ -23,7 +23,7 @@ def protocol(kind: str) -> str:
 
 
 def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int) -> Encoder:
-    """An encoder of :data:`helpers.encoders.fitted.FITTED`, or "zero_shot": an encoder's pretrained model as it is."""
+    """One of :data:`helpers.encoders.fitted.FITTED`, or "zero_shot": an encoder's pretrained model as it is."""
     if name == ZERO_SHOT:
         return SentenceEncoder(corpus.tokenizer, encoder.model)
     return fit_encoder(name, corpus.stores["train"], corpus.tokenizer, max_tokens, posts=1)

@@ -15,9 +15,9 @@ LSA_DIM = 1024
 
 
 def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
-    """LSA and WCCN of a training store; of small ones with half as many dimensions as there are samples."""
+    """LSA and WCCN of a training store; of small ones with a quarter as many dimensions as there are samples."""
     windows = training_windows(store, posts)
-    dim = min(LSA_DIM, len(windows) // 2)
+    dim = min(LSA_DIM, len(windows) // 4)
     lsa = LSAEncoder(store.meta["vocabulary"], dim).fit(windows, max_tokens, seed)
     return Whitened(lsa).fit(windows, max_tokens)
 

@@ -10,7 +10,12 @@ RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
 BIN := .venv/bin
-NOTEBOOKS := $(sort $(wildcard notebooks/[0-9]*.ipynb))
+# under nbval: what the others need, then what needs nothing of each other, then what goes on from it
+FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb notebooks/03*.ipynb notebooks/06*.ipynb)
+LAST := $(wildcard notebooks/11*.ipynb notebooks/12*.ipynb)
+THEN := $(filter-out $(FIRST) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
+NBVAL = $(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
+    --nbval-cell-timeout 900 -x
 
 # uv does not read pip's find-links setting: it is passed on where there is one
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
@@ -49,16 +54,15 @@ reproduce: setup
 # The outputs folder is fresh, so that nothing made before can hide a failure.
 test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test
 test: export TQDM_DISABLE := 1
+# two processes at once, one thread each
+test: export OMP_NUM_THREADS := 1
 test: setup
 	rm -rf outputs/test
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest tests -n 2
-ifeq ($(NOTEBOOKS),)
-	@echo "no notebooks yet"
-else
-	$(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
-	    --nbval-cell-timeout 900 -x $(NOTEBOOKS)
-endif
+	$(NBVAL) $(FIRST)
+	$(NBVAL) -n 2 --dist loadfile $(THEN)
+	$(NBVAL) -n 2 --dist loadfile $(LAST)
 
 lab: setup
 	$(BIN)/jupyter lab notebooks

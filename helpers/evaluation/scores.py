@@ -5,7 +5,8 @@ minus their Euclidean distance.
 
 **Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was summed. Equal
 scores are equal: the position of a target never decides. A target of another author that scores as high as the own
-one comes first (ranks are pessimistic), and no threshold parts equal scores.
+one comes first (ranks are pessimistic, :meth:`helpers.evaluation.ranking.OwnTargets.ranks`), and no threshold parts
+equal scores.
 """
 
 from collections.abc import Iterator

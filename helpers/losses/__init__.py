@@ -1,6 +1,6 @@
 """Losses on a batch: ``loss(embeddings (B, D), labels (B,)) -> scalar``, and the registry of all of them.
 
-To add a loss, write it in a module of this room and add its line to ``LOSSES``. It is a function of embeddings, labels
+To add a loss, write it in a module of this room and add its line to ``PLACES``. It is a function of embeddings, labels
 and settings, or, where it has parameters, an ``nn.Module`` made from (classes, dim) and settings; names, types and
 defaults of the settings are read from its signature. Losses normalise their input to unit length, but for distance
 "raw". Memory is O(B^2); only ``class_weights`` depend on the number of authors.

@@ -10,9 +10,9 @@ RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
 BIN := .venv/bin
-# under nbval: what the others need, then what needs nothing of each other, then what goes on from it
-FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb notebooks/03*.ipynb notebooks/06*.ipynb)
-LAST := $(wildcard notebooks/11*.ipynb notebooks/12*.ipynb)
+# under nbval: what all others need, then what needs nothing of each other (06 trains what 07 and 08 look at), then the rest
+FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb notebooks/03*.ipynb)
+LAST := $(wildcard notebooks/07*.ipynb notebooks/08*.ipynb notebooks/11*.ipynb notebooks/12*.ipynb)
 THEN := $(filter-out $(FIRST) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 -x

@@ -229,4 +229,7 @@ def lines_of_code(path):
 def test_helpers_are_thin():
     rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {"__init__.py", "__pycache__"}
     assert len(rooms) <= 13, sorted(rooms)
-    assert sum(lines_of_code(path) for path in MODULES if path.name != "demo_lexicon.py") <= 7500
+    modules = [path for path in MODULES if path.name != "demo_lexicon.py"]  # word lists do not count
+    # the goal is 7,500 lines with everything; until it is reached neither number may grow
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules) <= 11_250
+    assert sum(map(lines_of_code, modules)) <= 7000

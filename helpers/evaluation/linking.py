@@ -1,12 +1,13 @@
 """Account linking, khan2021 section 4.3, Figure 4: do an account's posts in one topic find its later posts?
 
 For each popular topic some accounts are *enrolled* (the paper's "distinguished"). The query of an enrolled account is
-its latest posts there in an earlier period; its target, and that of many other accounts, is its latest posts anywhere
-in a later period. Every query is compared with every target. The paper: 5 topics, 100 x 5,000 trials each, 100 of
-them of one account. Results are error rates, the mean over topics.
+its latest posts there in an earlier period; its target, and that of many other accounts, is its latest posts in the
+same topic in a later period, so that topic tells nobody apart. Every query is compared with every target. The paper:
+5 topics, 100 x 5,000 trials each, 100 of them of one account. Results are error rates, the mean over topics.
 """
 
 from datetime import UTC, date, datetime
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,9 @@ class LinkingConfig(Config):
     enrolled, min_enrolled : accounts of a topic, as many as there are, where these are enough (None: all of them).
     accounts : with the enrolled ones, that have a target; None: all of them.
     query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least (None: the same).
-    target_posts, min_target_posts : posts of a target, and later posts in any topic that an account must have.
+    target_posts, min_target_posts : posts of a target, and later posts that an account must have.
+    targets : what counts as a later post, those to the query's own topic as in the paper, or those to any topic, where
+        an account that changes its topics is easily told apart.
     same_community : only accounts that mostly write in the topic's community, what precedes its first "/"; an account
         of another archive is told apart too easily.
     """
@@ -49,6 +52,7 @@ class LinkingConfig(Config):
     min_query_posts: int | None = Field(None, ge=1)
     target_posts: int = Field(4, ge=1)
     min_target_posts: int = Field(16, ge=1)
+    targets: Literal["same_topic", "any_topic"] = "same_topic"
     same_community: bool = False
     seed: int = 0
 
@@ -93,33 +97,33 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     is_late = _since(store, author, config.target_from)
     early = np.flatnonzero(_since(store, author, config.query_from) & ~is_late)
     late = np.flatnonzero(is_late & ~_since(store, author, config.target_until))
-    able = np.bincount(author[late], minlength=store.authors) >= config.min_target_posts
-    if able.sum() < (config.accounts or 2):
-        raise ValueError(f"linking: {able.sum()} accounts have {config.min_target_posts} posts in the target period, "
-                         f"{len(late)} posts; needed are {config.accounts or 2}")  # fmt: skip
-    trials, targets = [], {}
-    for name, posts, enrolled, everyone in _topics(store, author, early, able, config):
-        queries = _latest(store, posts, author, enrolled, config.query_posts)
+    trials, made = [], {}
+    for name, queried, targeted, enrolled, everyone in _topics(store, author, early, late, config):
+        queries = _latest(store, queried, author, enrolled, config.query_posts)
         for size in sizes or (config.target_posts,):
-            key = size, everyone.tobytes()  # often everybody is a target in every topic
-            if key not in targets:
-                targets[key] = _latest(store, late, author, everyone, size)
-            trials.append(Trials(queries, targets[key], name=name))
+            key = size, id(targeted), everyone.tobytes()  # targets in any topic are often those of every topic
+            if key not in made:
+                made[key] = _latest(store, targeted, author, everyone, size)
+            trials.append(Trials(queries, made[key], name=name))
     return trials
 
 
-def _topics(store, author, early, able, config):
-    """(name, early posts there, enrolled accounts, all accounts) of each chosen topic, the most popular first."""
+def _topics(store, author, early, late, config):
+    """(name, early posts there, later posts, enrolled accounts, all accounts) of the chosen topics, most popular first.
+
+    Who is enrolled and who else has a target depends on seed and topic only.
+    """
     at_least = config.min_query_posts or config.query_posts
     min_enrolled, accounts = config.min_enrolled or config.enrolled, config.accounts
-    early = early[np.argsort(store.topic[early], kind="stable")]  # within a topic still by author, then time
     names = store.meta["topics"]  # posts in none of these have the next row, and are no topic
-    bounds = np.searchsorted(store.topic[early], np.arange(len(names) + 1))
+    by_topic = _by_topic(store, early)
+    later = _by_topic(store, late) if config.targets == "same_topic" else [late] * len(names)
     community = _communities(store, author) if config.same_community else np.zeros(store.authors, np.int64)
     homes = [name.split("/")[0] for name in names] if config.same_community else [0] * len(names)
     chosen, counts = [], {}
-    for row in np.argsort(-np.diff(bounds), kind="stable").tolist():
-        posts = early[bounds[row] : bounds[row + 1]]
+    for row in np.argsort([-len(posts) for posts in by_topic], kind="stable").tolist():
+        posts = by_topic[row]
+        able = np.bincount(author[later[row]], minlength=store.authors) >= config.min_target_posts
         active = able & (community == homes[row])
         candidates = np.flatnonzero((np.bincount(author[posts], minlength=store.authors) >= at_least) & active)
         counts[names[row]] = len(candidates)
@@ -129,14 +133,22 @@ def _topics(store, author, early, able, config):
         enrolled = np.sort(rng.choice(candidates, min(config.enrolled, len(candidates)), replace=False))
         others = np.setdiff1d(np.flatnonzero(active), enrolled)
         others = others if accounts is None else rng.choice(others, accounts - len(enrolled), replace=False)
-        chosen.append((names[row], posts, enrolled, np.sort(np.concatenate([enrolled, others]))))
+        chosen.append((names[row], posts, later[row], enrolled, np.sort(np.concatenate([enrolled, others]))))
         if len(chosen) == config.topics:
             return chosen
     most = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8])
     raise ValueError(
         f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} posts there in "
-        f"the query period and {config.min_target_posts} later; accounts there: {most}"
+        f"the query period and {config.min_target_posts} later, among {accounts or 2} with so many later; accounts "
+        f"there: {most}"
     )
+
+
+def _by_topic(store, posts):
+    """The posts of each listed topic, by author, then time."""
+    posts = posts[np.argsort(store.topic[posts], kind="stable")]
+    bounds = np.searchsorted(store.topic[posts], np.arange(len(store.meta["topics"]) + 1))
+    return [posts[begin:end] for begin, end in zip(bounds, bounds[1:])]
 
 
 def _communities(store, author):

@@ -20,7 +20,9 @@ from tests.factories import HabitCounts, LookUp
 EVEN = Costs(prior=0.5, miss=1, false_accept=1)
 DAY = 86_400
 SMALL = {"topics": 2, "enrolled": 5, "accounts": 20, "query_posts": 6, "min_query_posts": 3,
-         "target_posts": 2, "min_target_posts": 4}  # fmt: skip
+         "target_posts": 2, "min_target_posts": 4, "targets": "any_topic"}  # fmt: skip
+PAPERS = {"topics": 2, "enrolled": 5, "accounts": 12, "query_posts": 6, "min_query_posts": 3,
+          "target_posts": 2, "min_target_posts": 4}  # fmt: skip
 
 
 def trials_of(store, sizes=(), **settings):
@@ -68,10 +70,11 @@ def in_period(store, post, low, high):
 
 
 class TestProtocol:
+    @pytest.mark.parametrize("small", [PAPERS, SMALL], ids=["same topic", "any topic"])
     @pytest.mark.parametrize("begin, split, end", [(0.0, 0.5, 1.0), (0.2, 0.6, 0.9), (20 * DAY, 60 * DAY, 90 * DAY)])
-    def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end):
-        store = corpus
-        settings = dict(SMALL)
+    def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end, small):
+        store, anywhere = corpus, "targets" in small
+        settings = dict(small)
         if begin > 1:
             dates = (datetime.fromtimestamp(second, UTC).isoformat()[:19] for second in (begin, split, end))
         else:
@@ -80,11 +83,13 @@ class TestProtocol:
         for topic in trials_of(store, **settings):
             row = store.meta["topics"].index(topic.name)
             mine, everyone = topic.queries.authors, topic.targets.authors
-            assert (len(set(mine.tolist())), len(set(everyone.tolist()))) == (5, 20) and set(mine) <= set(everyone)
+            sizes = len(set(mine.tolist())), len(set(everyone.tolist()))
+            assert sizes == (5, small["accounts"]) and set(mine) <= set(everyone)
             for samples, wanted, least, most in (
                 (topic.queries, lambda p: in_period(store, p, begin, split) and store.topic[p] == row, 3, 6),
-                (topic.targets, lambda p: in_period(store, p, split, end), 4, 2),
-            ):
+                (topic.targets,
+                 lambda p: in_period(store, p, split, end) and (anywhere or store.topic[p] == row), 4, 2),
+            ):  # fmt: skip
                 for number, author in enumerate(samples.authors):
                     own = [p for p in range(*store.author_offsets[author : author + 2].tolist()) if wanted(p)]
                     assert len(own) >= least
@@ -169,11 +174,23 @@ class TestProtocol:
         later = [late[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
         for topic in trials_of(store, **SMALL | {"accounts": None}):
             assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
+        for topic in trials_of(store, **PAPERS | {"accounts": None}):
+            there = late & (store.topic == store.meta["topics"].index(topic.name))
+            later = [there[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
+            assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
+
+    def test_topic_tells_nobody_apart(self, corpus):
+        """Khan et al., section 4.3: queries and targets are posts to one topic, unless asked for otherwise."""
+        def topics(**settings):
+            return [{int(corpus.topic[post]) for side in (one.queries, one.targets) for post in posts_of(side)}
+                    for one in trials_of(corpus, **settings)]  # fmt: skip
+
+        assert all(len(one) == 1 for one in topics(**PAPERS)) and all(len(one) == 4 for one in topics(**SMALL))
 
     def test_errors_say_what_was_found(self, corpus):
         store = corpus
         for message, wrong in {
-            "38 accounts have 4 posts in the target period, .* posts; needed are 99": {"accounts": 99},
+            "0 of 2 topics .* 4 later, among 99 with so many later": {"accounts": 99},
             "1 of 2 topics have 19 accounts with 6 posts .* there: topic 0 19, topic 1 17, topic 2 17": {
                 "enrolled": 19, "min_query_posts": None},
             "3 of 4 topics": {"topics": 4},
@@ -182,7 +199,8 @@ class TestProtocol:
             "5 enrolled of 4 accounts": {"accounts": 4},
             "'target_from' is 'May': no ISO date": {"target_from": "May"},
             "'target_from' is 1.5: neither an ISO date nor a share": {"target_from": 1.5},
-            "0 accounts have": {"target_from": "2200-01-01"},
+            "0 of 2 topics have 5 accounts": {"target_from": "2200-01-01"},
+            "'targets' is 'subreddit': .*same_topic": {"targets": "subreddit"},
             "0 of 2 topics": {"target_from": "1970-01-01"},
             "unknown setting 'distinguished'": {"distinguished": 3},
             "targets of 9 posts: min_target_posts is 4": {"sizes": (2, 9)},
@@ -302,7 +320,7 @@ class TestResults:
         store = make_store(np.full(60, 60), topics=3, habits=True)
         store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
         settings = {"topics": 2, "enrolled": 30, "accounts": 60, "query_posts": 10, "min_query_posts": 5,
-                    "target_posts": 8}  # fmt: skip
+                    "target_posts": 8, "targets": "any_topic"}  # fmt: skip
         linked = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]
         store.hour[:] = np.random.default_rng(0).permutation(store.hour)
         lost = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]

@@ -43,11 +43,12 @@ setup: .venv/.ok
 	$(PYTHON) -m venv .venv
 	@if $(BIN)/python -m pip install -q "uv==0.13.8" 2> /dev/null; then \
 	    echo "installing with uv"; \
-	    $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
+	    $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
 	else \
 	    echo "installing with pip"; \
 	    $(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"; \
 	fi
+	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
 
 reproduce: setup

@@ -11,6 +11,7 @@ import os
 import re
 import time
 import typing
+from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
@@ -259,8 +260,12 @@ def run_all(run: str, jobs: int = 1) -> Path:
 
 
 def _execute_all(todo: list[Stage], jobs: int) -> None:
-    """Execute stages in order, several at once where none needs another; the first failure ends it."""
-    waiting, running, done = list(todo), {}, 0
+    """Execute stages, several at once where none needs another; the first failure ends it.
+
+    What most others need goes first, so that the last stages do not wait for each other while a core is idle.
+    """
+    needed = Counter(name for stage in todo for name in stage.needs)
+    waiting, running, done = sorted(todo, key=lambda stage: -needed[stage.notebook]), {}, 0
     with ThreadPoolExecutor(jobs) as pool:
         while waiting or running:
             unfinished = {stage.notebook for stage in (*waiting, *running.values())}

@@ -283,6 +283,21 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
     assert not any({"01_a", "02_b"} <= both for both in seen) and sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
 
 
+def test_what_most_others_need_goes_first(toy, monkeypatch):
+    """03_c and 04_d wait for 01_b, so it goes before 01_a and 02_b."""
+    notebook(toy / "notebooks/01_b.ipynb", "print(1)")
+    for name in ("03_c", "04_d"):
+        notebook(toy / f"notebooks/{name}.ipynb", 'ensure(run, "01_b", "somewhere")')
+        params(toy, name, "")
+    params(toy, "01_b", "")
+    order = []
+    monkeypatch.setattr(pipeline, "execute", lambda stage: order.append(stage.name))
+    monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
+    monkeypatch.setattr("helpers.runs.report.build", lambda *_: "page")
+    pipeline.run_all("demo")
+    assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
+
+
 def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
     def fail(stage):
         raise pipeline.StageFailed("02_b failed")

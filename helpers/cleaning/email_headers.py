@@ -6,6 +6,7 @@ import email.parser
 import email.utils
 import re
 import time
+from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
@@ -34,6 +35,19 @@ class Message(NamedTuple):
         learnt, while a person with two addresses only counts as two people.
         """
         return normalise_unicode(self.address or self.name)
+
+
+def decode(message: bytes, notes: Counter) -> str:
+    """A message as text, of UTF-8, else of Windows-1252: an archive mixes the encodings of its writers.
+
+    Counts ``note_cp1252`` and, where bytes mean nothing there either and become U+FFFD, ``note_undecodable``.
+    """
+    try:
+        return message.decode()
+    except UnicodeDecodeError:
+        text = message.decode("cp1252", "replace")
+    notes["note_undecodable" if "\ufffd" in text else "note_cp1252"] += 1
+    return text
 
 
 def parse(message: str) -> Message:

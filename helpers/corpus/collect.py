@@ -23,7 +23,7 @@ from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
 
-VERSION = 3  # raised when the same settings give another posts table
+VERSION = 4  # raised when the same settings give another posts table
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file
 
@@ -48,8 +48,9 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
-    ``dropped_*``. memory_limit: of DuckDB, which works on disk beyond it. workers: processes that read parts, and
-    threads of DuckDB. Raises ValueError where nothing is left, with the counts, or where the source is at fault.
+    ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows. memory_limit: of DuckDB,
+    which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. Raises ValueError where
+    nothing is left, with the counts, or where the source is at fault.
     """
     options = config.options | ({"columns": config.columns} if config.columns else {})
     parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
@@ -66,6 +67,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
              for number, part in enumerate(parts)]  # fmt: skip
     counts = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)
     rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
+    notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
     scratch = folder / "merge"
     with database(scratch, memory_limit, workers) as connection:
         merged = merge(connection, scratch, files, posts, min_chars=config.min_chars,
@@ -80,7 +82,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         raise RuntimeError(f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped")
     settings = config.model_dump() | {"location": _public(config.location), "pseudonymise": key is not None}
     write_json(run.data_card, settings | {
-        "rows_read": rows_read, **drops, "truncated": truncated, **cut, **facts, "fingerprint": fingerprint,
+        "rows_read": rows_read, **drops, "truncated": truncated, **notes, **cut, **facts, "fingerprint": fingerprint,
         "sha256": file_fingerprint(posts),
     })  # fmt: skip
     return read_json(run.data_card)
@@ -189,7 +191,7 @@ def _read_part(part, file, *, config, origin, key):
             rows = [row for row in map(keep, *columns, numbers) if row]
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
-    counts.update(rows_read=sum(lost.values()))
+    counts.update(rows_read=sum(number for reason, number in lost.items() if not reason.startswith("note_")))
     counts.update(lost)
     write_json(record, {"fingerprint": fingerprint, "counts": dict(counts)})
     return dict(counts)

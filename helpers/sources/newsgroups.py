@@ -1,8 +1,7 @@
 """The 20 Newsgroups: one file a message with its headers, one folder a group, in a tree or a ``.tar.gz`` of it.
 
-The files have no common encoding, and most predate any: they are read as Latin-1. Versions of the collection differ
-in their headers. The original of 19,997 messages has dates; "bydate" and the one of 18,828 messages were published
-without, and a message without a date is dropped, because a stream of posts is made of times.
+The files have no common encoding, and most predate any. Versions of the collection differ in their headers. The
+original of 19,997 messages has dates; "bydate" and the one of 18,828 messages were published without, and a message without a date is dropped, because a stream of posts is made of times.
 """
 
 import re
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from helpers.cleaning.email import own_words
-from helpers.cleaning.email_headers import parse
+from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import mask_name
 from helpers.runs.artifacts import stamp
 from helpers.sources import Part, existing, frames, places
@@ -30,7 +29,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a folder at or above those of the groups, a ``.tar.gz`` or ``.tar`` that holds one, or a list of these.
         Messages are files whose name is a number; their folder's name is the group, the posts table's topic.
     raw: keep the whole body.
-    Drops counted: no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
+    Drops counted: no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty. Noted:
+    see :func:`helpers.cleaning.email_headers.decode`.
     Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path.
     """
     groups = {}
@@ -45,12 +45,12 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 def read(group: str, messages: list[Path | bytes], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
     """The posts of one group. messages: files, or what they hold."""
     contents = (message.read_bytes() if isinstance(message, Path) else message for message in messages)
-    return frames((_row(content, group, raw) for content in contents), drops)
+    return frames((_row(decode(content, drops), group, raw) for content in contents), drops)
 
 
-def _row(content, group, raw):
+def _row(text, group, raw):
     """The values of a post, or the reason for the drop."""
-    message = parse(content.decode("latin-1").replace("\r\n", "\n"))
+    message = parse(text.replace("\r\n", "\n"))
     if not (message.name or message.address):
         return "no_author"
     if message.time is None:

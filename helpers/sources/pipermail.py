@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.cleaning.email import SCRUBBED, own_words
-from helpers.cleaning.email_headers import parse
+from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import is_bot, mask_name
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
@@ -35,7 +35,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         list's archive page or of one monthly file, or a list of these. Downloads are kept in ``data/downloads/``;
         a part is downloaded when it is read.
     raw: keep the whole body.
-    Drops counted: broken_file, broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty.
+    Drops counted: broken_file, broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty. Noted:
+    see :func:`helpers.cleaning.email_headers.decode`.
     Raises ValueError where a location is missing, a page cannot be fetched, or two files have the same list and month.
     """
     months = {}
@@ -58,7 +59,7 @@ def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame
     messages = _messages(path)
     if not messages:
         drops["broken_file"] += 1
-    return frames((_row(message, path.parent.name, raw) for message in messages), drops)
+    return frames((_row(decode(message, drops), path.parent.name, raw) for message in messages), drops)
 
 
 def _messages(path):
@@ -80,12 +81,8 @@ def _messages(path):
     return [data[match.end() : end] for match, end in zip(starts, ends)]
 
 
-def _row(data, topic, raw):
+def _row(text, topic, raw):
     """The values of a post, or the reason for the drop."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:  # per message: a month mixes the encodings of its writers
-        text = data.decode("cp1252", errors="replace")
     message = parse(text)
     if not (message.name or message.address) or message.date is None:
         return "broken_header"

@@ -52,6 +52,7 @@ def stub(parts=3, ids=False):
         def read(drops):
             reads.append(number)
             drops["broken"] += 2
+            drops["note_cp1252"] += 1
             frame = frames(number)
             if ids:
                 frame["id"] = [f"{number}-{i}" for i in range(len(frame))]
@@ -115,6 +116,7 @@ def test_every_row_is_kept_once_or_counted(source):
     expected = sorted((author, time, text, topic) for time, author, text, topic in first.values())
     assert load("a") == [(author, time, topic, text) for author, time, text, topic in expected]
     assert {name[8:]: n for name, n in card.items() if name.startswith("dropped_") and n} == dict(drops)
+    assert card["note_cp1252"] == 3 and "dropped_note_cp1252" not in card  # a fact, no loss
     assert card["rows_read"] == 3 * 122 and accounted(card) and card["posts"] == len(expected) > 100
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 

@@ -32,14 +32,15 @@ def test_rows(tmp_path):
         ["jd@cs.example.edu", 734_059_425, "sci.space", "Mine, cliché."],
         ["Jane Doe", 734_059_425, "sci.space", "Signed, @self"],
     ]
-    assert rows["time"].dtype == "int64" and rows["id"].tolist() == ["1@x"] * 2 and drops == {}
+    assert rows["time"].dtype == "int64" and rows["id"].tolist() == ["1@x"] * 2
+    assert drops == {"note_cp1252": 1}
     raw, _ = read("newsgroups", tmp_path, raw=True)
     assert raw["text"].tolist() == [body.strip(), "Signed, Jane"]
 
 
 def test_every_drop_is_counted(tmp_path):
     lost = {
-        "no_author": [message(sender=None), message(sender=""), message(sender="<>"), "", b"\x00\xff\n\n"],
+        "no_author": [message(sender=None), message(sender=""), message(sender="<>"), "", b"\x00\n\n"],
         "no_date": [message(date=None)],
         "bad_date": [message(date="sometime"), message(date="")],
         "empty": [message(""), message("> theirs\n"), message("In article <1@x> a@b.org writes:\n> x\n")],
@@ -49,9 +50,12 @@ def test_every_drop_is_counted(tmp_path):
     assert len(rows) == 1 and drops == {reason: len(group) for reason, group in lost.items()}
 
 
-def test_latin_1_bytes_and_line_ends(tmp_path):
-    tree(tmp_path, message("na\u00efve \u00ff words\n").replace("\n", "\r\n"), message("utf \u00e9\n").encode())
-    assert read("newsgroups", tmp_path)[0]["text"].tolist() == ["na\u00efve \u00ff words", "utf \u00c3\u00a9"]
+def test_encodings_are_told_apart_and_noted(tmp_path):
+    latin = message("na\u00efve \u00ff words\n").replace("\n", "\r\n")
+    tree(tmp_path, latin, message("utf \u00e9\n").encode(), message("no \x81\u00e9\n"))
+    rows, notes = read("newsgroups", tmp_path)
+    assert rows["text"].tolist() == ["na\u00efve \u00ff words", "utf \u00e9", "no \ufffd\u00e9"]
+    assert notes == {"note_cp1252": 1, "note_undecodable": 1}
 
 
 def groups(folder):

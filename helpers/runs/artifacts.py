@@ -22,9 +22,30 @@ def fingerprint_of(*parts: Any) -> str:
 
 
 def file_fingerprint(path: str | Path) -> str:
-    """Hash of a file's bytes, as :func:`fingerprint_of` shortens it."""
+    """Hash of a file's bytes, as :func:`fingerprint_of` shortens it. Raises ValueError where its seal is another."""
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    if (kept := _seal(path)).exists() and kept.read_bytes() != fingerprint.encode():
+        raise ValueError(f"{path} is damaged: delete {Path(path).parent} and run the notebook that makes it")
+    return fingerprint
+
+
+def seal(path: str | Path) -> None:
+    """Keep the fingerprint of a file beside it, in ``<name>.sha256``, so that damage is seen when it is read."""
+    with atomic_write(_seal(path)) as partial:
+        partial.write_text(file_fingerprint(path))
+
+
+def intact(path: str | Path) -> bool:
+    """Is a sealed file there, with the bytes that were sealed?"""
+    try:
+        return _seal(path).exists() and bool(file_fingerprint(path))
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _seal(path):
+    return Path(f"{path}.sha256")
 
 
 def stamp(path: str | Path) -> str:
@@ -52,6 +73,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         yield partial
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
+        _remove(_seal(path))  # of what was there before
         os.replace(partial, path)
     except BaseException:
         _remove(partial)
@@ -66,24 +88,29 @@ def _remove(path: Path) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON in one step; keys keep their order, text stays readable."""
+    """Write JSON in one step; keys keep their order, text stays readable. A dict gets a ``checksum`` of itself."""
+    if isinstance(value, dict):
+        value = {**value, "checksum": fingerprint_of(json.loads(json.dumps(value)))}
     with atomic_write(path) as partial:
         partial.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> Any:
-    """Read JSON. Raises ValueError that names the file where it is missing or broken."""
+    """Read JSON. Raises ValueError that names the file where it is missing or not as it was written."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path} is missing: run the notebook that makes it") from None
     except ValueError as error:  # also bytes that are no text
         raise ValueError(f"{path} is not valid JSON: {error}") from None
+    if isinstance(value, dict) and value.pop("checksum", None) not in (None, fingerprint_of(value)):
+        raise ValueError(f"{path} is damaged: delete it and run the notebook that makes it")
+    return value
 
 
 def is_current(path: str | Path, fingerprint: str) -> bool:
     """True where the JSON file at ``path`` exists and its ``fingerprint`` is this fingerprint."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8")).get("fingerprint") == fingerprint
-    except (FileNotFoundError, ValueError, AttributeError):
+        return read_json(path).get("fingerprint") == fingerprint
+    except (ValueError, AttributeError):
         return False

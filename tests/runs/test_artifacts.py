@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from helpers.runs import artifacts
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, atomic_write, write_json
+from helpers.runs.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, atomic_write, seal, write_json
 
 
 def names(folder):
@@ -132,11 +132,46 @@ class TestJson:
             with pytest.raises(ValueError, match="x.json is not valid JSON"):
                 read_json(tmp_path / "x.json")
 
+    def test_a_changed_byte_is_never_read_as_another_value(self, tmp_path):
+        value = {"fingerprint": "v1", "shares": [0.25, 3], "topics": {"a": 1, 2: None}}
+        write_json(tmp_path / "x.json", value)
+        whole = (tmp_path / "x.json").read_bytes()
+        assert read_json(tmp_path / "x.json") == {**value, "topics": {"a": 1, "2": None}}
+        for place in range(len(whole)):
+            (tmp_path / "x.json").write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            try:
+                read = read_json(tmp_path / "x.json")
+            except ValueError as error:
+                assert "x.json is" in str(error)
+                assert not is_current(tmp_path / "x.json", "v1")
+            else:  # the byte was a blank, or of the word "checksum"
+                assert {name: read[name] for name in value} == {**value, "topics": {"a": 1, "2": None}}
+
     def test_a_value_that_is_no_json_keeps_the_old_file(self, tmp_path):
         write_json(tmp_path / "x.json", 1)
         with pytest.raises(TypeError):
             write_json(tmp_path / "x.json", object())
         assert read_json(tmp_path / "x.json") == 1 and names(tmp_path) == ["x.json"]
+
+
+def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
+    path = tmp_path / "posts.parquet"
+    assert not intact(path)
+    path.write_bytes(bytes(range(50)))
+    assert file_fingerprint(path) and not intact(path), "never sealed"
+    seal(path)
+    assert intact(path)
+    for place in range(50):
+        data = bytearray(range(50))
+        data[place] ^= 128
+        path.write_bytes(data)
+        assert not intact(path)
+        with pytest.raises(ValueError, match="posts.parquet is damaged: delete .* and run the notebook that makes it"):
+            file_fingerprint(path)
+    with atomic_write(path) as partial:
+        partial.write_bytes(b"new")
+    assert names(tmp_path) == ["posts.parquet"], "the seal was of the old one"
+    assert file_fingerprint(path)
 
 
 def test_is_current(tmp_path):

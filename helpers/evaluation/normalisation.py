@@ -1,0 +1,119 @@
+"""What a gallery says without labels: statistics of scores, and the words of its own texts.
+
+The same score means much for a query that resembles nobody and little for one that resembles everybody. Normalisation
+measures both sides of a pair against samples of other authors,
+
+.. math:: s'(q, t) = (s(q, t) - \\mu_q) / \\sigma_q + (s(q, t) - \\mu_t) / \\sigma_t
+
+(symmetric normalisation of speaker recognition). These are the targets of the gallery itself, which adapts a model to
+accounts it was not trained on, or a cohort of training authors, of whom the most alike count (AS-norm, Matejka et al.
+2017). Each class stands for an encoder wherever a score is asked for, and :class:`~helpers.evaluation.fusion.Fusion`
+takes them as members.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from helpers.encoders.base import Encoder
+from helpers.evaluation.gallery import Gallery, open_gallery
+from helpers.evaluation.scores import rounded
+from helpers.tokens.batch import Samples
+
+REFERENCE = 4096  # targets at most that a target is measured against
+CLOSEST = 300  # of a cohort, that a sample is measured against
+FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
+
+
+class Normalised:
+    """A model whose scores are normalised by its gallery or by a cohort.
+
+    Parameters
+    ----------
+    model : encoder, fusion, or another of this module.
+    cohort : samples of training authors, one each; None for the targets themselves.
+    """
+
+    def __init__(self, model, cohort: Samples | None = None):
+        self.model, self.cohort = model, cohort
+
+    def gallery(self, targets: Samples, max_tokens: int = 32) -> "NormalisedGallery":
+        """The targets and their statistics."""
+        others = None if self.cohort is None else open_gallery(self.model, self.cohort, max_tokens)
+        return NormalisedGallery(open_gallery(self.model, targets, max_tokens), others)
+
+
+class NormalisedGallery:
+    """A gallery and the statistics of its targets.
+
+    Parameters
+    ----------
+    inner : of the model, with ``targets``. cohort : of the same model, else the targets are measured against each other.
+    """
+
+    def __init__(self, inner, cohort=None):
+        self.inner, self.targets, self.cohort = inner, inner.targets, cohort
+        self._of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
+
+    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their normalised scores (q, T) float32."""
+        of_queries = None if self.cohort is None else self._against_cohort(queries)
+        for rows, block in self.inner.scores(queries):
+            mean, scale = _statistics(block) if of_queries is None else of_queries[:, rows]
+            yield rows, self._normal(block, mean[:, None], scale[:, None], *self._of_targets)
+
+    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
+        """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
+        if self.cohort is None:
+            of_queries = np.hstack([_statistics(block) for _, block in self.inner.scores(queries)])
+        else:
+            of_queries = self._against_cohort(queries)
+        query, target = pairs.T
+        return self._normal(self.inner.pair_scores(queries, pairs), *of_queries[:, query], *self._of_targets[:, target])
+
+    @staticmethod
+    def _normal(scores, mean_q, scale_q, mean_t, scale_t):
+        return rounded((scores - mean_q) * scale_q + (scores - mean_t) * scale_t)
+
+    def _against_each_other(self):
+        """(2, T): mean and 1 / standard deviation of each target's scores with the other targets, or with some."""
+        count = len(self.targets)
+        chosen = np.unique(np.linspace(0, count - 1, min(count, REFERENCE)).astype(int))
+        total, squares = np.zeros(count), np.zeros(count)
+        for rows, block in self.inner.scores(self.targets[chosen]):
+            block = block.astype(np.float64)
+            block[np.arange(len(block)), chosen[rows]] = 0
+            total += block.sum(0)
+            squares += (block**2).sum(0)
+        others = np.maximum(len(chosen) - np.isin(np.arange(count), chosen), 1)
+        mean = total / others
+        return np.stack([mean, _inverse(np.sqrt(np.maximum(squares / others - mean**2, 0)))])
+
+    def _against_cohort(self, samples):
+        """(2, N): the same with the CLOSEST of the cohort."""
+        return np.hstack([_statistics(-np.partition(-block, min(CLOSEST, block.shape[1]) - 1, axis=1)[:, :CLOSEST])
+                          for _, block in self.cohort.scores(samples)])  # fmt: skip
+
+
+class FittedOnTargets:
+    """An encoder that is fitted on the texts of each gallery, such as a TF-IDF with the gallery's own idf.
+
+    make : gives a new encoder with ``fit(samples, max_tokens)``, which sees no labels.
+    """
+
+    def __init__(self, make: Callable[[], Encoder]):
+        self.make = make
+
+    def gallery(self, targets: Samples, max_tokens: int = 32) -> Gallery:
+        """The targets of an encoder fitted on them."""
+        return Gallery(self.make().fit(targets, max_tokens), targets, max_tokens)
+
+
+def _statistics(scores):
+    """(2, N): mean and 1 / standard deviation of each row."""
+    scores = scores.astype(np.float64)
+    return np.stack([scores.mean(1), _inverse(scores.std(1))])
+
+
+def _inverse(spread):
+    return np.where(spread > FLAT, 1 / np.maximum(spread, FLAT), 0)

@@ -1,11 +1,9 @@
 """Galleries and fusions: scores of several models against the weighted mean; weights against trying all."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
-from scipy import sparse
+from scipy import optimize, sparse
 
 from helpers.evaluation import fusion
 from helpers.evaluation.fusion import Fusion, fit_weights
@@ -13,7 +11,6 @@ from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.ranking import evaluate
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, unit_rows
-from tests.oracles import slow_ranks
 
 SAMPLES = one_token_samples(np.arange(60) % 30)
 TRIALS = Trials(SAMPLES[:30], SAMPLES[30:])
@@ -80,27 +77,33 @@ def test_joined_rows_are_those_whose_products_are_fused_scores():
         Fusion({"b": MEMBERS["b"]}, {"b": 1}).joined(batch)
 
 
-def test_fitted_weights_are_the_best_of_all_tenths_of_the_spread():
+def test_fitted_weights_are_those_of_the_most_likely_own_targets():
+    """Against a slow search of the same likelihood."""
     fitted, told = fit_weights(MEMBERS, TRIALS)
-    assert sum(fitted.values()) == pytest.approx(1)
-    spread = {name: scores(model).std(ddof=1, dtype=float) for name, model in MEMBERS.items()}
-    mrr = {}
-    for shares in itertools.product(range(11), repeat=3):
-        if sum(shares) == 10:
-            weights = {name: share / spread[name] for name, share in zip(MEMBERS, shares)}
-            total = sum(weights.values())
-            weighed = [dense(MEMBERS[name]) * (weight / total) ** 0.5 for name, weight in weights.items()]
-            rows = np.concatenate(weighed, 1)
-            mrr[shares] = np.mean(1 / np.array(slow_ranks(rows[:30], rows[30:], range(30), range(30))))
-    best = max(mrr.values())
+    assert sum(fitted.values()) == pytest.approx(1) and sum(told.values()) == pytest.approx(1)
+    own = {name: scores(model).astype(float) for name, model in MEMBERS.items()}
+    spread = {name: part.std(ddof=1) for name, part in own.items()}
+    apart = np.stack([own[name] / spread[name] for name in MEMBERS])
+
+    def loss(shares):
+        mixed = np.tensordot(shares, apart, 1)
+        return np.mean(np.log(np.exp(mixed).sum(1)) - mixed.diagonal()) + fusion.RIDGE * np.sum(shares**2)
+
+    slow = optimize.minimize(lambda root: loss(root**2), np.ones(3), method="Nelder-Mead", tol=1e-9).x ** 2
+    assert list(told.values()) == pytest.approx(slow / slow.sum(), abs=2e-3)
+    weights = np.array([told[name] / spread[name] for name in MEMBERS])
+    assert list(fitted.values()) == pytest.approx(weights / weights.sum())
     model = Fusion.fit(MEMBERS, TRIALS)
-    assert model.weights == pytest.approx(fitted)
-    table, _ = evaluate(model, TRIALS, resamples=0)
-    assert table.value["MRR"] == pytest.approx(best) and best > max(mrr[10, 0, 0], mrr[0, 10, 0])
-    shares = {name: fitted[name] * spread[name] for name in MEMBERS}
-    chosen = tuple(round(10 * share / sum(shares.values())) for share in shares.values())
-    assert mrr[chosen] == pytest.approx(best)
-    assert model.shares == told == pytest.approx({name: share / 10 for name, share in zip(MEMBERS, chosen)})
+    assert model.weights == pytest.approx(fitted) and model.shares == pytest.approx(told)
+    alone = [evaluate(member, TRIALS, resamples=0)[0].value["MRR"] for member in MEMBERS.values()]
+    assert evaluate(model, TRIALS, resamples=0)[0].value["MRR"] > max(alone)
+
+
+def test_a_member_that_says_nothing_or_the_contrary_has_no_weight():
+    noise = {f"noise {seed}": member(seed) for seed in range(20, 24)}
+    wrong = LookUp(np.concatenate([-dense(MEMBERS["a"])[:30], dense(MEMBERS["a"])[30:]]))
+    shares = fit_weights(MEMBERS | noise | {"wrong": wrong}, TRIALS)[1]
+    assert shares["wrong"] == 0 and shares["a"] > 3 * max(shares[name] for name in noise)
 
 
 def test_few_queries_choose_the_weights(monkeypatch):

@@ -7,17 +7,20 @@
 ``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
-``store.json``          counts, topics, what it was made from
+``store.json``          counts, topics, what it was made from, checksums
 ``authors.parquet``     the authors' names, in order
 ======================  ======================================================
 
-Opening maps the files and reads nothing; a batch touches only its own posts, whatever the size of the store.
+Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and of 16 parts of it,
+so that no store takes long to open. A batch touches only its own posts, whatever the size of the store.
 Building streams the posts table row group by row group and continues after an interruption where it stopped.
 """
 
+import hashlib
 import mmap
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +41,10 @@ SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 
 def _file(folder: Path, name: str) -> Path:
     return folder / f"{name}.{SUFFIX[FILES[name]]}"
+
+
+def _files(folder: Path) -> list[Path]:
+    return [*(_file(folder, name) for name in FILES), folder / "authors.parquet"]
 
 
 @dataclass(frozen=True)
@@ -74,16 +81,31 @@ class TokenStore:
         return pq.read_table(self.folder / "authors.parquet")["author"].to_pylist()
 
 
+def checksum(path: Path) -> str:
+    """Of all bytes of a file up to READ_WHOLE, of a larger one of its size and of 16 MB of it, both ends among them."""
+    size = path.stat().st_size
+    if size <= READ_WHOLE:
+        return file_fingerprint(path)
+    digest = hashlib.sha256(str(size).encode())
+    with open(path, "rb") as file:
+        for begin in np.linspace(0, size - 2**20, 16).astype(int):
+            file.seek(begin)
+            digest.update(file.read(2**20))
+    return digest.hexdigest()[:16]
+
+
 def open_store(folder: str | Path) -> TokenStore:
     """Map a store. Raises ValueError where it is missing, unfinished or damaged."""
     folder = Path(folder)
     meta = read_json(folder / "store.json")
+    for path in _files(folder):
+        if not path.exists() or checksum(path) != meta.get("sha256", {}).get(path.name):
+            raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: delete {folder} and run "
+                             "the notebook that makes it")  # fmt: skip
     arrays = {}
     for name, dtype in FILES.items():
         path = _file(folder, name)
-        size = meta["counts"].get(name, -1) * np.dtype(dtype).itemsize  # -1: made when there was no such file
-        if not path.exists() or path.stat().st_size != size:
-            raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: build the store again")
+        size = path.stat().st_size
         arrays[name] = np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
         if size > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
             arrays[name]._mmap.madvise(mmap.MADV_RANDOM)  # else each page brings 30 neighbours that nobody asked for
@@ -130,7 +152,7 @@ def build_store(
     vocabulary: int = 2**16,
     progress: bool = True,
 ) -> TokenStore:
-    """Encode a posts table (sorted by author, then time) into a store, or open it where it is current.
+    """Encode a posts table (sorted by author, then time) into a store, or open it where it is current and whole.
 
     Parameters
     ----------
@@ -142,13 +164,14 @@ def build_store(
     Raises
     ------
     ValueError
-        For an empty or unsorted table.
+        For an empty, unsorted or damaged table.
     """
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)
     fingerprint = fingerprint_of(encoding, file_fingerprint(posts))
-    if is_current(folder / "store.json", fingerprint) and set(read_json(folder / "store.json")["counts"]) == set(FILES):
-        return open_store(folder)
+    if is_current(folder / "store.json", fingerprint):
+        with suppress(ValueError):  # damaged: it is built again
+            return open_store(folder)
     (folder / "store.json").unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
     table = pq.ParquetFile(posts)
@@ -169,7 +192,8 @@ def build_store(
     write_json(
         folder / "store.json",
         {"fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
-         "posts": counts["hour"], "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
+         "sha256": {path.name: checksum(path) for path in _files(folder)}, "posts": counts["hour"],
+         "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
     )  # fmt: skip
     (folder / "progress.json").unlink()
     return open_store(folder)

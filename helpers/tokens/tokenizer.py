@@ -7,6 +7,7 @@ transformer comes with a tokenizer of its own (tyo2021: WordPiece), which does a
 
 import io
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -158,23 +159,30 @@ def prepare(
     model = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
     learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
     fingerprint = fingerprint_of(VERSION, kind, *learned, *[model] * bool(model))
-    if not is_current(folder / "tokenizer.json", fingerprint):
-        if kind == "sentencepiece":
-            tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
-        else:
-            tokenizer = TOKENIZERS[kind](model)
+    if is_current(folder / "tokenizer.json", fingerprint):
+        with suppress(ValueError):  # damaged: it is made again
+            return load(folder)
+    if kind == "sentencepiece":
+        tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+    else:
+        tokenizer = TOKENIZERS[kind](model)
+    with atomic_write(folder) as partial:
+        partial.mkdir()
+        (partial / "tokenizer.model").write_bytes(tokenizer.model)
         about = {"fingerprint": fingerprint, "kind": kind, "vocabulary": tokenizer.vocabulary}
-        with atomic_write(folder) as partial:
-            partial.mkdir()
-            (partial / "tokenizer.model").write_bytes(tokenizer.model)
-            write_json(partial / "tokenizer.json", about)
+        write_json(partial / "tokenizer.json", about | {"sha256": file_fingerprint(partial / "tokenizer.model")})
     return load(folder)
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """The tokenizer kept in ``folder``, its fingerprint as ``fingerprint``. Raises ValueError where there is none."""
+    """The tokenizer kept in ``folder``, its fingerprint as ``fingerprint``.
+
+    Raises ValueError where there is none, or where it is damaged.
+    """
     folder = Path(folder)
-    about = read_json(folder / "tokenizer.json")
-    tokenizer = TOKENIZERS[about["kind"]]((folder / "tokenizer.model").read_bytes())
+    about, model = read_json(folder / "tokenizer.json"), folder / "tokenizer.model"
+    if not model.exists() or file_fingerprint(model) != about.get("sha256"):
+        raise ValueError(f"{model} is missing or damaged: delete {folder} and run the notebook that makes it")
+    tokenizer = TOKENIZERS[about["kind"]](model.read_bytes())
     tokenizer.fingerprint = about["fingerprint"]
     return tokenizer

@@ -164,6 +164,21 @@ class TestPrepare:
             prepare(folder, "sentencepiece", 60_000, posts)
         assert load(folder).model == model
 
+    @pytest.mark.parametrize("kind", ["sentencepiece", "bytes"])
+    @pytest.mark.parametrize("damage", ["missing", "longer", "first", "middle", "last"])
+    def test_a_damaged_model_is_refused_and_made_again(self, posts, tmp_path, kind, damage):
+        folder = tmp_path / "tokenizer"
+        whole = prepare(folder, kind, 350, posts).model
+        data = bytearray(whole or b"\0")
+        if damage in ("first", "middle", "last"):
+            data[{"first": 0, "middle": len(data) // 2, "last": -1}[damage]] ^= 1
+        (folder / "tokenizer.model").unlink()
+        if damage != "missing":
+            (folder / "tokenizer.model").write_bytes(data + b"\0" * (damage == "longer"))
+        with pytest.raises(ValueError, match="tokenizer.model is missing or damaged: delete .*tokenizer and run"):
+            load(folder)
+        assert prepare(folder, kind, 350, posts).model == whole == load(folder).model
+
     def test_errors(self, posts, tmp_path):
         with pytest.raises(ValueError, match="tokenizer 'bpe': one of sentencepiece, bytes"):
             prepare(tmp_path / "tokenizer", "bpe", 350, posts)

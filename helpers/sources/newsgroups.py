@@ -1,7 +1,8 @@
 """The 20 Newsgroups: one file a message with its headers, one folder a group, in a tree or a ``.tar.gz`` of it.
 
 The files have no common encoding, and most predate any. Versions of the collection differ in their headers. The
-original of 19,997 messages has dates; "bydate" and the one of 18,828 messages were published without, and a message without a date is dropped, because a stream of posts is made of times.
+original of 19,997 messages has dates; "bydate" and the one of 18,828 messages were published without, and a message
+without a date is dropped, because a stream of posts is made of times.
 """
 
 import re

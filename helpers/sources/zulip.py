@@ -23,6 +23,7 @@ from helpers.runs.artifacts import stamp
 from helpers.sources import Part, frames, places
 from helpers.sources.downloads import clone, is_git_url
 
+TAGS = 5_000  # of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 USER, CODE, URL = (f"{EDGE}@{name}{EDGE}" for name in ("user", "code", "url"))
 
@@ -46,7 +47,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a folder at or above ``zulip_json``, or the URL of a git repository that holds one (cloned once,
         shallowly, into ``data/clones/``), or a list of these.
     raw: keep quotes, code blocks and formulas; the markup goes all the same.
-    Drops counted: broken_json_file, broken_message, bad_time, bot, empty.
+    Drops counted: broken_json_file, broken_message, bad_time, bot, too_many_tags, empty.
     Raises ValueError where the location is missing, holds no archive, or cannot be cloned.
     """
     folders = {}
@@ -90,6 +91,8 @@ def _row(message, topic, latest, raw):
         return "bad_time"
     if is_bot(author):
         return "bot"
+    if content.count("<") > TAGS:
+        return "too_many_tags"
     text = html_to_text(content, raw)
     return (normalise_unicode(author).strip(), int(when), topic, text, str(message.get("id", ""))) if text else "empty"
 

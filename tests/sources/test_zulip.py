@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 
@@ -89,6 +90,16 @@ def test_zulip_counts_every_drop(tmp_path):
     rows, drops = read("zulip", tmp_path)
     assert len(rows) == 1
     assert drops == {"broken_message": 7, "bad_time": 6, "bot": 1, "empty": 1, "broken_json_file": 4}
+
+
+@pytest.mark.parametrize("tag", ["b", "div", "blockquote"])
+def test_zulip_nested_tags_cost_little(tmp_path, tag):
+    nested = [message(content=f"<{tag}>" * n + "Hello there") for n in (200_000, 4_000)]
+    archive(tmp_path, message(), *nested, message())
+    start = time.perf_counter()
+    rows, drops = read("zulip", tmp_path)
+    assert time.perf_counter() - start < 2  # the tree of the deep one would cost minutes
+    assert drops.pop("too_many_tags") == 1 and len(rows) + sum(drops.values()) == 3
 
 
 def test_zulip_surrogates_and_controls_do_not_break_parquet(tmp_path):

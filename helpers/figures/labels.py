@@ -71,6 +71,8 @@ def describe(experiment: Any) -> str:
         words.append(label(sampler.kind))
     if sampler.max_posts != 16 and not encoder.join_posts:
         words.append(f"{sampler.min_posts}-{sampler.max_posts} posts" if sampler.max_posts > 1 else "single posts")
+    if sampler.window == "random":
+        words.append("random windows")
     if experiment.start:
         words.append("continued")  # the start itself is a fingerprint, which says nothing to a reader
     return ", ".join(words)

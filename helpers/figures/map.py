@@ -15,7 +15,9 @@ SHOWN = 90  # letters of a post
 
 
 def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = "") -> go.Figure:
-    """khan2021 Figure 1: one map in several panels, one colour an author; a marker grows with the posts behind it.
+    """khan2021 Figure 1: a map a panel, one colour an author, whose points a line joins in the order given.
+
+    A marker grows with the posts behind it.
 
     Parameters
     ----------
@@ -28,14 +30,15 @@ def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = 
     for author, colour in coloured(sorted(set(points.author))).items():
         for panel, part in points[points.author == author].groupby("panel"):
             figure.add_scatter(
-                x=part.x, y=part.y, mode="markers", name=escape(str(author)), legendgroup=escape(str(author)),
+                x=part.x, y=part.y, mode="lines+markers", name=escape(str(author)), legendgroup=escape(str(author)),
                 showlegend=panel == 0, row=1, col=int(panel) + 1, hoverinfo="text",
                 marker={"color": colour, "size": 7 + part.posts * 0.5, "opacity": 0.75},
+                line={"color": colour, "width": 0.7},
                 text=[f"{escape(str(author))}<br>{posts} posts<br>{escape(text[:SHOWN])}"
                       for posts, text in zip(part.posts, part.text)],
             )  # fmt: skip
-    figure.update_xaxes(showticklabels=False, matches="x", title="map, first axis (no unit)")
-    figure.update_yaxes(showticklabels=False, matches="y").update_yaxes(title="map, second axis (no unit)", col=1)
+    figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")
+    figure.update_yaxes(showticklabels=False).update_yaxes(title="map, second axis (no unit)", col=1)
     figure.update_layout(width=950, height=540, legend_itemsizing="constant")
     where = "nearest neighbour" if "nearest_same" in points else "nearest neighbour on the map"
     shares = [f"{_neighbours(part):.0%} ({panels[int(panel)]})" for panel, part in points.groupby("panel")]

@@ -17,7 +17,7 @@ from helpers import sources
 from helpers.cleaning import pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
-from helpers.corpus.table import SCHEMA, database, scalar, sql_literal, write_posts
+from helpers.corpus.table import SCHEMA, database, scalar, write_posts
 from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
@@ -103,20 +103,20 @@ def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit:
     Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left. After
     khan2021, section 4.1.
     """
-    out_path, posts = Path(out_path), sql_literal(posts_path)
-    low, high = selection.min_posts, selection.max_posts
-    inside = " AND ".join(f"time {sign} {sql_literal(date)}::TIMESTAMPTZ"
-                          for sign, date in ((">=", selection.start), ("<", selection.end)) if date) or "true"
+    out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
     with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
-        before = connection.execute(f"SELECT count(*), count(DISTINCT author) FROM {posts}").fetchall()[0]
-        connection.execute(f"""
-            CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM {posts} WHERE {inside} GROUP BY author
-            HAVING posts >= {low} AND (posts <= {high} OR {high} = 0)""")
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        before = connection.execute("SELECT count(*), count(DISTINCT author) FROM posts").fetchall()[0]
+        connection.sql("FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
+                       params=[selection.start or "-infinity", selection.end or "infinity"]).create_view("inside")
+        connection.execute("""
+            CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM inside GROUP BY author
+            HAVING posts >= $low AND (posts <= $high OR $high = 0)""", {"low": low, "high": high})
         authors = scalar(connection, "SELECT count(*) FROM chosen")
         if not authors:
             raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
                              f"in [{selection.start}, {selection.end})")  # fmt: skip
-        written = write_posts(connection, f"FROM {posts} SEMI JOIN chosen USING (author) WHERE {inside}", out_path)
+        written = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
     return {"posts_before": before[0], "authors_before": before[1], "posts": written, "authors": authors}
 
 
@@ -126,18 +126,19 @@ def statistics(posts_path: Path) -> dict:
     ``active_months`` are calendar months, UTC, with a post.
     """
     with database(Path(f"{posts_path}.work")) as connection:
-        row = connection.sql(f"""
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        row = connection.sql("""
             SELECT * FROM (
                 SELECT count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics,
                        strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
                        strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
                        round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
-                FROM {sql_literal(posts_path)}), (
+                FROM posts), (
                 SELECT round(avg(posts), 2) AS posts_per_author, round(avg(topics), 2) AS topics_per_author,
                        round(avg(months), 2) AS active_months FROM (
                     SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
                            count(DISTINCT date_trunc('month', time)) AS months
-                    FROM {sql_literal(posts_path)} GROUP BY author))""")
+                    FROM posts GROUP BY author))""")
         return dict(zip(row.columns, row.fetchall()[0], strict=True))
 
 

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from helpers.cleaning import near_duplicates, signatures
-from helpers.corpus.table import SCHEMA, scalar, sql_literal, write_posts
+from helpers.corpus.table import SCHEMA, scalar, write_posts
 
 
 def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
@@ -25,14 +25,14 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     """
     unique, rest = scratch / "unique.parquet", scratch / "rest.parquet"
     order = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
-    total = scalar(connection, f"SELECT count(*) FROM read_parquet({sql_literal(parts)})")
+    connection.read_parquet(list(map(str, parts))).create_view("parts")
+    total = scalar(connection, "SELECT count(*) FROM parts")
     connection.execute(f"""
-        COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM read_parquet({sql_literal(parts)})
+        COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM parts
               QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {order}) = 1 ORDER BY {order})
-        TO {sql_literal(unique)} (FORMAT parquet)""")
-    connection.execute(f"""
-        CREATE VIEW unique_posts AS SELECT * EXCLUDE file_row_number, file_row_number AS n
-        FROM read_parquet({sql_literal(unique)}, file_row_number = true)""")
+        TO ? (FORMAT parquet)""", [str(unique)])
+    numbered = connection.read_parquet(str(unique), file_row_number=True)
+    numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     posts = scalar(connection, "SELECT count(*) FROM unique_posts")
     counts = {"duplicate": total - posts}
     connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
@@ -49,8 +49,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
               FROM unique_posts p LEFT JOIN shortened s USING (n)
               WHERE s.text IS NULL OR length(s.text) >= {int(min_chars)}
               QUALIFY row_number() OVER (PARTITION BY md5_number(coalesce(s.normal, p.normal)) ORDER BY p.n) = 1)
-        TO {sql_literal(rest)} (FORMAT parquet)""")
-    connection.execute(f"CREATE VIEW rest AS FROM read_parquet({sql_literal(rest)})")
+        TO ? (FORMAT parquet)""", [str(rest)])
+    connection.read_parquet(str(rest)).create_view("rest")
     left = scalar(connection, "SELECT count(*) FROM rest")
     counts["duplicate"] += posts - counts["short_after_signature"] - left
     connection.execute("CREATE TABLE copies (n BIGINT)")

@@ -6,7 +6,7 @@ no sentence begins in one document and ends in another of the same author.
 
 from pathlib import Path
 
-from helpers.corpus.table import database, sql_literal, write_posts
+from helpers.corpus.table import database, write_posts
 from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, write_json
 
 VERSION = 2  # raised when the same posts and settings give other documents
@@ -41,7 +41,8 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
         return read_json(record)
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
     with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
-        _join(connection, sql_literal(posts_path), "author, topic" if per_topic else "author", int(max_chars))
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        _join(connection, "author, topic" if per_topic else "author", int(max_chars))
         long = f"length(text) >= {int(min_chars)}"
         counts = connection.execute(f"""
             SELECT count(*) FILTER ({long}) AS documents, count(DISTINCT author) FILTER ({long}) AS authors,
@@ -57,13 +58,13 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
     return read_json(record)
 
 
-def _join(connection, posts, run, max_chars):
+def _join(connection, run, max_chars):
     """Make the table ``documents``, authors of about SLICE characters together at a time, or one author alone."""
     connection.execute("""
         CREATE TABLE documents (author VARCHAR, time BIGINT, topic VARCHAR, text VARCHAR,
                                 posts BIGINT, characters BIGINT, used BIGINT, cut BOOLEAN)""")
     slices = connection.execute(f"""
-        WITH sizes AS (SELECT author, sum(length(text)) AS size FROM {posts} GROUP BY author),
+        WITH sizes AS (SELECT author, sum(length(text)) AS size FROM posts GROUP BY author),
         running AS (SELECT author, sum(size) OVER (ORDER BY author) // {SLICE} AS slice FROM sizes)
         SELECT min(author), max(author) FROM running GROUP BY slice ORDER BY slice""").fetchall()
     for authors in slices:
@@ -73,7 +74,7 @@ def _join(connection, posts, run, max_chars):
                 SELECT author, epoch(time)::BIGINT AS second, topic, text, coalesce(sum(length(text) + 1) OVER (
                            PARTITION BY {run} ORDER BY time, text, topic
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) // {max_chars} AS number
-                FROM {posts} WHERE author BETWEEN ? AND ?),
+                FROM posts WHERE author BETWEEN ? AND ?),
             joined AS (
                 SELECT author, min(second) AS second, first(topic ORDER BY second, text, topic) AS topic,
                        string_agg(text, chr(10) ORDER BY second, text, topic) AS whole, count(*) AS posts,

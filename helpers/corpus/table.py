@@ -36,31 +36,24 @@ def database(scratch: Path, memory_limit: str = "2GB", threads: int = 2) -> Iter
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def sql_literal(value: str | Path | int | Sequence) -> str:
-    """A SQL string of a path or another value, or a SQL list of several."""
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(sql_literal, value)) + "]"
-    return "'" + str(value).replace("'", "''") + "'"
+def scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence = ()):
+    """The one value that a query gives. values: of the query's ``?``; no path and no text is written into SQL."""
+    return connection.execute(query, values).fetchall()[0][0]
 
 
-def scalar(connection: duckdb.DuckDBPyConnection, query: str):
-    """The one value that a query gives."""
-    return connection.execute(query).fetchall()[0][0]
-
-
-def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path) -> int:
+def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: Sequence = ()) -> int:
     """Write the posts a query selects, sorted by author, time, text, topic; return their number.
 
     The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. Equal rows give equal
     bytes: row groups hold exactly ROWS posts, whatever the batches that DuckDB hands over.
     """
-    relation = connection.sql(f"FROM ({query})")
+    relation = connection.sql(f"FROM ({query})", params=values)
     names = [name for name in SCHEMA.names if name in relation.columns]
     schema = pa.schema([SCHEMA.field(name) for name in names])
     is_number = str(relation.types[relation.columns.index("time")]) == "BIGINT"
     columns = ["epoch(time)::BIGINT AS time" if name == "time" and not is_number else name for name in names]
     order = [name for name in ("author", "time", "text", "topic", "id") if name in names]
-    reader = connection.sql(f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {', '.join(order)}")
+    reader = connection.sql(f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {', '.join(order)}", params=values)
     written, waiting = 0, schema.empty_table()
     with atomic_write(target) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for batch in reader.to_arrow_reader(READ):

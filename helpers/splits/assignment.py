@@ -7,7 +7,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from helpers.cleaning.near_duplicates import NORMAL
-from helpers.corpus.table import SCHEMA, database, scalar, sql_literal, write_posts
+from helpers.corpus.table import SCHEMA, database, scalar, write_posts
 from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.splits.audit import audit
@@ -43,14 +43,14 @@ class Rule(Config):
         connection.execute(f"""
             CREATE TABLE assignment AS
             WITH used AS (SELECT n, author, md5_number({NORMAL}) AS hash,
-                                 list_position({sql_literal(self.splits)}, split) AS place
+                                 list_position(?, split) AS place
                           FROM drawn JOIN posts USING (n) WHERE reason = ''),
             single AS (SELECT n, author, place > min(place) OVER (PARTITION BY hash) AS copy FROM used),
             counted AS (SELECT *, count(*) FILTER (NOT copy) OVER (PARTITION BY author) AS left_over FROM single)
             SELECT n, split, CASE WHEN reason <> '' THEN reason WHEN copy THEN 'texts_of_other_splits'
                              WHEN left_over < CASE split {least} END
                              THEN 'authors_with_too_few_posts' ELSE '' END AS reason
-            FROM drawn LEFT JOIN counted USING (n)""")
+            FROM drawn LEFT JOIN counted USING (n)""", [list(self.splits)])
 
 
 class NoSplit(Rule):
@@ -79,14 +79,13 @@ def split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2
     available = pq.read_schema(posts_path).names
     columns = ", ".join(name for name in SCHEMA.names if name in available)
     with database(folder / "work", memory_limit) as connection:
-        connection.execute(f"""
-            CREATE VIEW posts AS SELECT {columns}, file_row_number AS n
-            FROM read_parquet({sql_literal(posts_path)}, file_row_number = true)""")
+        table = connection.read_parquet(str(posts_path), file_row_number=True)
+        table.project(f"{columns}, file_row_number AS n").create_view("posts")
         facts = rule.assign(connection)
         sizes, unused = _sizes(connection, rule)
         for name, path in files.items():
-            used = f"SELECT n FROM assignment WHERE split = {sql_literal(name)} AND reason = ''"
-            write_posts(connection, f"SELECT {columns} FROM posts SEMI JOIN ({used}) USING (n)", path)
+            used = "SELECT n FROM assignment WHERE split = ? AND reason = ''"
+            write_posts(connection, f"SELECT {columns} FROM posts SEMI JOIN ({used}) USING (n)", path, [name])
     report = {"rule": type(rule).__name__, "settings": rule.model_dump(), **facts, "splits": sizes, "unused": unused,
               "promises": rule.promises(facts)}  # fmt: skip
     audit(folder, report, memory_limit)

@@ -12,7 +12,6 @@ from typing import Literal
 import duckdb
 from pydantic import Field, field_validator
 
-from helpers.corpus.table import sql_literal
 from helpers.splits.assignment import Rule
 from helpers.splits.audit import COMMUNITY
 
@@ -59,10 +58,11 @@ class TimeSplit(Rule):
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         connection.execute(f"""
             CREATE VIEW dated AS
-            SELECT n, author, epoch(time)::BIGINT AS second, {COMMUNITY[self.periods]} AS community FROM posts;
+            SELECT n, author, epoch(time)::BIGINT AS second, {COMMUNITY[self.periods]} AS community FROM posts""")
+        connection.execute(f"""
             CREATE TABLE calendar AS
             SELECT community, {_instant(self.train_until)} AS t1, {_instant(self.dev_until)} AS t2
-            FROM dated GROUP BY community ORDER BY community""")
+            FROM dated GROUP BY community ORDER BY community""", [self.train_until, self.dev_until])
         t1, t2 = (dict(connection.execute(f"SELECT community, {day} FROM calendar").fetchall()) for day in ("t1", "t2"))
         if wrong := [name for name in t1 if not t1[name] < t2[name]]:
             raise ValueError(f"train_until ({self.train_until}) must be earlier than dev_until ({self.dev_until})"
@@ -76,7 +76,7 @@ class TimeSplit(Rule):
         connection.execute(f"""
             CREATE TABLE authors AS
             WITH counted AS (
-                SELECT author, sha256({sql_literal(self.seed)} || ':' || author) AS hash,
+                SELECT author, sha256(? || ':' || author) AS hash,
                        count(*) FILTER (period = 'train') AS before, count(*) FILTER (period = 'dev') AS between,
                        count(*) FILTER (period = 'test') AS after
                 FROM placed GROUP BY author),
@@ -85,7 +85,7 @@ class TimeSplit(Rule):
             SELECT author, heldout,
                    CASE WHEN NOT heldout AND before >= {self.min_posts} THEN 'train'
                         WHEN between >= {self.eval_posts} AND (to_dev OR after < {self.eval_posts}) THEN 'dev'
-                        WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""")
+                        WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""", [str(self.seed)])
         self.settle(connection, """
             SELECT n, split, CASE
                 WHEN split = period THEN ''
@@ -99,9 +99,7 @@ class TimeSplit(Rule):
 
 def _instant(until):
     """SQL: seconds since 1970 of an ISO date, or of the post that ends a fraction of a community's posts."""
-    if isinstance(until, float):
-        return f"quantile_disc(second, {until})"
-    return f"epoch({sql_literal(until)}::TIMESTAMPTZ)::BIGINT"
+    return "quantile_disc(second, ?)" if isinstance(until, float) else "epoch(?::TIMESTAMPTZ)::BIGINT"
 
 
 def _dates(instants):

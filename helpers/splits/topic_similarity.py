@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from helpers.corpus.table import scalar, sql_literal
+from helpers.corpus.table import scalar
 
 LEAST = 20  # documents of a topic, where it has them: one alone says little of it
 
@@ -33,9 +33,9 @@ def topic_vectors(connection: duckdb.DuckDBPyConnection, posts: str, *, document
     topics = scalar(connection, f"SELECT count(DISTINCT topic) FROM {posts}")
     rows = connection.execute(f"""
         SELECT topic, left(text, 2000) FROM {posts}
-        QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5({sql_literal(seed)} || text), author)
+        QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5($seed || text), author)
                 <= {max(LEAST, documents // max(topics, 1))}
-        ORDER BY topic, md5({sql_literal(seed)} || text), author""").fetchall()
+        ORDER BY topic, md5($seed || text), author""", {"seed": str(seed)}).fetchall()
     names, texts = zip(*rows, strict=True) if rows else ((), ())
     try:
         weights = TfidfVectorizer(max_df=0.5, min_df=min_df, max_features=terms, dtype=np.float32).fit_transform(texts)

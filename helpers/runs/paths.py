@@ -24,6 +24,14 @@ def slug(*words: object) -> str:
     return "-".join("".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words)
 
 
+def checked_name(kind: str, name: str) -> str:
+    """A name that becomes a folder, as it is. Raises ValueError where it could lead elsewhere."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
+        raise ValueError(f"{kind} {name!r}: use letters, digits, '.', '_' and '-' only, at most 100, "
+                         "the first a letter or a digit")  # fmt: skip
+    return name
+
+
 def resolve(location: str | Path) -> Path:
     """A user's path: absolute as it is, ``~`` expanded, relative to the repository's root."""
     path = Path(location).expanduser()
@@ -45,8 +53,7 @@ class Run:
     name: str
 
     def __post_init__(self):
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
-            raise ValueError(f"run {self.name!r}: use letters, digits, '.', '_' and '-' only")
+        checked_name("run", self.name)
 
     folder = property(lambda self: outputs() / self.name)
     posts = property(lambda self: self.folder / "posts")  # <split>.parquet: posts tables, sorted by author, then time

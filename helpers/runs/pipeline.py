@@ -220,9 +220,12 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
 
     With ``variant`` only that one is run, else the notebook and all its variants, each unless it is current. Works in
     a notebook (another kernel is started) and from any folder. Raises ValueError on an unknown run, notebook or
-    variant, and where the notebook runs but does not make it; StageFailed where it stops.
+    variant, on a path outside of the run's folder (a name such as ``../x`` in it), and where the notebook runs but does
+    not make it; StageFailed where it stops.
     """
-    path = Path(path)
+    path, folder = Path(path), paths.Run(run).folder
+    if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
+        raise ValueError(f"{paths.shown(path)} is outside of {paths.shown(folder)}: use a name without '..' and '/'")
     if path.exists():
         return
     every, name = stages(run), f"{notebook}.{variant}" if variant else notebook

@@ -18,6 +18,7 @@ from helpers.evaluation import ranking
 from helpers.losses import LossConfig, make_loss
 from helpers.runs.artifacts import fingerprint_of, is_current, read_json, write_json
 from helpers.runs.config import Config
+from helpers.runs.paths import checked_name
 from helpers.tokens import pretrained
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import TokenStore
@@ -91,12 +92,12 @@ def run(
     Raises
     ------
     ValueError
-        Where a named folder holds a complete training of something else.
+        Where a named folder holds a complete training of something else, or the name is none of a folder.
     """
     experiment = experiment.model_copy(update={"start": start.fingerprint}) if start else experiment
     fingerprint = fingerprint_of(VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"],
                                  _pretrained_weights(experiment.encoder))  # fmt: skip
-    folder = Path(models) / (name or fingerprint)
+    folder = Path(models) / (checked_name("model", name) if name else fingerprint)
     if (folder / "training.json").exists() and not is_current(folder / "training.json", fingerprint):
         raise ValueError(f"{folder.name} is already trained with other settings, data or code: "
                          f"give this one another name, or delete {folder}")  # fmt: skip

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.runs import paths
-from helpers.runs.paths import slug
+from helpers.runs.paths import checked_name, slug
 
 
 @pytest.mark.parametrize("words, name", [
@@ -15,10 +15,15 @@ def test_slug(words, name):
 
 
 class TestPaths:
-    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", ".."])
-    def test_a_run_cannot_leave_the_outputs(self, name):
-        with pytest.raises(ValueError, match="use letters, digits"):
+    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101])
+    def test_a_name_cannot_leave_its_folder(self, name):
+        with pytest.raises(ValueError, match="run .*: use letters, digits"):
             paths.Run(name)
+        with pytest.raises(ValueError, match="model .*: use letters, digits"):
+            checked_name("model", name)
+
+    def test_a_good_name_is_as_it_was(self):
+        assert checked_name("model", "TPS-supcon_1.5") == "TPS-supcon_1.5"
 
     def test_a_run_is_below_the_outputs_and_naming_it_makes_nothing(self, tmp_path, monkeypatch):
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))

@@ -218,11 +218,15 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, requ
 @pytest.mark.usefixtures("without_kernels")
 def test_ensure_says_what_it_cannot_do(toy):
     with pytest.raises(ValueError, match="copy params/demo to params/new"):
-        ensure("new", "01_a", toy / "x")
+        ensure("new", "01_a", toy / "outputs/new/x")
+    folder = toy / "outputs/demo"
     with pytest.raises(ValueError, match="params/demo/ has no 02_b.Q.yaml; it has: 01_a, 02_b"):
-        ensure("demo", "02_b", toy / "x", variant="Q")
+        ensure("demo", "02_b", folder / "x", variant="Q")
     with pytest.raises(ValueError, match="did not make"):
-        ensure("demo", "02_b", toy / "x", variant="T")
+        ensure("demo", "02_b", folder / "x", variant="T")
+    for path in (toy / "log.txt", folder / "models" / "../../../log.txt", folder / "models" / "/"):
+        with pytest.raises(ValueError, match="outside of .*demo"):
+            ensure("demo", "02_b", path)
     assert {line[1] for line in log(toy)} == {"8"}
 
 

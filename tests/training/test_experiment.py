@@ -66,6 +66,14 @@ def test_a_named_training_is_not_replaced_unasked(store, tmp_path, monkeypatch):
     load(tmp_path / "m", store)
 
 
+@pytest.mark.parametrize("name", ["../../../ESCAPE", "/ESCAPE", "a/b", "..", ".hidden"])
+def test_a_model_stays_in_its_folder(store, tmp_path, name):
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match="model .*: use letters, digits"):
+        run(store, tmp_path / "models", name)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_student_starts_with_its_teachers_weights(store, tmp_path):
     teacher = run(store, tmp_path)
     still = TrainingConfig(steps=1, lr=1e-30, eval_every=1)

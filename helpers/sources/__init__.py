@@ -11,8 +11,8 @@ text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
 =======  ==========================================================
 
-Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently. A new source is a module
-of this folder and its name in SOURCES.
+Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently. A reason that begins with
+"note_" is a fact about records that are kept. A new source is a module of this folder and its name in SOURCES.
 """
 
 from collections import Counter
@@ -20,12 +20,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pandas as pd
 
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
+from helpers.runs.parameters import check, unknown
+from helpers.sources import ndjson
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
@@ -61,11 +64,18 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     Raises
     ------
     ValueError
-        Where the kind is unknown, or a location is missing or holds nothing to read; TypeError for an unknown option.
+        Where the kind or an option is unknown, an option has another type or value, or a location is missing or holds
+        nothing to read.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
-    parts = import_module(f"helpers.sources.{kind}").parts(location, **options)
+    opener = import_module(f"helpers.sources.{kind}").parts
+    declared = {name: each for name, each in signature(opener).parameters.items() if each.kind is each.KEYWORD_ONLY}
+    if message := unknown(options, declared, f"option of source {kind!r}"):
+        raise ValueError(message)
+    hints = {"__annotations__": {name: each.annotation for name, each in declared.items()}}
+    options = check(hints | {name: each.default for name, each in declared.items()} | options)
+    parts = opener(location, **options)
     if not parts:
         raise ValueError(f"source {kind!r}: nothing to read at {location!r}")
     return parts
@@ -88,7 +98,8 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool])
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
     location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.
-    Raises ValueError where a location is missing or two files would have one name.
+    Raises ValueError where a location is missing, two files would have one name, or one is not packed as its ending
+    says or UTF-16.
     """
     by_name = {}
     for root in (existing(kind, place) for place in places(location)):
@@ -97,6 +108,7 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool])
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
             if name in by_name:
                 raise ValueError(f"{kind}: {by_name[name]} and {path} have the same name; rename one")
+            ndjson.check(kind, path)
             by_name[name] = path
     return by_name
 

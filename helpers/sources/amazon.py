@@ -16,7 +16,7 @@ import pandas as pd
 from helpers.cleaning.text import normalise_unicode
 from helpers.sources import Part, file_parts, files, frames
 from helpers.sources.ndjson import records
-from helpers.sources.timestamps import LATEST
+from helpers.sources.timestamps import EARLIEST, LATEST
 
 ENDING = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 LAYOUTS = (("reviewerID", "reviewText", "unixReviewTime", 1), ("user_id", "text", "timestamp", 1000))
@@ -29,7 +29,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a file, a folder (searched recursively; files of products, "meta_...", are not read), plain or compressed,
         or a list of these. The category is the file's name without endings, "reviews_" and the "_5" of the 5-core.
     raw: keep HTML line breaks, which are newlines otherwise.
-    Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type), bad_time, empty.
+    Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type), bad_time (no number,
+    or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location is missing or two files have the same name.
     """
     named = files("amazon", location, lambda path: bool(ENDING.search(path.name)) and not path.name.startswith("meta_"))
@@ -56,7 +57,7 @@ def _row(record, topic, raw):
     author = normalise_unicode(author) if isinstance(author, str) else ""
     if not (author.strip() and isinstance(text, str)):
         return "bad_review"
-    if type(time) not in (int, float) or not 0 <= time <= LATEST * unit:
+    if type(time) not in (int, float) or not EARLIEST * unit <= time <= LATEST * unit:
         return "bad_time"
     text = normalise_unicode(text if raw else BREAK.sub("\n", text))
     if not text.strip():

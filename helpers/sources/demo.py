@@ -28,7 +28,6 @@ import numpy as np
 import pandas as pd
 
 from helpers.runs.artifacts import atomic_write
-from helpers.runs.parameters import unknown
 from helpers.sources import Part
 from helpers.sources.demo_lexicon import (
     CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, PATTERNS, TOPICS, TRAITS, fillings,
@@ -36,7 +35,6 @@ from helpers.sources.demo_lexicon import (
 
 START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
 PARTS = 6
-OPTIONS = ("raw", "seed", "authors", "posts", "topics", "topic_giveaway")
 
 STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
 SHORTEST_STAY = 0.12  # of an author, as a share of the span, also of one who was there before it began
@@ -46,16 +44,14 @@ CLOSING = {"“": "”"}
 LINKED = ("personal", "impersonal")  # voices of a second clause
 
 
-def parts(location="", *, raw=False, seed=0, authors=1200, posts=80_000, topics=24, topic_giveaway=0.5,
-          **other) -> list[Part]:
+def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, authors: int = 1200, posts: int = 80_000,
+          topics: int = 24, topic_giveaway: float = 0.5) -> list[Part]:
     """Six parts, each some of the authors; what a part holds depends on the options alone.
 
     location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
     posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`.
-    Raises ValueError on an unknown option or a value out of range.
+    Raises ValueError on a value out of range.
     """
-    if message := unknown(other, OPTIONS, "option of source 'demo'"):
-        raise ValueError(message)
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
     _validate(seed, authors, topics, topic_giveaway)

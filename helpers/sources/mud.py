@@ -26,10 +26,11 @@ from pathlib import Path
 import pandas as pd
 import sentencepiece
 
+from helpers.cleaning.text import normalise_unicode
 from helpers.runs import paths
 from helpers.sources import Part, file_parts, files, frames
 from helpers.sources.ndjson import records
-from helpers.sources.timestamps import LATEST
+from helpers.sources.timestamps import EARLIEST, LATEST
 
 LINES = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 DAY, WEEK = 86_400, 7 * 86_400
@@ -52,19 +53,22 @@ def parts(
         "count": ``day`` counts the days since ``epoch``, for files whose dates were kept.
     raw: accepted for all sources; subwords have no markup of their own to remove.
     Drops counted: truncated_file, broken_json and bad_record (an author each: no ``author_id``, a list is missing or
-    of another length, an id the model lacks); bad_time and empty (a post each).
-    Raises ValueError where a location or the model is missing, ``epoch`` is no date, ``day`` is neither, two files
+    of another length, an id the model lacks); bad_time and empty (a post each: no author, topic or text). Noted:
+    note_cp1252, lines with bytes that are no UTF-8.
+    Raises ValueError where a location or the model is missing, ``epoch`` is no date of 1979 to 2100, ``day`` is neither, two files
     have the same name, or ids are read without a model.
     """
     if day not in DAYS:
         raise ValueError(f"mud: day must be one of {', '.join(DAYS)}, not {day!r}")
     try:
-        first = datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC)
+        begin = int(datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
     except ValueError:
-        raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}") from None
+        begin = -1
+    if not EARLIEST <= begin <= LATEST:
+        raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
     named = files("mud", location, lambda path: bool(LINES.search(path.name)))
-    return file_parts(named, partial(read, model=model, begin=int(first.timestamp()), weekday=day == "weekday"))
+    return file_parts(named, partial(read, model=model, begin=begin, weekday=day == "weekday"))
 
 
 def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) -> Iterator[pd.DataFrame]:
@@ -77,12 +81,13 @@ def _rows(records, model, begin, weekday):
         if not _is_readable(record, model):
             yield "bad_record"
             continue
-        times, author = _times(record, begin, weekday), str(record["author_id"])
+        times, author = _times(record, begin, weekday), normalise_unicode(str(record["author_id"])).strip()
         for text, when, topic in zip(_texts(record["syms"], model), times, record["action_type"], strict=True):
+            topic, text = normalise_unicode(str(topic)).strip(), normalise_unicode(text).strip()
             if when is None:
                 yield "bad_time"
             else:
-                yield (author, when, str(topic), text.strip()) if text.strip() else "empty"
+                yield (author, when, topic, text) if author and topic and text else "empty"
 
 
 def _is_readable(record, model):

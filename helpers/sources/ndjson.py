@@ -1,12 +1,15 @@
 """JSON lines as the large dumps publish them: plain or compressed, far larger than memory, sometimes cut off."""
 
 import bz2
+import codecs
 import gzip
 import json
 import lzma
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import zstandard
@@ -16,8 +19,30 @@ LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kep
 WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPEN, ".zst")
+MAGIC = {".gz": rb"\x1f\x8b", ".bz2": rb"BZh", ".xz": rb"\xfd7zXZ", ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18"}
 NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
+def _cp1252(error):
+    """Bytes that are no UTF-8 as letters of Windows' Western code page; its holes are spelt out, so names stay apart."""
+    letters = error.object[error.start : error.end].decode("cp1252", "backslashreplace")
+    return letters.replace("\\", "%"), error.end  # no escape of JSON
+
+
+codecs.register_error("cp1252", _cp1252)
+
+
+def check(kind: str, path: Path) -> None:
+    """Raise ValueError where a file is not packed as its ending says, or is UTF-16. kind: the source."""
+    with open(path, "rb") as file:
+        head = file.read(6)
+        if head and path.suffix in MAGIC and not re.match(MAGIC[path.suffix], head):
+            raise ValueError(f"{kind}: {path} is not packed as its ending {path.suffix} says; download or rename it")
+        file.seek(0)
+        with suppress(*DAMAGE):
+            head = next(_unpacked(file, path.suffix), b"")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError(f"{kind}: {path} is UTF-16: save it as UTF-8")
 
 
 def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
@@ -57,22 +82,30 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
         drops["truncated_file"] += 1
 
 
-def records(path: Path, drops: Counter, errors: str = "strict") -> Iterator:
-    """What the lines of a file hold, of whatever type. errors: "replace" bytes that are no UTF-8, or lose their line.
+def records(path: Path, drops: Counter) -> Iterator:
+    """What the lines of a file hold, of whatever type.
 
-    Drops counted: those of :func:`blocks`, and broken_json, a line that is no JSON.
+    Drops counted: those of :func:`blocks`, and broken_json, a line that is no JSON. Noted: those of :func:`loads`.
     """
     for block in blocks(path, drops):
         for line in filter(bytes.strip, block.split(b"\n")):
             try:
-                yield loads(line, errors)
+                yield loads(line, drops)
             except NO_JSON:
                 drops["broken_json"] += 1
 
 
-def loads(line: bytes, errors: str = "strict"):
-    """What one line holds; raises one of NO_JSON where it is no JSON."""
-    return json.loads(line if errors == "strict" else line.decode("utf-8-sig", errors))
+def loads(line: bytes, drops: Counter):
+    """What one line holds; raises one of NO_JSON where it is no JSON.
+
+    Noted in drops: note_cp1252, a line with bytes that are no UTF-8; they are read as cp1252.
+    """
+    try:
+        return json.loads(line)
+    except UnicodeDecodeError:
+        record = json.loads(line.decode("utf-8-sig", "cp1252"))
+        drops["note_cp1252"] += 1
+        return record
 
 
 def _unpacked(file, suffix):
@@ -101,7 +134,7 @@ def _zstd(file):
 
 def _is_json(line):
     try:
-        loads(line)
+        loads(line, Counter())
     except NO_JSON:
         return False
     return True

@@ -17,7 +17,7 @@ import pandas as pd
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, file_parts, files, frames
+from helpers.sources import Part, file_parts, files, frames, ndjson
 from helpers.sources.ndjson import records
 
 ROWS = 2000  # of one frame: texts of some 20,000 characters each
@@ -30,8 +30,9 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a file of pairs, a folder (searched recursively), plain or compressed, or a list of these.
     raw: accepted for all sources; the texts have no markup.
     Drops counted: broken_json, truncated_file; of pairs bad_pair (not two texts and two fandoms),
-    duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the authors); of texts empty and
-    duplicate (the author's same text was in an earlier pair of the file). A truth without a pair is no loss.
+    duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the authors); of texts empty (no author, fandom or text) and
+    duplicate (the author's same text was in an earlier pair of the file). A truth without a pair is no loss. Noted:
+    note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location or the truth of a file is missing, or two files have the same name.
     """
     named = files("pan", location, lambda path: bool(LINES.search(path.name)))
@@ -44,6 +45,7 @@ def truth_of(path: Path) -> Path:
     name = path.name.replace("pairs", "truth") if "pairs" in path.name else path.name.replace(".jsonl", "-truth.jsonl")
     if not (path.parent / name).is_file() or name == path.name:
         raise ValueError(f"pan: {name}, the truth of {path}, is missing")
+    ndjson.check("pan", path.parent / name)
     return path.parent / name
 
 
@@ -65,7 +67,7 @@ def _texts(path, drops):
         for side, author, topic, text in zip("ab", truth[key]["authors"], record["fandoms"], record["pair"]):
             author, topic, text = map(normalise_unicode, (str(author), topic, text))
             digest = blake2b(f"{author}\n{text}".encode(), digest_size=16).digest()
-            if digest in seen or not text.strip():
+            if digest in seen or not (author.strip() and topic.strip() and text.strip()):
                 yield "duplicate" if digest in seen else "empty"
             else:
                 yield author, 0, topic, text, f"{key}/{side}"

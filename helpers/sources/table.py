@@ -1,33 +1,36 @@
 """Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines, the latter two also gzipped.
 
 Read in batches, so a file may be larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text,
-or numbers since 1970: seconds, milli-, micro- or nanoseconds, told apart by their size.
+dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.seconds`. Text is UTF-8; a byte that
+is none is read as cp1252.
 """
 
+import csv
 import gzip
 import math
-import zlib
-from collections import Counter
+import warnings
+from collections import Counter, deque
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
 from helpers.cleaning.text import is_bot
 from helpers.runs.parameters import unknown
 from helpers.sources import COLUMNS, Part, file_parts, files
-from helpers.sources.ndjson import records
+from helpers.sources.ndjson import DAMAGE, LONGEST, records
 from helpers.sources.timestamps import seconds
 
 ROWS = 50_000  # of one frame
+LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+csv.field_size_limit(LONGEST)
 
 
 def parts(location: str | list[str], *, columns: dict | None = None, raw: bool = False) -> list[Part]:
@@ -38,14 +41,18 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
         list of columns is joined with "/". For the topic None stands for the file's name, alone or in a list; for the
         time None says that there is none: it is 0, the first second of 1970, so a split by time says nothing.
     raw: accepted for all sources; a table has no markup of its own to remove.
-    Drops counted: broken_row, broken_json, truncated_file, bad_time, empty_author, empty_text, empty_topic, bot.
+    Drops counted: broken_row (a row of a CSV file with a stray quote or more or fewer values than columns; a warning
+    names the first), broken_json, truncated_file, bad_time, empty_author, empty_text, empty_topic, bot. Noted:
+    note_cp1252, rows with bytes that are no UTF-8.
     Raises ValueError where a location is missing, a file is unreadable or lacks a column (it lists those found).
     """
     if message := unknown(columns or {}, [*COLUMNS, "id"], "column of the posts table"):
         raise ValueError(message)
     columns = {name: name for name in COLUMNS} | (columns or {})
     for name, column in columns.items():
-        if column == [] or None in _listed(column) and name != "topic" and (name, column) != ("time", None):
+        several = isinstance(column, list) and column and name != "time"
+        missing = (None,) * (name in ("time", "topic"))  # stands for the file's name, or no time
+        if not all(each in missing or each and isinstance(each, str) for each in (column if several else [column])):
             raise ValueError(f"table: name the file's column for {name!r}")
     named = files("table", location, _kind)
     for path in named.values():
@@ -61,7 +68,7 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
             frame = _frame(batch, columns, _stem(path), drops)
             if len(frame):
                 yield frame
-    except (pa.ArrowInvalid, OSError) as error:
+    except (ValueError, OSError, pa.ArrowException) as error:
         raise ValueError(f"table: cannot read {path}: {error}") from None
 
 
@@ -99,55 +106,98 @@ def _text(batch, column, name, stem):
     try:
         texts = [pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind) for each in names]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"table: column {column} for {name!r} is not text: {error}") from None
+        raise ValueError(f"column {column} for {name!r} is not text: {error}") from None
     return (texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))).to_pandas()
 
 
 def _parquet(path, needed, drops):
-    with pa.parquet.ParquetFile(path) as file:
+    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         yield from file.iter_batches(ROWS, columns=needed)
 
 
 def _csv(path, needed, drops):
-    with pa.csv.open_csv(
-        path,
-        read_options=pa.csv.ReadOptions(block_size=1 << 24, use_threads=False),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=_delimiter(path), newlines_in_values=True,
-            invalid_row_handler=lambda row: drops.update(broken_row=1) or "skip",
-        ),
-        # as bytes, so that a wrong encoding costs the odd letter and not the file
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=needed, column_types=dict.fromkeys(needed, pa.binary()), strings_can_be_null=False
-        ),
-    ) as reader:  # fmt: skip
-        for batch in reader:
-            for start in range(0, len(batch), ROWS):
-                piece = batch.slice(start, ROWS)
-                yield pa.table({column: _decoded(piece.column(column)) for column in needed})
+    rows = _rows(path, drops)
+    header = next(rows)
+    places = [header.index(column) for column in needed]
+    return _batches(([row[place] for place in places] for row in rows), needed)
 
 
-def _delimiter(path):
-    return "\t" if ".tsv" in path.suffixes else ","
+def _rows(path, drops):
+    """The rows of a CSV file, the header first. A row with a stray quote costs its line; what it took in is read again."""
+    lines, again, number, width, broken = [], deque(), 1, 0, False  # lines: of the row that begins in line ``number``
+
+    def feed(file):
+        size = 0
+        while True:
+            try:
+                lines.append(again.popleft() if again else file.readline(LONGEST + 1))
+            except DAMAGE:
+                drops["truncated_file"] += 1
+                lines.append(None)
+            if not lines[-1]:
+                return
+            size = len(lines[-1]) + (size if len(lines) > 1 else 0)
+            if size > LONGEST:
+                raise ValueError(f"the row that begins in line {number} is over {LONGEST:,} characters; an open quote?")
+            yield lines[-1]
+
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.reader(feed(file), delimiter="\t" if ".tsv" in path.suffixes else ",", strict=True)
+        while True:
+            lines.clear()
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error:
+                row = None
+                if lines[-1] is None:  # the file is cut within a quote
+                    return
+            width = width or len(row or [])
+            if row is None or len(row) not in (0, width):
+                if not width or not lines[-1] or len(lines) > LINES:
+                    raise ValueError(f"the row that begins in line {number} has a quote that is not closed")
+                if not broken:
+                    warnings.warn(f"table: {path}: the row that begins in line {number} is broken", stacklevel=2)
+                broken = True
+                drops["broken_row"] += 1
+                if row is None:
+                    again.extendleft(reversed(lines[1:]))
+                    del lines[1:]
+            elif row:
+                yield _utf8(row, drops)
+            number += len(lines)
 
 
-def _decoded(column):
+def _utf8(row, drops):
     try:
-        return pc.cast(column, pa.large_string())
-    except pa.ArrowInvalid:
-        texts = (value.decode("utf-8", "replace") if value is not None else None for value in column.to_pylist())
-        return pa.array(texts, pa.large_string())
+        "".join(row).encode()
+        return row
+    except UnicodeEncodeError:  # bytes that are no UTF-8 came as surrogates
+        drops["note_cp1252"] += 1
+        return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+
+
+def _batches(rows, needed):
+    """Tables of at most ROWS rows and not many more than LONGEST characters."""
+    some, size = [], 0
+    for row in chain(rows, [None]):
+        if some and (row is None or len(some) == ROWS or size > LONGEST):
+            yield pa.table([pa.array(values, pa.large_string()) for values in zip(*some, strict=True)], names=needed)
+            some, size = [], 0
+        if row:
+            some.append(row)
+            size += sum(len(value) for value in row if value)
 
 
 def _jsonl(path, needed, drops):
-    rows = ([_plain(row.get(column)) for column in needed] for row in _objects(path, drops))
-    while some := list(islice(rows, ROWS)):
-        yield pa.table([pa.array(values, pa.large_string()) for values in zip(*some, strict=True)], names=needed)
+    return _batches(([_plain(row.get(column)) for column in needed] for row in _objects(path, drops)), needed)
 
 
 def _objects(path, drops):
     """The objects of a JSON lines file."""
-    for record in records(path, drops, errors="replace"):
+    for record in records(path, drops):
         if isinstance(record, dict) and record:
             yield record
         else:
@@ -170,19 +220,20 @@ def _check(path, columns):
         if kind == "parquet":
             present = pa.parquet.read_schema(path).names
         elif kind == "csv":
-            with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
-                head = pa.BufferReader(file.readline(1 << 20))
-            options = pa.csv.ParseOptions(delimiter=_delimiter(path))
-            present = pa.csv.read_csv(head, parse_options=options).column_names
+            present = next(_rows(path, Counter()), [])
         else:
             present = list(dict.fromkeys(key for row in islice(_objects(path, Counter()), 1000) for key in row))
-    except (ValueError, OSError, EOFError, zlib.error) as error:  # Arrow's errors are ValueErrors
+    except (ValueError, OSError, pa.ArrowException) as error:
         raise ValueError(f"table: cannot read {path}: {error}") from None
+    if not present:
+        raise ValueError(f"table: {path.name} is empty{' or holds no JSON object' * (kind == 'jsonl')}")
     if missing := [column for column in _needed(columns) if column not in present]:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; "
             f"it has {', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}"
         )
+    if twice := [column for column in _needed(columns) if present.count(column) > 1]:
+        raise ValueError(f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one")
 
 
 def _kind(path):

@@ -41,12 +41,12 @@ def test_both_layouts_and_the_categories(tmp_path):
 def test_every_loss_has_a_reason(tmp_path):
     reviews = [
         old("good"), "{'reviewerID': 'A'}", "[1]", {}, old(None), old(" "), old(7), old(text=None), old(text=" <br/> "),
-        old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=1_400_000_000_000),
+        old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=0), old(time=2020), old(time=1_400_000_000_000),
         new(time=5e15), new(time=float("nan")), {"reviewerID": "A", "text": "x", "timestamp": 1},
     ]  # fmt: skip
     rows, drops = read("amazon", write(tmp_path / "Books.json", reviews))
     assert rows["author"].tolist() == ["good"]
-    assert drops == {"broken_json": 1, "bad_review": 7, "empty": 1, "bad_time": 7}
+    assert drops == {"broken_json": 1, "bad_review": 7, "empty": 1, "bad_time": 9}
     assert len(rows) + sum(drops.values()) == len(reviews)
 
 

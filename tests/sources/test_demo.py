@@ -309,7 +309,7 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
     (dict(topic_giveaway=1.5), "topic_giveaway must be a number in 0..1"),
     (dict(topic_giveaway=float("nan")), "topic_giveaway"),
     (dict(seed=-1), "seed"),
-    (dict(authors=12.5), "authors must be a whole number"),
+    (dict(authors=12.5), "authors' must be int"),
     (dict(authors=100, posts=100), "five per author"),
 ])
 def test_wrong_options_are_errors(options, message):

@@ -97,12 +97,22 @@ def test_every_drop_is_counted(tmp_path, pieces):
                        author(action_type=[1, None])],
         "bad_time": [author(**{name: [0, value]}) for name in ("hour", "minute", "day")
                      for value in (-1, 60, None, "3", 1.5, True)],
-        "empty": [author(syms=[[], ["a"]]), author(syms=["", ["a"]]), author(syms=[["\u2581"], ["a"]])],
+        "empty": [author(syms=[[], ["a"]]), author(syms=["", ["a"]]), author(syms=[["\u2581"], ["a"]]),
+                  author(action_type=["", 1]), author(syms=["\ud800", ["a"]])],
     }  # fmt: skip
     path = write(tmp_path, author(), "", *(record for group in lost.values() for record in group))
     rows, drops = read("mud", path, pieces=str(pieces))
     assert drops == {reason: len(group) for reason, group in lost.items()}
     assert len(rows) == 2 + len(lost["bad_time"]) + len(lost["empty"])  # of these authors the other post stays
+
+
+def test_hostile_names(tmp_path):
+    broken = json.dumps(author(author_id="J?rg")).encode().replace(b"?", b"\xf6")
+    path = write(tmp_path, author(author_id="\ud800A"), author(author_id=" \ud800"))
+    path.write_bytes(path.read_bytes() + broken)
+    rows, drops = read("mud", path)
+    assert rows["author"].unique().tolist() == ["A", "J\u00f6rg"] and drops == {"empty": 2, "note_cp1252": 1}
+    rows.to_parquet(tmp_path / "rows.parquet")
 
 
 def test_a_cut_file(tmp_path):

@@ -68,6 +68,20 @@ def test_a_lone_surrogate_is_no_trouble(tmp_path):
     rows["text"].iloc[0].encode()
 
 
+def test_what_has_no_name_is_empty(tmp_path):
+    pairs = [pair("p", fandoms=["", "G"]), pair("q", ["a", "b"])]
+    rows, drops = read("pan", corpus(tmp_path, pairs, [truth("p", "1", "2"), truth("q", " ", "\ud800")]))
+    assert rows.id.tolist() == ["p/b"] and drops == {"empty": 3}
+
+
+def test_a_truth_that_is_not_packed_as_its_ending_says(tmp_path):
+    corpus(tmp_path, [pair("p")], [truth("p", "1", "2")], ("pairs.jsonl.gz", "truth.jsonl.gz"))
+    write(tmp_path / "truth.jsonl", [truth("p", "1", "2")])
+    (tmp_path / "truth.jsonl").rename(tmp_path / "truth.jsonl.gz")
+    with pytest.raises(ValueError, match="truth.jsonl.gz is not packed as its ending"):
+        read("pan", tmp_path)
+
+
 def test_nothing_to_read(tmp_path):
     write(tmp_path / "pairs.jsonl", [pair("p")])
     with pytest.raises(ValueError, match="truth.jsonl, the truth of .* is missing"):

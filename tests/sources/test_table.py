@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import random
 from collections import Counter
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from helpers.sources import COLUMNS, open_source, table
@@ -91,17 +94,150 @@ def test_table_broken_json_lines(tmp_path):
     assert read("table", tmp_path / "cut")[1]["truncated_file"] == 1
 
 
+HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
+
+
 def test_table_broken_csv(tmp_path):
-    head = "author,time,topic,text\n"
-    (tmp_path / "latin.csv").write_bytes((head + "é,1577836800,t,x\n").encode("latin-1"))
-    assert read("table", tmp_path / "latin.csv")[0]["author"].tolist() == ["\ufffd"]
-    (tmp_path / "long.csv").write_text(head + "a,1577836800,t,x\na,1577836800,t,x,too,many\n")
-    assert read("table", tmp_path / "long.csv")[1] == {"broken_row": 1}
     (tmp_path / "not.parquet").write_bytes(b"PAR1 no")
-    (tmp_path / "zero.csv").write_bytes(b"")
-    for name in ("not.parquet", "zero.csv"):
-        with pytest.raises(ValueError, match=name):
-            open_source("table", str(tmp_path / name))
+    (tmp_path / "long.csv").write_text(HEAD + ROW + "\n" + "a,1577836800,t,x,too,many\n" + "a,few\n" + ROW)
+    with pytest.warns(UserWarning, match="long.csv: the row that begins in line 4 is broken"):
+        rows, drops = read("table", tmp_path / "long.csv")
+    assert len(rows) == 2 and drops == {"broken_row": 2}
+    with pytest.raises(ValueError, match="not.parquet"):
+        open_source("table", str(tmp_path / "not.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (HEAD + ROW + 'b,1577836800,t,"two\nlines"\nb,1577836800,t,"open\n' + ROW * 3, "line 5 .* quote"),
+        (HEAD + ROW + 'b,1577836800,t,"open\n' + ROW * 2000 + 'c,1577836800,t,"he, said"\n', "line 3 .* quote"),
+        (HEAD + ROW + 'b,1577836800,"open\n' + ROW * 2000 + 'c,1577836800,t,"\n"\n', "line 3 .* quote"),
+        ('author,"time,topic,text\n' + ROW, "line 1 .* quote"),
+    ],
+)
+def test_a_quote_that_is_not_closed_is_an_error_with_its_line(tmp_path, content, message):
+    path = tmp_path / "p.csv"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=f"table: cannot read .*p.csv: .*{message}"):
+        read("table", path)
+
+
+def test_a_stray_quote_costs_its_own_row_only(tmp_path):
+    path = tmp_path / "p.csv"
+    inner = 'b,1577836800,t,"she said "hi" to me"\n'
+    path.write_text(HEAD + 'b,1577836800,t,"open\n' + ROW * 500 + 'c,1577836800,t,"he, said\nso"\n' + inner + ROW)
+    with pytest.warns(UserWarning, match="line 2 is broken"):
+        rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["a"] * 500 + ["c", "a"] and drops == {"broken_row": 2}
+    assert rows["text"].tolist()[-2:] == ["he, said\nso", "x"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
+    path, text = tmp_path / "p.csv", f'one{end}{end}two, "three"\0' + "long " * 10**7  # 50 MB
+    quoted = text.replace('"', '""')
+    path.write_bytes("\ufeff".encode() + f'text,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'.encode())
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == ["a", "b"] and rows["text"].tolist() == [text, "x"] and not drops
+
+
+def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(table, "LONGEST", 1000)
+    for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
+        (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
+        with pytest.raises(ValueError, match="p.csv: the row that begins in line 3 is over"):
+            read("table", tmp_path)
+    (tmp_path / "p.csv").write_text(HEAD + f"a,1577836800,t,{'x' * 900}\n" * 20)
+    (part,) = open_source("table", str(tmp_path))
+    assert max(map(len, part.read(Counter()))) < 3
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.csv.gz", "p.jsonl", "p.jsonl.gz"])
+def test_letters_of_another_encoding_are_kept_apart_and_counted(tmp_path, name):
+    names = [b"J\xf6rg", b"J\xe4rg", b"J\xfcrg", "J\u00f6rg".encode(), b"J\x81rg", b"J\x8drg"]
+    line = b'{"author": "%s", "time": 1577836800, "topic": "\xc3\xa9", "text": "\x93x\x94"}\n'
+    if "csv" in name:
+        data = HEAD.encode() + b"".join(b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % each for each in names)
+    else:
+        data = b"".join(line % each for each in names)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    rows, drops = read("table", tmp_path)
+    assert rows["author"].tolist() == ["J\u00f6rg", "J\u00e4rg", "J\u00fcrg", "J\u00f6rg", "J%x81rg", "J%x8drg"]
+    assert set(rows["topic"]) == {"\u00e9"} and set(rows["text"]) == {"\u201cx\u201d"}
+    assert drops == {"note_cp1252": 6}
+
+
+GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.csv", b"", "p.csv is empty"),
+        ("p.csv", b"\n\n", "p.csv is empty"),
+        ("p.csv.gz", gzip.compress(b""), "p.csv.gz is empty"),
+        ("p.jsonl", b"", "p.jsonl is empty"),
+        ("p.jsonl", b"null\n[1]\n", "p.jsonl is empty or holds no JSON object"),
+        ("p.csv", (HEAD + ROW).encode("utf-16"), "p.csv is UTF-16: save it as UTF-8"),
+        ("p.jsonl", GOOD.encode("utf-16"), "p.jsonl is UTF-16: save it as UTF-8"),
+        ("p.jsonl.gz", gzip.compress(GOOD.encode("utf-16")), "p.jsonl.gz is UTF-16"),
+        ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
+        ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
+        ("p.csv", ("author," + HEAD + "a," + ROW).encode(), "p.csv has the column 'author' 2 times"),
+    ],
+)
+def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    for location in (tmp_path, tmp_path / name):
+        with pytest.raises(ValueError, match=message) as error:
+            open_source("table", str(location))
+        assert "\n" not in str(error.value)
+
+
+def test_a_header_alone_is_no_error_but_no_posts(tmp_path):
+    (tmp_path / "p.csv").write_text(HEAD)
+    rows, drops = read("table", tmp_path)
+    assert not len(rows) and not drops
+
+
+def test_a_cut_csv_gives_what_is_whole(tmp_path):
+    texts = [random.Random(number).randbytes(50).hex() for number in range(5000)]
+    data = HEAD + "".join(f'a,1577836800,t,"{text}\n{text}"\n' for text in texts)
+    for cut in (5, 300, 3001, 90_000):
+        (tmp_path / "p.csv.gz").write_bytes(gzip.compress(data.encode())[:-cut])
+        rows, drops = read("table", tmp_path)
+        assert drops == {"truncated_file": 1} and rows["text"].tolist() == [f"{t}\n{t}" for t in texts[: len(rows)]]
+        assert len(rows) > 5000 - cut / 40
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "message"),
+    [
+        ("time", pa.array([[1]]), "p.parquet: a column of type list.* holds no times"),
+        ("author", pa.array([{"a": 1}]), "column author for 'author' is not text"),
+        ("text", pa.array([b"J\xf6"]), "column text for 'text' is not text"),
+        ("author", pa.array([b"J\xf6"]).view(pa.string()), "p.parquet: .*utf-8"),
+    ],
+)
+def test_parquet_columns_of_other_types(tmp_path, name, column, message):
+    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x"]} | {name: column}
+    pa.parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
+    with pytest.raises(ValueError, match=message):
+        read("table", tmp_path)
+    twice = pa.table([pa.array(["a"]), pa.array(["b"])], names=["author", "author"])
+    pa.parquet.write_table(twice, tmp_path / "p.parquet")
+    with pytest.raises(ValueError, match="has no column 'time'|'author' 2 times"):
+        read("table", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "columns", [{"author": 5}, {"author": {"a": 1}}, {"author": ["a", 5]}, {"time": ["author", "topic"]}, {"text": ""}]
+)
+def test_columns_are_named_by_text(tmp_path, columns):
+    (tmp_path / "p.csv").write_text(HEAD + ROW)
+    with pytest.raises(ValueError, match="name the file's column for"):
+        open_source("table", str(tmp_path), columns=columns)
 
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):

@@ -8,17 +8,18 @@ import pyarrow.parquet as pq
 
 from helpers.cleaning.near_duplicates import NORMAL
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.runs.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.splits.audit import audit
 
-VERSION = 3  # raised when the same posts and settings give other files
+VERSION = 4  # raised when the same posts and settings give other files
 
 
 class Rule(Config):
     """Settings of a split, and how they turn posts into an assignment."""
 
     splits: ClassVar[tuple[str, ...]]  # of a text in several of them the first keeps it
+    optional: ClassVar[tuple[str, ...]] = ()  # those that may be empty, and then have no file
 
     @property
     def least(self) -> dict[str, int]:
@@ -31,7 +32,7 @@ class Rule(Config):
 
     def promises(self, facts: dict) -> dict:
         """What the files must keep: arguments of :data:`helpers.splits.audit.CHECKS` by name."""
-        return {"authors_apart": True, "texts_apart": True, "min_posts": self.least}
+        return {"authors_apart": list(self.splits), "texts_apart": True, "min_posts": self.least}
 
     def settle(self, connection: duckdb.DuckDBPyConnection, drawn: str) -> None:
         """Make the table ``assignment`` from a query of (n, split, reason) that looked at neither texts nor numbers.
@@ -42,13 +43,13 @@ class Rule(Config):
         connection.execute(f"CREATE TABLE drawn AS {drawn}")
         connection.execute(f"""
             CREATE TABLE assignment AS
-            WITH used AS (SELECT n, author, md5_number({NORMAL}) AS hash,
+            WITH used AS (SELECT n, author, split, md5_number({NORMAL}) AS hash,
                                  list_position(?, split) AS place
                           FROM drawn JOIN posts USING (n) WHERE reason = ''),
-            single AS (SELECT n, author, place > min(place) OVER (PARTITION BY hash) AS copy FROM used),
-            counted AS (SELECT *, count(*) FILTER (NOT copy) OVER (PARTITION BY author) AS left_over FROM single)
-            SELECT n, split, CASE WHEN reason <> '' THEN reason WHEN copy THEN 'texts_of_other_splits'
-                             WHEN left_over < CASE split {least} END
+            single AS (SELECT n, author, split, place > min(place) OVER (PARTITION BY hash) AS copy FROM used),
+            counted AS (SELECT *, count(*) FILTER (NOT copy) OVER (PARTITION BY author, split) AS left_over FROM single)
+            SELECT n, drawn.split, CASE WHEN reason <> '' THEN reason WHEN copy THEN 'texts_of_other_splits'
+                             WHEN left_over < CASE drawn.split {least} END
                              THEN 'authors_with_too_few_posts' ELSE '' END AS reason
             FROM drawn LEFT JOIN counted USING (n)""", [list(self.splits)])
 
@@ -67,13 +68,13 @@ def split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2
     """Write ``<split>.parquet`` for each split of a rule, and ``split.json``; return the latter. Current: reused.
 
     It has ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors, topics}}; ``unused``:
-    {reason: posts}; ``promises``: what :func:`~helpers.splits.audit.audit` checks. Raises ValueError where a split is
-    empty, AuditError where the files break a promise.
+    {reason: posts}; ``promises``: what :func:`~helpers.splits.audit.audit` checks. Raises ValueError where a split that
+    must not be is empty, AuditError where the files break a promise.
     """
     folder = Path(out_folder)
     record, files = folder / "split.json", {name: folder / f"{name}.parquet" for name in rule.splits}
     fingerprint = fingerprint_of(VERSION, rule.fingerprint, file_fingerprint(posts_path))
-    if is_current(record, fingerprint) and all(path.exists() for path in files.values()):
+    if is_current(record, fingerprint) and all(intact(files[name]) for name in read_json(record)["splits"]):
         return read_json(record)
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
     available = pq.read_schema(posts_path).names
@@ -83,9 +84,9 @@ def split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2
         table.project(f"{columns}, file_row_number AS n").create_view("posts")
         facts = rule.assign(connection)
         sizes, unused = _sizes(connection, rule)
-        for name, path in files.items():
+        for name in sizes:
             used = "SELECT n FROM assignment WHERE split = ? AND reason = ''"
-            write_posts(connection, f"SELECT {columns} FROM posts SEMI JOIN ({used}) USING (n)", path, [name])
+            write_posts(connection, f"SELECT {columns} FROM posts SEMI JOIN ({used}) USING (n)", files[name], [name])
     report = {"rule": type(rule).__name__, "settings": rule.model_dump(), **facts, "splits": sizes, "unused": unused,
               "promises": rule.promises(facts)}  # fmt: skip
     audit(folder, report, memory_limit)
@@ -103,7 +104,7 @@ def _sizes(connection, rule):
         FROM assignment JOIN posts USING (n) WHERE reason = '' GROUP BY split""").df().set_index("split")
     unused = connection.execute("""
         SELECT reason, count(*) FROM assignment WHERE reason <> '' GROUP BY reason ORDER BY reason""").fetchall()
-    if empty := [name for name in rule.splits if name not in rows.index]:
+    if empty := [name for name in rule.splits if name not in (*rows.index, *rule.optional)]:
         raise ValueError(f"nothing is left for {', '.join(empty)}: {rows['posts'].to_dict()} posts used, "
                          f"{dict(unused)} not; other shares or dates, or smaller minima may help")  # fmt: skip
-    return rows.loc[list(rule.splits)].to_dict("index"), dict(unused)
+    return rows.loc[[name for name in rule.splits if name in rows.index]].to_dict("index"), dict(unused)

@@ -66,7 +66,7 @@ def _shared(check, value, splits=(), source="posts"):
 
 def _in_order_of_time(calendar):
     posts = f"(SELECT split, time, {COMMUNITY[calendar['periods']]} AS community FROM posts)"
-    for early, late in combinations(calendar["splits"], 2):
+    for early, late in (pair for order in calendar["orders"] for pair in combinations(order, 2)):
         yield f"{late} posts not later than every {early} post", f"""
             WITH ends AS (SELECT community, max(time) AS last FROM {posts} WHERE split = ? GROUP BY community)
             SELECT count(*) FROM {posts} JOIN ends USING (community)
@@ -82,7 +82,7 @@ def _by_author(check, violation):
 
 # promise of split.json -> its argument there -> the checks
 CHECKS = {
-    "authors_apart": lambda _: [_shared("authors in more than one split", "author")],
+    "authors_apart": lambda splits: [_shared("authors in more than one split", "author", splits)],
     "texts_apart": lambda _: [_shared("texts in more than one split", f"md5_number({NORMAL})")],
     "pairs_whole": lambda _: [
         _shared("authors of one pair in more than one split", f"regexp_extract(id, {PAIR}, 1)")],

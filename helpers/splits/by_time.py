@@ -23,15 +23,19 @@ class TimeSplit(Rule):
 
     t1 (``train_until``) and t2 (``dev_until``) are ISO dates, UTC, or fractions of all posts (of a community) in time
     order. A training author has ``min_posts`` before t1 and is none of the ``heldout`` share, by a hash of seed and
-    name. Every other author with ``eval_posts`` from t2 on is a test author, or with so many in [t1, t2) a dev author;
-    of those who could be both a DEV_SHARE goes to dev. Only an author's posts of the split's period are used.
+    name; khan2021 bounds them by ``max_posts`` too (0: no bound), and test authors not at all. Every other author with
+    ``eval_posts`` from t2 on is a test author, or with so many in [t1, t2) a dev author; of those who could be both a
+    DEV_SHARE goes to dev. Only an author's posts of the split's period are used. Training authors with ``eval_posts``
+    from t1 on are *seen*: their later posts, never trained on, say what a model knows by heart (khan2021 Table 9).
     """
 
-    splits = ("train", "dev", "test")
+    splits = ("train", "dev", "test", "seen")
+    optional = ("seen",)
     train_until: float | str = 0.7
     dev_until: float | str = 0.8
     heldout: float = Field(0.3, ge=0, lt=1)
     min_posts: int = Field(16, ge=1)
+    max_posts: int = Field(0, ge=0)
     eval_posts: int = Field(32, ge=1)
     periods: Literal["common", "community"] = "common"
     seed: int = 0
@@ -50,10 +54,13 @@ class TimeSplit(Rule):
 
     @property
     def least(self) -> dict[str, int]:
-        return {"train": self.min_posts, "dev": self.eval_posts, "test": self.eval_posts}
+        return {"train": self.min_posts, "dev": self.eval_posts, "test": self.eval_posts, "seen": self.eval_posts}
 
     def promises(self, facts: dict) -> dict:
-        return super().promises(facts) | {"in_order_of_time": {"splits": self.splits, "periods": self.periods}}
+        return super().promises(facts) | {
+            "authors_apart": ["train", "dev", "test"], "texts_apart": True,
+            "in_order_of_time": {"orders": [["train", "dev", "test"], ["train", "seen"]], "periods": self.periods},
+        }  # fmt: skip
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         connection.execute(f"""
@@ -83,13 +90,13 @@ class TimeSplit(Rule):
             hashed AS (SELECT *, {share.format(1)} < {self.heldout} AS heldout,
                               {share.format(14)} < {DEV_SHARE} AS to_dev FROM counted)
             SELECT author, heldout,
-                   CASE WHEN NOT heldout AND before >= {self.min_posts} THEN 'train'
+                   CASE WHEN NOT heldout AND before >= {self.min_posts}
+                             AND (before <= {self.max_posts} OR {self.max_posts} = 0) THEN 'train'
                         WHEN between >= {self.eval_posts} AND (to_dev OR after < {self.eval_posts}) THEN 'dev'
                         WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""", [str(self.seed)])
         self.settle(connection, """
-            SELECT n, split, CASE
-                WHEN split = period THEN ''
-                WHEN split = 'train' THEN 'later_posts_of_training_authors'
+            SELECT n, CASE WHEN split = 'train' AND period <> 'train' THEN 'seen' ELSE split END AS split, CASE
+                WHEN split = period OR split = 'train' THEN ''
                 WHEN split IS NOT NULL THEN 'other_periods_of_' || split || '_authors'
                 WHEN heldout THEN 'heldout_authors_with_too_few_posts'
                 ELSE 'authors_with_too_few_posts' END AS reason

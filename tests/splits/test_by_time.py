@@ -3,6 +3,7 @@
 import hashlib
 import random
 import shutil
+from collections import Counter
 from datetime import UTC, datetime
 
 import duckdb
@@ -35,7 +36,7 @@ def uniform(seed, author, start=0):
 
 
 def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
-    out = {"train": [], "dev": [], "test": []}
+    out = {"train": [], "dev": [], "test": [], "seen": []}
     for author in {row[0] for row in rows}:
         own = [row for row in rows if row[0] == author]
         periods = {"train": [row for row in own if row[1] < t1], "dev": [row for row in own if t1 <= row[1] < t2],
@@ -43,6 +44,8 @@ def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
         could = [name for name in ("dev", "test") if len(periods[name]) >= eval_posts]
         if uniform(seed, author) >= heldout and len(periods["train"]) >= min_posts:
             name = "train"
+            later = periods["dev"] + periods["test"]
+            out["seen"] += later if len(later) >= eval_posts else []
         elif len(could) == 2:
             name = "dev" if uniform(seed, author, 13) < DEV_SHARE else "test"
         elif could:
@@ -74,8 +77,26 @@ def test_future_follows_the_rules(tmp_path, seed):
             what: len({row[at] for row in expected[name]}) if at is not None else len(expected[name])
             for what, at in (("posts", None), ("authors", 0), ("topics", 2))}  # fmt: skip
     assert sum(report["unused"].values()) + sum(map(len, expected.values())) == len(rows)
-    assert sorted(path.name for path in (tmp_path / "posts").iterdir()) == [
-        "dev.parquet", "split.json", "test.parquet", "train.parquet"]
+    assert sorted(path.name for path in (tmp_path / "posts").iterdir() if path.suffix != ".sha256") == [
+        "dev.parquet", "seen.parquet", "split.json", "test.parquet", "train.parquet"]
+
+
+def test_training_authors_have_a_bound_and_others_none(tmp_path):
+    """Khan et al., section 4.1: 100 to 1,000 posts in the training year, and whoever is asked about may have any."""
+    make(tmp_path)
+    counts = Counter(row[0] for row in load(tmp_path / "posts/train.parquet"))
+    make(tmp_path, max_posts=20)
+    bounded = {row[0] for row in load(tmp_path / "posts/train.parquet")}
+    assert bounded == {name for name, number in counts.items() if number <= 20} < set(counts)
+    assert max(Counter(row[0] for row in load(tmp_path / "posts/test.parquet")).values()) > 20
+
+
+def test_where_nobody_goes_on_there_is_no_seen_split(tmp_path, made_once):
+    trained = {row[0] for row in load(made_once / "train.parquet")}
+    rows = [row for row in posts() if row[0] not in trained or row[1] < 500 * DAY]
+    report = make(tmp_path, rows, train_until="1971-05-16", dev_until="1972-02-01")
+    assert list(report["splits"]) == ["train", "dev", "test"] and not (tmp_path / "posts/seen.parquet").exists()
+    assert list(make(tmp_path)["splits"]) == list(SPLITS)
 
 
 def test_dates_mean_midnight_utc(tmp_path):
@@ -179,6 +200,8 @@ def made_once(tmp_path_factory):
     (_early("dev", "train"), "dev posts not later than every train post: 1"),
     (_early("test", "train"), "test posts not later than every train post: 1"),
     (_early("test", "dev"), "test posts not later than every dev post: 1"),
+    (_early("seen", "train"), "seen posts not later than every train post: 1"),
+    (_too_few("seen"), "seen authors with fewer than 6 posts: 1"),
     (_shared_text, "texts in more than one split: 1"),
     (_too_few("train"), "train authors with fewer than 5 posts: 1"),
     (_too_few("dev"), "dev authors with fewer than 6 posts: 1"),
@@ -190,7 +213,7 @@ def made_once(tmp_path_factory):
 ])
 def test_the_audit_catches(tmp_path, made_once, change, check):
     folder = shutil.copytree(made_once, tmp_path / "posts")
-    assert audit(folder)["violations"].tolist() == [0] * 14
+    assert audit(folder)["violations"].tolist() == [0] * 18
     rows = {name: load(folder / f"{name}.parquet") for name in SPLITS}
     change(rows)
     for name in SPLITS:

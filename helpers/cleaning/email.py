@@ -5,7 +5,9 @@ Everything works line by line with bounded look-ahead, so the cost is linear in 
 
 import re
 
-QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|\|\s|%\s?>)")  # also "RT> ", and the R prompt, whose lines are code
+# also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
+QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
+MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")  # of a quote's lines, whatever a news reader put there
 SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\.")
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
@@ -28,9 +30,20 @@ VERB = (
 # address, or a date after an opening word, leaves no doubt
 ATTRIBUTION = re.compile(rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I)
 OPENING = re.compile(r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s")
-QUOTING = re.compile(r"\s*(?:Quoting|Citando|Zitat von)\s.{1,200}:$")
+QUOTING = re.compile(r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?\s.{1,200}>):$")
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
+# "In article <1@x> jd@example.org (Jane) writes:", also without the colon, and the fields that news readers keep
+ARTICLE = re.compile(r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I)
+ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
+FIELD = re.compile(
+    r"(?:From|Date|Subject|Organi[sz]ation|Lines|Newsgroups|Distribution|Keywords|Summary|Message-ID|References|Path"
+    r"|Sender|Reply-To|Followup-To|Expires|Approved|N(?:NTP|ntp)-Posting-\w+|Archive-name|Last-modified|Version"
+    r"|Posting-Frequency|To|Cc|X-[\w-]+|Article-I\.?D\.?):(?:\s|$)"
+)
+LONE_FIELD = re.compile(
+    r"(?:Organi[sz]ation|Newsgroups|Message-ID|N(?:NTP|ntp)-Posting-\w+|Archive-name): \S|Lines: \d+$"
+)
 CODE = re.compile(
     r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ |.*[{}]\s*$"
     r"|[^;]*[=()\[\]{}][^;]*;\s*$"
@@ -70,8 +83,7 @@ def own_words(body: str) -> str:
     lines = [line.rstrip("\r") for line in body.expandtabs(8).split("\n")]
     if any(line.startswith("-----BEGIN PGP") for line in lines):
         lines = _without_pgp(lines)
-    lines = _without_appended(lines)
-    lines = _without_quotes(lines)
+    lines = _without_quotes(_without_appended(_without_fields(lines)))
     lines = _without_signature(lines)
     lines = _without_code([line for line in lines if not JUNK.match(line)])
     paragraphs = re.split(r"\n\s*\n", "\n".join(lines))
@@ -99,6 +111,14 @@ def _without_pgp(lines):
     return kept
 
 
+def _without_fields(lines):
+    """Cut header fields at the top of the body, and below it those that begin no sentence."""
+    top = next((i for i, line in enumerate(lines) if line.strip() and not FIELD.match(line)), len(lines))
+    if sum(map(bool, map(str.strip, lines[:top]))) > 1:
+        lines = lines[top:]
+    return [line for line in lines if not LONE_FIELD.match(line)]
+
+
 def _without_appended(lines):
     """Cut at attachments, forwarded mails and digests; take list footers and notes on scrubbed parts out."""
     kept, i = [], 0
@@ -120,7 +140,8 @@ def _without_appended(lines):
 
 
 def _without_quotes(lines):
-    quoted = [QUOTE.match(line) is not None for line in lines]
+    marker = _marker(lines)
+    quoted = [QUOTE.match(line) is not None or marker(line) for line in lines]
     for i in range(1, len(lines) - 1):
         if quoted[i] and lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
             quoted[i], lines[i] = False, lines[i][1:]  # mbox escapes an author's own line that starts with "From "
@@ -137,10 +158,24 @@ def _without_quotes(lines):
     return kept
 
 
+def _marker(lines):
+    """Whether a line begins as those do that follow an attribution: one that ends with "writes:", or "In article"."""
+    marks = {":", "}"} if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2 else set()
+    for i, line in enumerate(lines):
+        ends = ATTRIBUTION.match(line.strip()[-600:])
+        if ARTICLE.match(line) or ends and ADDRESS.search(" ".join(lines[max(i - 1, 0) : i + 1])[-900:]):
+            after = next((each for each in lines[i + 1 : i + 5] if each.strip() and not ARTICLE_END.search(each)), "")
+            marks |= {mark[1] for mark in [MARKER.match(after)] if mark}
+    return lambda line: (mark := MARKER.match(line)) is not None and mark[1] in marks
+
+
 def _attribution(lines, quoted, i):
     """How many lines from line i on say who is quoted: 0 to 4."""
     if not lines[i].strip():
         return 0
+    if ARTICLE.match(lines[i]):
+        ends = (n for n, line in enumerate(lines[i : i + 3], 1) if ARTICLE_END.search(line[-300:]))
+        return next(ends, 1 if "@" in lines[i] else 0)
     joined = ""
     for length in range(1, 5):
         if i + length > len(lines) or quoted[i + length - 1] or not lines[i + length - 1].strip():
@@ -172,7 +207,8 @@ def _without_signature(lines):
             below += 1
             if below > 15:  # more is not a signature: somebody draws lines with dashes
                 break
-    lines = lines[:cut]
+    above = lines[:cut]  # what stands below a rule and under nothing is the message
+    lines = above if any(map(str.strip, above)) else [line for line in lines if not DELIMITER.match(line)]
     for _ in range(4):  # paragraphs
         while lines and (not lines[-1].strip() or RULE.match(lines[-1])):
             lines.pop()

@@ -52,6 +52,7 @@ def test_own_words_of_a_mail():
         "Some One <some at ...> writes:\n\n> their words",
         "Am 08.03.2012 15:48, schrieb X:\n> ihre Worte",
         "Quoting X <x at example.org>:\n\n> their words",
+        "2012/3/7 Some One <some.one at example.org>:\n> their words",
         "XY> their words",
         "\t[[alternative HTML version deleted]]",
         "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
@@ -63,6 +64,47 @@ def test_own_words_of_a_mail():
 )
 def test_what_others_wrote_or_programs_appended_goes(appended):
     assert own_words(f"My own words are these.\n\n{appended}\n") == "My own words are these."
+
+
+ANSWER = "I do not think so.\nThe moon is no cheese."
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes:\n|> theirs\n|>\n|> more\n\nANSWER",
+        "In article <1@x>, jd@cs.example.edu (Jane\nDoe) writes...\n: theirs\n: more\nANSWER",
+        "In article <1@x> you write:\n}theirs\n} more\nANSWER",
+        "In <1@x> jd@cs.example.edu writes:\n#>theirs\n#> more\n\nANSWER",
+        "jd@cs.example.edu (Jane Doe) writes:\n\n% theirs\n% more\n\nANSWER",
+        "Jane Doe (jd@cs.example.edu) wrote:\n: theirs\n\nANSWER",
+        "From article <1@x>, by jd@cs.example.edu (Jane Doe):\n+ theirs\n+ more\n\nANSWER",
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes\nANSWER",
+        "In article <1@x>, Jane Doe <jd@cs.example.edu> writes:\nANSWER",
+        ": theirs\n: more\n: and more\n\nANSWER",
+        "From: jd@cs.example.edu (Jane Doe)\nSubject: Re: moon\nDate: 6 Apr 1993\n\nANSWER",
+        "Archive-name: moon/part1\nLast-modified: 1993/04/06\n\nANSWER",
+        "Nntp-Posting-Host: cs.example.edu\nOrganization: Nowhere\nLines: 12\n\nANSWER",
+        "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n--\nANSWER",
+        "ANSWER\nOrganization: University of Nowhere",
+    ],
+)
+def test_an_answer_in_a_newsgroup_is_all_that_stays(body):
+    assert own_words(body.replace("ANSWER", ANSWER)) == ANSWER
+
+
+def test_an_answer_that_looks_like_a_quote_stays():
+    for text in (
+        "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n        Indented, but mine.",
+        "Three points:\n* one\n* two\n* three",
+        "To: be or not to be.",
+        ":-) That was a joke.",
+        "I wrote a short list as below:\n\n* it is\n* not long",
+        "In article 5 of the law it says something else.",
+        "Subject: this is not what I meant, I think.\nAnd so on.",
+    ):
+        assert own_words(text).split()[-2:] == text.split()[-2:], text
+    assert own_words("Mine.\n\n: one smile only").count("smile") == 1
 
 
 def test_own_prose_stays():

@@ -7,7 +7,7 @@ no sentence begins in one document and ends in another of the same author.
 from pathlib import Path
 
 from helpers.corpus.table import database, write_posts
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.runs.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
 
 VERSION = 2  # raised when the same posts and settings give other documents
 SLICE = 200_000_000  # characters joined at a time: DuckDB cannot spill the strings that it is joining
@@ -37,7 +37,7 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
     record = out_path.with_name(out_path.name + ".json")
     settings = {"max_chars": int(max_chars), "min_chars": int(min_chars), "per_topic": bool(per_topic)}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
-    if is_current(record, fingerprint) and out_path.exists():
+    if is_current(record, fingerprint) and intact(out_path):
         return read_json(record)
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
     with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.runs.artifacts import atomic_write
+from helpers.runs.artifacts import atomic_write, seal
 
 ROWS = 100_000  # of a row group
 READ = 10_000  # at once: Arrow holds 2 GB of text in one column of a batch
@@ -42,7 +42,7 @@ def scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence =
 
 
 def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: Sequence = ()) -> int:
-    """Write the posts a query selects, sorted by author, time, text, topic; return their number.
+    """Write the posts a query selects, sorted by author, time, text, topic, and seal them; return their number.
 
     The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. Equal rows give equal
     bytes: row groups hold exactly ROWS posts, whatever the batches that DuckDB hands over.
@@ -63,4 +63,5 @@ def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path,
                 waiting, written = waiting.slice(ROWS), written + ROWS
         if len(waiting) or not written:
             writer.write_table(waiting, ROWS)
+    seal(target)
     return written + len(waiting)

@@ -1,14 +1,16 @@
 """Checkpoints of a training: one safetensors file with weights and optimizer, replaced in one step."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import pandas as pd
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from helpers.runs.artifacts import atomic_write
+from helpers.runs.artifacts import atomic_write, fingerprint_of
 
 
 def weights(**parts: nn.Module) -> dict[str, Tensor]:
@@ -32,9 +34,36 @@ def optimizer_state(optimizer) -> dict[str, Tensor]:
 
 
 def save(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
-    """Write tensors and a small JSON-able state, whole or not at all."""
+    """Write tensors and a small JSON-able state with a checksum of both, whole or not at all.
+
+    Raises FloatingPointError where a value is not finite; the file stays as it was.
+    """
+    if bad := [name for name, value in tensors.items() if not value.isfinite().all()]:
+        raise FloatingPointError(f"{bad[0]} has values that are not finite: lower lr or raise warmup")
+    state = {**state, "sha256": _checksum(tensors, state)}
     with atomic_write(path) as partial:  # one entry: the order of several is random, and equal files would differ
         save_file(tensors, partial, {"state": json.dumps(state)})
+
+
+def read(path: str | Path) -> tuple[dict[str, Tensor], dict]:
+    """Tensors and state of a checkpoint. Raises ValueError where it is missing or damaged."""
+    try:
+        with safe_open(path, "pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+            state = json.loads(file.metadata()["state"])
+        if state.pop("sha256") == _checksum(tensors, state):
+            return tensors, state
+    except (OSError, SafetensorError, TypeError, KeyError, ValueError, AttributeError):
+        pass
+    raise ValueError(f"{path} is missing or damaged: delete {Path(path).parent} and train again")
+
+
+def _checksum(tensors: dict[str, Tensor], state: dict) -> str:
+    digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    for name, value in sorted(tensors.items()):
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()[:16]
 
 
 def save_history(folder: Path, history: list[dict]) -> None:
@@ -46,37 +75,48 @@ def save_history(folder: Path, history: list[dict]) -> None:
 def resume(folder: Path, fingerprint: str, parts: dict[str, nn.Module], optimizer, scaler) -> tuple[int, list[dict]]:
     """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history).
 
-    parts: what is trained, by name, as given to :func:`weights`.
+    A training whose files are damaged starts anew as well. parts: what is trained, by name, as given to
+    :func:`weights`.
     """
     path = folder / "last.safetensors"
     if not path.exists():
         return 0, []
-    with safe_open(path, "pt") as file:
-        saved = json.loads((file.metadata() or {}).get("state", "{}"))
-        if saved.get("fingerprint") != fingerprint:
+    try:
+        tensors, saved = read(path)
+        if saved["fingerprint"] != fingerprint:
             return 0, []
-        tensors = {name: file.get_tensor(name) for name in file.keys()}
+        read(folder / "best.safetensors")
+        history = [row for row in pd.read_csv(folder / "history.csv").to_dict("records") if row["step"] <= saved["step"]]
+        if history_fingerprint(history) != saved["history"]:
+            raise ValueError(f"{folder / 'history.csv'} is damaged")
+    except (ValueError, KeyError, OSError) as error:
+        print(f"training starts anew: {error}")
+        return 0, []
     for part, module in parts.items():
-        load_weights(module, path, part)
+        module.load_state_dict(_part(tensors, part))
     state = optimizer.state_dict()
     state["state"] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, key = name.split(".", 2)
-            state["state"].setdefault(int(number), {})[key] = value
+    for name, value in _part(tensors, "optimizer").items():
+        number, key = name.split(".", 1)
+        state["state"].setdefault(int(number), {})[key] = value
     optimizer.load_state_dict(state)
     if scaler is not None and saved["scaler"]:
         scaler.load_state_dict(saved["scaler"])
-    step = saved["step"]
-    history = pd.read_csv(folder / "history.csv")
-    return step, history[history.step <= step].to_dict("records")
+    return saved["step"], history
+
+
+def history_fingerprint(history: list[dict]) -> str:
+    """Of a learning curve but its seconds, which differ between equal trainings."""
+    return fingerprint_of([{name: value for name, value in row.items() if name != "seconds"} for row in history])
 
 
 def load_weights(module: nn.Module, path: str | Path, part: str = "encoder") -> None:
-    """Load one part of ``best.safetensors`` (the encoder) or ``last.safetensors`` into a module of the same shape."""
-    tensors = {
-        name.removeprefix(f"{part}."): value
-        for name, value in load_file(path).items()
-        if name.startswith(f"{part}.")
-    }
-    module.load_state_dict(tensors)
+    """Load one part of ``best.safetensors`` (the encoder) or ``last.safetensors`` into a module of the same shape.
+
+    Raises ValueError where the file is missing or damaged.
+    """
+    module.load_state_dict(_part(read(path)[0], part))
+
+
+def _part(tensors: dict[str, Tensor], part: str) -> dict[str, Tensor]:
+    return {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}

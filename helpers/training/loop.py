@@ -4,7 +4,7 @@ The batch of a step, its learning rate and its random state are functions of (se
 and started again ends with the same weights on CPU as one that was left alone. ``last.safetensors`` holds weights
 (of the encoder, and of a loss that learns) and optimizer in one file, replaced in one step; ``best.safetensors`` the
 encoder's weights with the best dev score; ``history.csv`` the learning curve; ``training.json`` appears when training
-is complete.
+is complete. Each keeps a checksum: what is damaged is not trained on, and not loaded.
 """
 
 import math
@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from pydantic import Field
 from torch import Tensor, nn
 
-from helpers.runs.artifacts import is_current, read_json, write_json
+from helpers.runs.artifacts import file_fingerprint, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.progress import progress_bar
 from helpers.tokens.batch import Batch
@@ -94,9 +94,12 @@ class Trainer:
         Raises
         ------
         FloatingPointError
-            Where the loss is not finite.
+            Where loss or weights are not finite; the last good checkpoint stays.
+        ValueError
+            Where a complete training is damaged, or the encoder gives vectors that are not finite.
         """
         if is_current(self.folder / "training.json", self.fingerprint):
+            completed(self.folder)
             return self._best()
         self.accelerator.wait_for_everyone()  # all have looked before one changes anything
         if self.accelerator.is_main_process:
@@ -155,10 +158,12 @@ class Trainer:
         return value.detach()
 
     def _mean(self, losses: list[Tensor], step: int) -> float:
-        mean = torch.stack(losses).mean().item()
-        if not math.isfinite(mean):
-            raise FloatingPointError(f"the loss became {mean} before step {step}: lower lr or raise warmup")
-        return mean
+        values = torch.stack(losses)
+        if len(wrong := (~values.isfinite()).nonzero()):
+            at = step - len(losses) + int(wrong[0])
+            raise FloatingPointError(f"the loss became {values[wrong[0]].item()} in step {at + 1} at learning rate "
+                                     f"{self.config.learning_rate(at):g}: lower lr or raise warmup")  # fmt: skip
+        return values.mean().item()
 
     def _keep(self, row: dict, history: list[dict], parts: dict, optimizer) -> None:
         """The best weights, the learning curve, and everything that a resumed training needs."""
@@ -169,7 +174,8 @@ class Trainer:
         checkpoints.save_history(self.folder, history)
         scaler = self.accelerator.scaler and self.accelerator.scaler.state_dict()
         tensors = {**checkpoints.weights(**parts), **checkpoints.optimizer_state(optimizer)}
-        state = {"fingerprint": self.fingerprint, "step": row["step"], "scaler": scaler}
+        state = {"fingerprint": self.fingerprint, "step": row["step"], "scaler": scaler,
+                 "history": checkpoints.history_fingerprint(history)}  # fmt: skip
         checkpoints.save(self.folder / "last.safetensors", tensors, state)
 
     def _summary(self, history: list[dict]) -> dict:
@@ -178,6 +184,7 @@ class Trainer:
             "fingerprint": self.fingerprint, **self.config.model_dump(), "seed": self.seed, "best_step": best["step"],
             "best_dev_MRR": best["MRR"], "seconds": history[-1]["seconds"],
             "device": device_name(self.accelerator.device),
+            "sha256": {name: file_fingerprint(self.folder / name) for name in ("best.safetensors", "history.csv")},
         }  # fmt: skip
 
     def _best(self) -> pd.DataFrame:
@@ -210,5 +217,10 @@ def device_name(device: torch.device | None = None) -> str:
 
 
 def completed(folder: str | Path) -> dict:
-    """``training.json`` of a complete training. Raises ValueError where there is none."""
-    return read_json(Path(folder) / "training.json")
+    """``training.json`` of a complete training. Raises ValueError where there is none, or where its files are damaged."""
+    folder = Path(folder)
+    summary = read_json(folder / "training.json")
+    for name, fingerprint in summary.get("sha256", {"best.safetensors": ""}).items():
+        if not (folder / name).exists() or file_fingerprint(folder / name) != fingerprint:
+            raise ValueError(f"{folder / name} is missing or damaged: delete {folder} and train again")
+    return summary

@@ -19,6 +19,7 @@ from helpers.losses import LOSSES, make_loss
 from helpers.losses.supervised_contrastive import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.training import checkpoints
 from helpers.training.checkpoints import load_weights
 from helpers.training.experiment import dev_score
 from helpers.training.loop import Trainer, TrainingConfig, completed
@@ -227,8 +228,6 @@ class TestResuming:
 
     def test_killed_between_two_files(self, tiny, tmp_path, monkeypatch):
         """The history of a step is written, its checkpoint is not."""
-        from helpers.training import checkpoints
-
         tiny.train(tmp_path / "whole")
         save = checkpoints.save
 
@@ -318,6 +317,69 @@ def run(folder, die=-1, processes=1, lr=0.05, loss="supcon"):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)
 
 
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+class TestDamage:
+    @pytest.mark.parametrize("name", ["last.safetensors", "best.safetensors", "history.csv"])
+    @pytest.mark.parametrize("damage", ["missing", "shorter", "head", "middle", "last"])
+    def test_an_interrupted_training_starts_anew(self, tiny, tmp_path, capsys, name, damage):
+        tiny.train(tmp_path / "whole")
+        with pytest.raises(Killed):
+            tiny.train(tmp_path / "killed", draw=dies_at(15, tiny.draw))
+        path = tmp_path / "killed" / name
+        data = path.read_bytes()
+        if damage in ("missing", "shorter"):
+            path.unlink() if damage == "missing" else path.write_bytes(data[:-20])
+        elif name == "history.csv":  # all but the seconds
+            flip(path, {"head": 1, "middle": data.index(b"\n") + 6, "last": data.rindex(b",") - 1}[damage])
+        else:
+            flip(path, {"head": 30, "middle": len(data) // 2, "last": -1}[damage])
+        capsys.readouterr()
+        tiny.train(tmp_path / "killed")
+        assert tiny.drawn == list(range(30))
+        said = capsys.readouterr().out
+        assert "training starts anew: " in said or (name, damage) == ("last.safetensors", "missing")
+        for each in ("best.safetensors", "last.safetensors"):
+            assert equal(tmp_path / "whole" / each, tmp_path / "killed" / each)
+        assert same_history(tmp_path / "whole", tmp_path / "killed")
+
+    @pytest.mark.parametrize("name", ["best.safetensors", "history.csv"])
+    def test_a_complete_training_is_refused(self, tiny, tmp_path, name):
+        tiny.train(tmp_path)
+        path = tmp_path / name
+        size = path.stat().st_size
+        for place in {0, 8, 30, size // 3, size // 2, size - 1}:
+            flip(path, place)
+            for open_it in (lambda: completed(tmp_path), lambda: tiny.train(tmp_path)):
+                with pytest.raises(ValueError, match=f"{name} is missing or damaged: delete .* and train again"):
+                    open_it()
+            if name == "best.safetensors":
+                with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
+                    load_weights(tiny.encoder(), path)
+            flip(path, place)
+        path.unlink()
+        with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
+            completed(tmp_path)
+
+    def test_no_byte_of_a_checkpoint_can_change_unseen(self, tmp_path):
+        tensors = {"encoder.a": torch.arange(3.0), "encoder.b": torch.tensor(2), "loss.c": torch.zeros(0, 2)}
+        checkpoints.save(tmp_path / "x", tensors, {"step": 7, "scaler": None})
+        read, state = checkpoints.read(tmp_path / "x")
+        assert state == {"step": 7, "scaler": None} and all(torch.equal(read[name], tensors[name]) for name in tensors)
+        for place in range((tmp_path / "x").stat().st_size):
+            flip(tmp_path / "x", place)
+            try:  # a blank behind the description says nothing
+                again, told = checkpoints.read(tmp_path / "x")
+                assert told == state and all(torch.equal(again[name], tensors[name]) for name in tensors)
+            except ValueError as error:
+                assert "x is missing or damaged" in str(error)
+            flip(tmp_path / "x", place)
+
+
 class TestProcesses:
     @pytest.mark.parametrize("loss, lr", [("supcon", 0.002), ("arcface", 0.0002)])
     def test_two_end_where_one_ends(self, tmp_path, loss, lr):
@@ -390,11 +452,38 @@ class TestErrors:
             steps.append(1)
             return embeddings.sum() * (value if len(steps) == 13 else 1.0)
 
-        with pytest.raises(FloatingPointError, match="the loss became .* before step 20: lower lr or raise warmup"):
+        with pytest.raises(FloatingPointError, match="the loss became (nan|-inf|inf) in step 13 at learning rate 0.00"):
             tiny.train(tmp_path, loss=loss)
         assert all(torch.isfinite(tensor).all() for tensor in load_file(tmp_path / "last.safetensors").values())
         with pytest.raises(ValueError, match="missing"):
             completed(tmp_path)
+
+    def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
+        steps = []
+
+        def loss(embeddings, labels):
+            steps.append(1)
+            value = embeddings.square().sum()
+            return value + (0.0 * value).sqrt() if len(steps) == 20 else value  # an infinite slope
+
+        with pytest.raises(ValueError, match="StreamEncoder: the vector of sample .* is not finite"):
+            tiny.train(tmp_path, loss=loss)
+        assert checkpoints.read(tmp_path / "last.safetensors")[1]["step"] == 10
+
+    def test_weights_that_are_not_finite_are_not_saved(self, tiny, tmp_path):
+        """The last step's loss is finite, its gradient is not, and the dev score does not show it."""
+        loss, steps = make_loss("arcface", 40, 16), []
+
+        def spoil(embeddings, labels):
+            steps.append(1)
+            value = loss(embeddings, labels)
+            return value + (0.0 * loss.weight.sum()).sqrt() if len(steps) == 20 else value
+
+        learned = torch.nn.Module()
+        learned.weight, learned.forward = loss.weight, spoil
+        with pytest.raises(FloatingPointError, match="has values that are not finite: lower lr"):
+            tiny.train(tmp_path, loss=learned, score=lambda encoder: {"MRR": 0.5})
+        assert checkpoints.read(tmp_path / "last.safetensors")[1]["step"] == 10
 
     @pytest.mark.parametrize("settings, message", [
         ({"optimizer": "adam"}, "training: 'optimizer' is 'adam'"),

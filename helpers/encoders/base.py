@@ -54,7 +54,14 @@ def embed(
     Returns
     -------
     (N, D) float32, an array or a CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        Where there is no sample, or a vector is not finite.
     """
+    if not len(samples):
+        raise ValueError("no samples to embed: an empty gallery, or no queries")
     modes = [(module, module.training) for module in encoder.modules()]  # a wrapper may hold an encoder in eval mode
     encoder.eval()
     end = samples.store.post_offsets[samples.first + samples.count]
@@ -64,6 +71,11 @@ def embed(
         for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
             rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
             pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
+            finite = np.isfinite(np.asarray(pieces[-1].sum(1))).ravel()
+            if not finite.all():
+                bad = order[begin + finite.argmin()]
+                raise ValueError(f"{type(encoder).__name__}: the vector of sample {bad} (author "
+                                 f"{samples.authors[bad]}) is not finite")  # fmt: skip
     for module, training in modes:
         module.training = training
     back = np.argsort(order)

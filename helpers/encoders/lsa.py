@@ -49,10 +49,10 @@ class LSAEncoder(Encoder):
         Raises
         ------
         ValueError
-            Where the samples are no more than the dimensions.
+            Where the samples are no more than the dimensions, or there are none of these.
         """
-        if len(samples) <= self.dim:
-            raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions: lower dim")
+        if not 0 < self.dim < len(samples):
+            raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
         rows = [np.arange(begin, min(begin + 512, len(samples))) for begin in range(0, len(samples), 512)]
         counts = [count_matrix(samples.batch(part, max_tokens).tokens, self.vocabulary, self.buckets) for part in rows]
         matrix = sparse.vstack(counts).tocsr()

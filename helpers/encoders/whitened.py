@@ -4,6 +4,8 @@ Within-class covariance normalisation (Hatch et al. 2006) comes from speaker rec
 on training authors only.
 """
 
+from contextlib import suppress
+
 import numpy as np
 import torch
 import torch.nn.functional as nnf
@@ -45,7 +47,7 @@ class Whitened(Encoder):
         Raises
         ------
         ValueError
-            Where no author has two samples.
+            Where no author has two samples, or vectors or their covariance are no numbers to whiten with.
         """
         vectors = embed(self.encoder, samples, max_tokens)
         told = vectors.any(1)
@@ -70,8 +72,10 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
     Raises
     ------
     ValueError
-        Where no author has two rows.
+        Where no author has two rows, or the covariance cannot be inverted: raise ``shrink``.
     """
+    if not 0 <= shrink <= 1:
+        raise ValueError(f"shrink must lie in 0..1, not {shrink}")
     _, group, size = np.unique(authors, return_inverse=True, return_counts=True)
     if not (size > 1).any():
         raise ValueError(f"{len(vectors)} samples of {len(size)} authors: WCCN needs an author with two")
@@ -82,7 +86,12 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
     dim = len(covariance)
     scale = np.trace(covariance) / dim or 1.0  # 0 where nobody ever varies: nothing to scale
     covariance = (1 - shrink) * covariance + shrink * scale * np.eye(dim)
-    return np.linalg.cholesky(np.linalg.inv(covariance))
+    with suppress(np.linalg.LinAlgError):
+        whiten = np.linalg.cholesky(np.linalg.inv(covariance))
+        if np.isfinite(whiten).all():
+            return whiten
+    raise ValueError(f"the covariance of {len(deviation)} samples in {dim} dimensions cannot be inverted: raise shrink "
+                     f"({shrink})")  # fmt: skip
 
 
 def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:

@@ -9,6 +9,7 @@ from scipy import optimize, sparse, special
 
 from helpers.encoders.base import Encoder
 from helpers.evaluation.gallery import Gallery, open_gallery
+from helpers.evaluation.ranking import OwnTargets
 from helpers.evaluation.scores import rounded
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Batch, Samples
@@ -29,8 +30,8 @@ class Fusion:
 
     def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float],
                  shares: dict[str, float] | None = None):  # fmt: skip
-        if set(members) != set(weights):
-            raise ValueError(f"fusion of {', '.join(members)} has weights for {', '.join(weights) or 'none'}")
+        if not members or set(members) != set(weights):
+            raise ValueError(f"fusion of {', '.join(members) or 'nothing'} has weights for {', '.join(weights) or 'none'}")
         total = sum(weights.values())
         if not (min(weights.values()) >= 0 and 0 < total < np.inf):
             raise ValueError(f"fusion weights {weights}: none below 0 and one above")
@@ -90,7 +91,11 @@ def fit_weights(
     Shares are the same in units of each member's spread of scores. Likely in the sense of a conditional logit
     (McFadden 1974): a softmax over all targets of the weighted scores, which is convex in the weights, so that many
     members need no grid; a small ridge keeps what says nothing at 0. At most 1,000 queries choose.
+    Raises ValueError where there is no member, or a query has no target of its author.
     """
+    if not members:
+        raise ValueError("a fusion needs a member")
+    OwnTargets(trials)
     if len(trials.queries) > MAX_QUERIES:
         queries = trials.queries[:MAX_QUERIES]
         targets = trials.targets[np.flatnonzero(np.isin(trials.targets.authors, queries.authors))]
@@ -107,7 +112,8 @@ def fit_weights(
         gradient = np.tensordot(scores, likely - own, 2) / len(own) + 2 * RIDGE * shares
         return (special.logsumexp(mixed, 1) - (own * mixed).sum(1)).mean() + RIDGE * (shares**2).sum(), gradient
 
-    found = optimize.minimize(loss, np.ones(len(scores)), jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(scores))
-    shares = found.x / found.x.sum() if found.x.any() else np.full(len(scores), 1 / len(scores))
+    count = len(scores)
+    found = optimize.minimize(loss, np.ones(count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count).x
+    shares = found / found.sum() if found.any() else np.full(count, 1 / count)
     weights = shares / spread
     return dict(zip(members, (weights / weights.sum()).tolist())), dict(zip(members, shares.tolist()))

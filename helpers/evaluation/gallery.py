@@ -17,9 +17,16 @@ class Gallery:
     ----------
     encoder : dense or sparse; compared by product, or by Euclidean distance where it has ``unit = False``.
     max_tokens : tokens read of each post, of queries and targets alike.
+
+    Raises
+    ------
+    ValueError
+        Where there are no targets, or a vector is not finite.
     """
 
     def __init__(self, encoder: Encoder, targets: Samples, max_tokens: int = 32):
+        if not len(targets):
+            raise ValueError("the gallery is empty: there are no targets to compare with")
         self.encoder, self.targets, self.max_tokens = encoder, targets, max_tokens
         self.unit = getattr(encoder, "unit", True)
         self.rows = self._embed(targets)

@@ -47,6 +47,9 @@ class OwnTargets:
             raise ValueError("ranks need every query against every target, not listed pairs")
         order = np.argsort(trials.targets.authors, kind="stable")
         authors = trials.targets.authors[order]
+        if not len(trials.queries) or len(np.unique(authors)) < 2:
+            raise ValueError(f"ranks need a query and targets of two authors, not {len(trials.queries)} queries and "
+                             f"targets of {len(np.unique(authors))}")  # fmt: skip
         first, end = (np.searchsorted(authors, trials.queries.authors, side) for side in ("left", "right"))
         if missing := (first == end).sum():
             raise ValueError(f"{missing} of {len(first)} queries have no target of their author")

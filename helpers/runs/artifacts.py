@@ -26,7 +26,7 @@ def file_fingerprint(path: str | Path) -> str:
     with open(path, "rb") as file:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     if (kept := _seal(path)).exists() and kept.read_bytes() != fingerprint.encode():
-        raise ValueError(f"{path} is damaged: delete {Path(path).parent} and run the notebook that makes it")
+        raise ValueError(f"{path} is damaged: delete it and run the notebook that makes it")
     return fingerprint
 
 

@@ -124,9 +124,21 @@ def test_a_store_of_documents_is_fitted_on_single_ones(store):
 
 
 def test_they_need_enough_samples(store):
-    with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions: lower dim"):
+    with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions"):
         LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
     with pytest.raises(ValueError, match="WCCN needs an author with two"):
         Whitened(HourProfile()).fit(training_windows(store, 100, 1))
     with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
         fit_encoder("lda", store, Bytes())
+
+
+def test_a_covariance_without_inverse_is_refused():
+    author = np.repeat(np.arange(5), 2)
+    for vectors in (np.random.default_rng(0).standard_normal((10, 20)), np.full((10, 3), np.nan)):
+        with pytest.raises(ValueError, match=r"covariance of 10 samples in \d+ dimensions cannot be inverted: raise"):
+            wccn(vectors, author, 0.0)
+    for shrink in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="shrink must lie in 0..1"):
+            wccn(np.eye(10), author, shrink)
+    with pytest.raises(ValueError, match="3 samples cannot fit an LSA encoder of 0 dimensions"):
+        LSAEncoder(10, 0).fit(range(3))

@@ -121,3 +121,26 @@ def test_weights_without_sense_are_refused():
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             Fusion({name: MEMBERS[name] for name in "ab"}, weights)
+
+
+def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
+    with pytest.raises(ValueError, match="the gallery is empty: there are no targets"):
+        Gallery(MEMBERS["a"], SAMPLES[:0])
+    for model in (MEMBERS["a"], Fusion({"a": MEMBERS["a"]}, {"a": 1})):
+        with pytest.raises(ValueError, match="ranks need a query and targets of two authors, not 0 queries"):
+            evaluate(model, Trials(SAMPLES[:0], SAMPLES[30:]))
+        with pytest.raises(ValueError, match="no samples to embed: an empty gallery, or no queries"):
+            list(open_gallery(model, TRIALS.targets).scores(SAMPLES[:0]))
+        with pytest.raises(ValueError, match="ranks need .* not 1 queries and targets of 1"):
+            evaluate(model, Trials(SAMPLES[:1], SAMPLES[30:31]))
+    with pytest.raises(ValueError, match="ranks need"):
+        fit_weights(MEMBERS, Trials(SAMPLES[:0], SAMPLES[30:]))
+    for members in (lambda: Fusion({}, {}), lambda: fit_weights({}, TRIALS)):
+        with pytest.raises(ValueError, match="fusion"):
+            members()
+    for bad, thin in [(bad, thin) for bad in (np.nan, np.inf, -np.inf) for thin in (False, True)]:
+        rows = unit_rows(60, 6)
+        rows[37, 2] = bad
+        broken = LookUp(sparse.csr_matrix(rows) if thin else rows)
+        with pytest.raises(ValueError, match=r"LookUp: the vector of sample 7 \(author 7\) is not finite"):
+            Gallery(broken, TRIALS.targets)

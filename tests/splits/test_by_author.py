@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.factories import read_posts
 
+from helpers.runs.artifacts import file_fingerprint
 from helpers.splits import AuthorSplit
 from helpers.splits.assignment import split
 from helpers.splits.audit import AuditError, audit
@@ -33,6 +34,20 @@ def test_shares_of_authors_with_all_their_posts(tmp_path, write_posts):
     assert sum(each["posts"] for each in report["splits"].values()) == len(rows) and not report["given_pairs"]
     other = by_authors(write_posts(rows), tmp_path / "other", test=0.2, dev=0.1, seed=1)
     assert other["fingerprint"] != report["fingerprint"] and read_posts(tmp_path / "other/test.parquet") != made["test"]
+
+
+def test_a_damaged_file_is_refused_by_others_and_written_again(tmp_path, write_posts):
+    posts = write_posts(documents())
+    by_authors(posts, tmp_path / "out", test=0.2, dev=0.1)
+    path = tmp_path / "out/dev.parquet"
+    whole = path.read_bytes()
+    for damaged in (whole[:-1], whole[:500] + bytes([whole[500] ^ 1]) + whole[501:], None):
+        path.unlink() if damaged is None else path.write_bytes(damaged)
+        if damaged is not None:
+            with pytest.raises(ValueError, match="dev.parquet is damaged: delete it and run the notebook"):
+                file_fingerprint(path)
+        by_authors(posts, tmp_path / "out", test=0.2, dev=0.1)
+        assert path.read_bytes() == whole
 
 
 def pairs(tmp_path, broken=False):

@@ -48,7 +48,8 @@ class NormalisedGallery:
 
     Parameters
     ----------
-    inner : of the model, with ``targets``. cohort : of the same model, else the targets are measured against each other.
+    inner : of the model, with ``targets``. cohort : of the same model; without it targets are measured against each
+        other.
     """
 
     def __init__(self, inner, cohort=None):

@@ -15,6 +15,7 @@ Every raw record is either yielded or counted in ``drops[reason]``: nothing is l
 "note_" is a fact about records that are kept. A new source is a module of this folder and its name in SOURCES.
 """
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -94,6 +95,15 @@ def existing(kind: str, place: str | Path) -> Path:
     return root
 
 
+def below(root: Path) -> list[Path]:
+    """The files of a folder at any depth, sorted; how many links lead out of it, and are not followed, is said."""
+    there, inside = sorted(root.rglob("*")), Path(os.path.realpath(root))
+    out = {path for path in there if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside)}
+    if out:
+        print(f"{paths.shown(root)}: {len(out)} links that lead out of it are not followed, such as {min(out).name}")
+    return [path for path in there if path not in out and path.is_file()]
+
+
 def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool]) -> dict[str, Path]:
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
@@ -103,8 +113,7 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool])
     """
     by_name = {}
     for root in (existing(kind, place) for place in places(location)):
-        below = (path for path in sorted(root.rglob("*")) if path.is_file() and belongs(path))
-        for path in below if root.is_dir() else [root]:
+        for path in filter(belongs, below(root)) if root.is_dir() else [root]:
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
             if name in by_name:
                 raise ValueError(f"{kind}: {by_name[name]} and {path} have the same name; rename one")

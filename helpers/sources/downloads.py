@@ -1,9 +1,13 @@
 """What comes from the network: git repositories and files, kept below ``data/`` under their name once whole."""
 
+import http.client
 import os
 import re
 import subprocess
+import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from helpers.runs import paths
@@ -11,6 +15,8 @@ from helpers.runs.artifacts import fingerprint_of, atomic_write
 
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
 TIMEOUT = 60  # seconds without an answer
+MAX_PAGE, MAX_FILE = 1 << 26, 1 << 32  # bytes of a page, which is held in memory, and of a file
+PORTS = {None, 80, 443}  # a server that sends from http to https is the same one
 
 
 def is_git_url(location: str) -> bool:
@@ -45,20 +51,68 @@ def clone(url: str) -> Path:
     return folder
 
 
-def get(url: str) -> bytes:
-    """The bytes at an http(s) address. Raises ValueError that names it where there are none."""
+def same_host(url: str, other: str) -> bool:
+    """Is ``other`` an http(s) address on the host of ``url``?"""
     try:
+        one, two = map(urllib.parse.urlsplit, (url, other))
+        same_port = one.port == two.port or {one.port, two.port} <= PORTS
+    except ValueError:  # an address that is none
+        return False
+    return two.scheme in ("http", "https") and bool(two.hostname) and one.hostname == two.hostname and same_port
+
+
+def followed(url: str, links: list[str]) -> list[str]:
+    """The addresses of a page's links, once each; how many leave its host, and are not followed, is said."""
+    addresses, left = {}, []
+    for link in links:
+        with suppress(ValueError):  # an address that is none
+            link = urllib.parse.urljoin(url, link)
+        if same_host(url, link):
+            addresses[link] = None
+        else:
+            left.append(link)
+    if left:
+        print(f"{url}: {len(left)} links that leave its host are not followed, such as {left[0]}")
+    return list(addresses)
+
+
+class _SameHost(urllib.request.HTTPRedirectHandler):
+    """Follow a redirect only within the host that the user named."""
+
+    def redirect_request(self, request, answer, code, message, headers, target):
+        if not same_host(request.full_url, target):
+            raise ValueError(f"it leads to {target}, which is another host or no http(s) address; if that is what you "
+                             "want, give it as the location")  # fmt: skip
+        return super().redirect_request(request, answer, code, message, headers, target)
+
+
+def _pieces(url: str, limit: int) -> Iterator[bytes]:
+    """The bytes at an http(s) address, a megabyte at a time."""
+    try:
+        if not same_host(url, url):
+            raise ValueError("only http(s) addresses are fetched")
         request = urllib.request.Request(url, headers={"User-Agent": "authorbook"})
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-            return answer.read()
-    except (OSError, ValueError) as error:  # urllib's errors are OSErrors
-        raise ValueError(f"cannot fetch {url}: {error}") from None
+        with urllib.request.build_opener(_SameHost).open(request, timeout=TIMEOUT) as answer:
+            size, whole = 0, answer.headers.get("Content-Length")
+            while piece := answer.read(1 << 20):
+                size += len(piece)
+                if size > limit:
+                    raise ValueError(f"it is larger than {limit:,} bytes; download it yourself and give the file")
+                yield piece
+            if whole and size < int(whole):
+                raise ValueError(f"it was cut off after {size:,} of {int(whole):,} bytes; try again")
+    except (OSError, ValueError, http.client.HTTPException) as error:  # urllib's errors are OSErrors
+        raise ValueError(f"cannot fetch {url}: {error or type(error).__name__}") from None
+
+
+def get(url: str) -> bytes:
+    """The bytes of a page. Raises ValueError that names it where it is not there, not whole or too large."""
+    return b"".join(_pieces(url, MAX_PAGE))
 
 
 def fetched(path: Path, url: str | None) -> Path:
-    """The file at ``path``, downloaded first where a URL is given and it is not there yet."""
+    """The file at ``path``, downloaded first where a URL is given and it is not there yet. Raises as :func:`get`."""
     if url and not path.exists():
-        data = get(url)
-        with atomic_write(path) as partial:
-            partial.write_bytes(data)
+        with atomic_write(path) as partial, open(partial, "wb") as file:
+            file.writelines(_pieces(url, MAX_FILE))
     return path

@@ -11,6 +11,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
@@ -19,8 +20,9 @@ from helpers.cleaning.email import own_words
 from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import mask_name
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, existing, frames, places
+from helpers.sources import Part, below, existing, frames, places
 
+LONGEST, ARCHIVE = 1 << 24, 1 << 31  # bytes of a message, and of all messages of an archive
 NUMBER = re.compile(r"\d+")  # the name of a message's file
 
 
@@ -30,9 +32,10 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a folder at or above those of the groups, a ``.tar.gz`` or ``.tar`` that holds one, or a list of these.
         Messages are files whose name is a number; their folder's name is the group, the posts table's topic.
     raw: keep the whole body.
-    Drops counted: no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty. Noted:
-    see :func:`helpers.cleaning.email_headers.decode`.
-    Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path.
+    Drops counted: too_large, no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
+    Noted: see :func:`helpers.cleaning.email_headers.decode`.
+    Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path, or an
+    archive holds more than memory should.
     """
     groups = {}
     for root in (existing("newsgroups", place) for place in places(location)):
@@ -45,8 +48,15 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 def read(group: str, messages: list[Path | bytes], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
     """The posts of one group. messages: files, or what they hold."""
-    contents = (message.read_bytes() if isinstance(message, Path) else message for message in messages)
-    return frames((_row(decode(content, drops), group, raw) for content in contents), drops)
+    contents = map(_content, messages)
+    return frames(("too_large" if content is None else _row(decode(content, drops), group, raw)
+                   for content in contents), drops)  # fmt: skip
+
+
+def _content(message):
+    if isinstance(message, Path):
+        return message.read_bytes() if message.stat().st_size <= LONGEST else None
+    return message
 
 
 def _row(text, group, raw):
@@ -64,22 +74,41 @@ def _row(text, group, raw):
 def _tree(root):
     """The messages of each group, by the group's path below the root."""
     groups = defaultdict(list)
-    for path in sorted(root.rglob("*")):
-        if NUMBER.fullmatch(path.name) and path.is_file():
+    for path in below(root):
+        if NUMBER.fullmatch(path.name):
             folder = path.parent.relative_to(root).as_posix()
             groups[root.name if folder == "." else folder].append(path)
     return groups
 
 
+class _Member(tarfile.TarInfo):
+    """A header of an archive; tarfile takes the long names that some come with into memory, whatever their size."""
+
+    @classmethod
+    def frombuf(cls, *header):
+        member = super().frombuf(*header)
+        if member.size > LONGEST and member.type not in (*tarfile.REGULAR_TYPES, tarfile.GNUTYPE_SPARSE):
+            raise tarfile.ReadError(f"a header of {member.size:,} bytes")
+        return member
+
+
 def _archive(path):
-    """The same of an archive, whose messages are held in memory: a compressed one has no middle to begin at."""
-    groups = defaultdict(list)
+    """The same of an archive, whose messages are held in memory: a compressed one has no middle to begin at.
+
+    One that is too large is None.
+    """
+    groups, room = defaultdict(list), ARCHIVE
     try:
-        with tarfile.open(path) as archive:
+        with tarfile.open(path, tarinfo=_Member) as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
                 if member.isfile() and NUMBER.fullmatch(name.name):
-                    groups[str(name.parent)].append((name.name, archive.extractfile(member).read()))
+                    content = archive.extractfile(member).read() if member.size <= LONGEST else None
+                    groups[str(name.parent)].append((name.name, content))
+                    room -= len(content or b"")
+                if room < 0:
+                    raise ValueError(f"newsgroups: {path} holds more than {ARCHIVE:,} bytes of messages; unpack it and "
+                                     "name the folder")  # fmt: skip
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
         raise ValueError(f"newsgroups: cannot read {path}: {error}") from None
-    return {name: [content for _, content in sorted(messages)] for name, messages in groups.items()}
+    return {name: [content for _, content in sorted(messages, key=itemgetter(0))] for name, messages in groups.items()}

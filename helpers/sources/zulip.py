@@ -6,10 +6,9 @@ conversation, too narrow to hold an author's topics apart.
 """
 
 import json
-import os
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 from helpers.cleaning.text import EDGE, is_bot, normalise_unicode, separate
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, frames, places
+from helpers.sources import Part, below, frames, places
 from helpers.sources.downloads import clone, is_git_url
 
 TAGS = 5_000  # of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
@@ -55,21 +54,21 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         root = clone(str(place)) if is_git_url(str(place)) else paths.resolve(place)
         if not root.is_dir():
             raise ValueError(f"zulip: {place} is not a folder or a git URL")
-        for folder in _streams(root):
+        for folder, files in _streams(root).items():
             name = folder.name if len(places(location)) == 1 else f"{root.name}/{folder.name}"
             # two archives below one root
-            folders[folder.relative_to(root).as_posix() if name in folders else name] = folder
-    return [Part(name, partial(read, folder, raw=raw), stamp(folder)) for name, folder in folders.items()]
+            folders[folder.relative_to(root).as_posix() if name in folders else name] = folder, files
+    return [Part(name, partial(read, files, raw=raw), stamp(folder)) for name, (folder, files) in folders.items()]
 
 
-def read(folder: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The posts of one stream folder."""
-    return frames(_rows(folder, raw), drops)
+def read(files: list[Path], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+    """The posts of the files of one stream folder."""
+    return frames(_rows(files, raw), drops)
 
 
-def _rows(folder, raw):
-    topic, latest = stream_name(folder.name), time.time() + 86_400
-    for path in sorted(folder.glob("*.json")):
+def _rows(files, raw):
+    topic, latest = stream_name(files[0].parent.name), time.time() + 86_400
+    for path in files:
         try:
             messages = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
@@ -150,14 +149,11 @@ def stream_name(folder: str) -> str:
 
 
 def _streams(root):
-    """The stream folders below ``root``: those of every ``zulip_json``, or its own."""
-    archives = [root] if root.name == "zulip_json" else []
-    for place, folders, _ in os.walk(root):
-        folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
-        if "zulip_json" in folders:
-            archives.append(Path(place) / "zulip_json")
-            folders.remove("zulip_json")
-        elif Path(place) in archives:
-            folders.clear()
-    folders = [folder for archive in archives or [root] for folder in sorted(archive.iterdir()) if folder.is_dir()]
-    return [folder for folder in folders if any(folder.glob("*.json"))]
+    """The JSON files of each stream folder: of those in a ``zulip_json`` at any depth, or in ``root``."""
+    streams = defaultdict(list)
+    for path in below(root):
+        hidden = any(part.startswith(".") for part in path.relative_to(root).parts[:-1])
+        if path.suffix == ".json" and not hidden:
+            streams[path.parent].append(path)
+    places = [folder for folder in streams if folder.parent.name == "zulip_json"]
+    return {folder: streams[folder] for folder in places or streams if places or folder.parent == root}

@@ -2,11 +2,12 @@
 
 import io
 import tarfile
+import tracemalloc
 
 import pandas as pd
 import pytest
 
-from helpers.sources import COLUMNS, open_source
+from helpers.sources import COLUMNS, newsgroups, open_source
 from tests.factories import read_source as read
 
 
@@ -105,3 +106,39 @@ def test_unreadable_locations(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="nothing to read"):
         open_source("newsgroups", str(tmp_path / "empty"))
+
+
+def test_what_is_too_large_is_counted_and_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(newsgroups, "LONGEST", 10_000)
+    folder = tree(tmp_path / "tree", message(), message("word " * 4000))
+    path = tmp_path / "20news.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(folder, "")
+    for place in (folder, path):
+        rows, drops = read("newsgroups", place)
+        assert len(rows) == 1 and drops == {"too_large": 1}
+    monkeypatch.setattr(newsgroups, "ARCHIVE", 100)
+    with pytest.raises(ValueError, match="newsgroups: .*20news.tar.gz holds more than 100 bytes of messages; unpack it"):
+        read("newsgroups", path)
+
+
+def test_a_long_name_does_not_fill_the_memory(tmp_path):
+    """tarfile takes a name of any length into memory: one of 64 MB is 64 kB of gzip."""
+    with tarfile.open(tmp_path / "x.tar.gz", "w:gz") as archive:
+        name = tarfile.TarInfo("x")
+        name.type, name.size = tarfile.GNUTYPE_LONGNAME, 1 << 26
+        archive.addfile(name, io.BytesIO(bytes(name.size)))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="(?s)cannot read .*x.tar.gz: .*a header of 67,108,864 bytes"):
+        read("newsgroups", tmp_path / "x.tar.gz")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 25
+    tracemalloc.stop()
+
+
+def test_links_out_of_a_tree_are_not_followed(tmp_path, capsys):
+    secret = tree(tmp_path / "private", message("nobody else's business\n"))
+    folder = tree(tmp_path / "tree", message())
+    (folder / "20news-bydate-train/sci.space/1").symlink_to(next(secret.rglob("59000")))
+    rows, _ = read("newsgroups", folder)
+    assert rows["text"].tolist() == ["My own words."]
+    assert "1 links that lead out of it are not followed, such as 1" in capsys.readouterr().out

@@ -3,9 +3,11 @@
 import gzip
 import http.server
 import threading
+import tracemalloc
 from collections import Counter
 from functools import partial
 
+import pandas as pd
 import pytest
 
 from helpers.runs import paths
@@ -97,7 +99,8 @@ def test_pipermail_encodings_gzip_and_damage(tmp_path):
     texts = dict(rows.groupby("topic")["text"].first())
     assert texts["a"] == "café “quoted”" and texts["b"] == "naïve" and texts["c"] == "plain"
     assert rows["topic"].value_counts()["c"] == 1  # the month is there twice, plain and gzipped
-    assert 1000 < rows["topic"].value_counts()["d"] < 4000 and drops == {"note_cp1252": 1}
+    assert 1000 < rows["topic"].value_counts()["d"] < 4000
+    assert drops == {"note_cp1252": 1, "truncated_file": 1}
 
 
 def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
@@ -125,6 +128,39 @@ def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "data/downloads/r-devel").iterdir()) == [
         "2007-July.txt", "2007-June.txt.gz",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", [7, 100, 1 << 20])
+def test_a_month_is_read_in_pieces(tmp_path, monkeypatch, piece):
+    """Wherever a piece ends: in a separator, in a line's end, in a letter."""
+    texts = [f"the number {n} is größer\n\nFrom Monday on it is not" for n in range(9)]
+    months(tmp_path, "".join(map(mail, texts)).replace("\n", "\r\n"), name="a/2001.txt.gz")
+    whole, _ = read("pipermail", tmp_path)
+    monkeypatch.setattr(pipermail, "PIECE", piece)
+    rows, drops = read("pipermail", tmp_path)
+    pd.testing.assert_frame_equal(rows, whole)
+    assert len(rows) == 9 and not drops
+
+
+def test_what_is_too_large_is_counted_and_does_not_fill_the_memory(tmp_path, monkeypatch):
+    huge = "".join(map(mail, ["before the large one", "x" * (1 << 25), "after the large one"]))
+    months(tmp_path, huge, name="a/2001.txt.gz")
+    months(tmp_path, "no mail " * (1 << 22), name="b/2001.txt.gz")
+    del huge
+    tracemalloc.start()
+    rows, drops = read("pipermail", tmp_path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 27
+    tracemalloc.stop()
+    assert rows["text"].tolist() == ["before the large one", "after the large one"] and drops == {"too_large": 2}
+
+
+def test_links_out_of_a_folder_are_not_followed(tmp_path, capsys):
+    secret = months(tmp_path / "private", mail("nobody else's business"), name="x/2001.txt")
+    months(tmp_path / "lists", mail("a word to all of you"), name="a/2001.txt")
+    (tmp_path / "lists/a/2002.txt").symlink_to(secret / "x/2001.txt")
+    rows, _ = read("pipermail", tmp_path / "lists")
+    assert rows["text"].tolist() == ["a word to all of you"]
+    assert "1 links that lead out of it are not followed, such as 2002.txt" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not (SAMPLES / "pipermail").is_dir(), reason="the sample archives are not here")

@@ -148,3 +148,18 @@ def test_zulip_sample():
     cleaned = [clean(text, author) for text, author in zip(rows["text"], rows["author"], strict=True)]
     for leftover in ("</", "<p", "class=", "said:", "https://", "\u200b", "@Member", "```"):
         assert sum(leftover in text for text in cleaned) <= 3, leftover
+
+
+def test_zulip_links_out_of_an_archive_are_not_followed(tmp_path, capsys):
+    private = archive(tmp_path / "private", message(content="<p>nobody else's business</p>"), stream="9-diary")
+    root = archive(tmp_path / "clone", message(), topic="first")
+    general = root / "zulip_json" / "12-new.20members"
+    (general / "secret.json").symlink_to(next(private.rglob("*.json")))
+    (general / "loop.json").symlink_to("loop.json")
+    (general / "again.json").symlink_to("first.json")
+    (root / "zulip_json" / "9-diary").symlink_to(private / "zulip_json" / "9-diary")
+    (root / "more").mkdir()
+    (root / "more" / "zulip_json").symlink_to(private / "zulip_json")
+    rows, drops = read("zulip", root)
+    assert rows["text"].tolist() == ["Hello there"] * 2 and not drops
+    assert "3 links that lead out of it are not followed, such as " in capsys.readouterr().out

@@ -1,0 +1,102 @@
+"""What comes from the network: from the host that was named, over http(s), whole, and of a limited size."""
+
+import http.server
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from helpers.runs import paths
+from helpers.sources import downloads, pipermail
+from helpers.sources.downloads import fetched, get, same_host
+
+MONTH = b"From a at b.c  Mon Jul  2 10:00:00 2007\nFrom: a at b.c (A)\nDate: Mon, 2 Jul 2007 10:00:00 +0000\n\nwords\n"
+
+
+@contextmanager
+def server(answers):
+    """Serve {path: (status, headers, body)}; yields the address without a slash at its end."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.0"
+
+        def do_GET(self):
+            status, headers, body = answers.get(self.path, (404, {}, b""))
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{one.server_address[1]}"
+        one.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+
+
+@pytest.mark.parametrize("other, same", [
+    ("https://lists.org/x", True), ("HTTP://LISTS.org:80/", True), ("http://lists.org:8080/x", False),
+    ("http://lists.org.evil.net/", False), ("http://lists.org@evil.net/", False), ("ftp://lists.org/x", False),
+    ("file://lists.org/etc/passwd", False), ("http://[lists.org/", False), ("http://lists.org:x/", False), ("", False),
+])  # fmt: skip
+def test_same_host(other, same):
+    assert same_host("http://lists.org/list/", other) is same
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/x", "/etc/hostname", "data:text/plain,x", "http:///x"])
+def test_only_http_is_fetched(tmp_path, url):
+    with pytest.raises(ValueError, match="^cannot fetch .*only http"):
+        get(url)
+    with pytest.raises(ValueError, match="^cannot fetch .*only http"):
+        fetched(tmp_path / "x", url)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_redirect_stays_on_its_host(tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    with server({"/x": (200, {}, b"other host")}) as other:
+        answers = {"/file": (302, {"Location": secret.as_uri()}, b""), "/other": (302, {"Location": f"{other}/x"}, b""),
+                   "/near": (302, {"Location": "/page"}, b""), "/page": (200, {}, b"page")}  # fmt: skip
+        with server(answers) as base:
+            assert get(f"{base}/near") == b"page"
+            with pytest.raises(ValueError, match=f"^cannot fetch {base}/file: .*{secret.as_uri()}.* is not allowed"):
+                get(f"{base}/file")
+            with pytest.raises(ValueError, match=f"^cannot fetch {base}/other: it leads to {other}/x, .*another host"):
+                get(f"{base}/other")
+
+
+def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads, "MAX_FILE", 3 << 20)
+    chunked = {"Transfer-Encoding": "chunked"}
+    answers = {"/cut": (200, {"Content-Length": "1000"}, b"x" * 10), "/long": (200, {}, b"x" * (5 << 20)),
+               "/whole": (200, {"Content-Length": str(2 << 20)}, b"x" * (2 << 20)),
+               "/chunks": (200, chunked, b"5\r\nhello\r\n5\r\nhe")}  # fmt: skip
+    with server(answers) as base:
+        for name, message in (("cut", "cut off after 10 of 1,000 bytes"), ("long", "larger than 3,145,728 bytes")):
+            with pytest.raises(ValueError, match=f"cannot fetch {base}/{name}: it [a-z ]*{message}"):
+                fetched(tmp_path / name / name, f"{base}/{name}")
+        assert fetched(tmp_path / "whole", f"{base}/whole").stat().st_size == 2 << 20
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["whole"]
+
+
+def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/2001-May.txt").write_bytes(MONTH)
+    with server({"/x/2003-May.txt": (200, {}, MONTH)}) as other:
+        links = [(tmp_path / "private/2001-May.txt").as_uri(), f"{other}/x/2003-May.txt", "http://[2004-May.txt",
+                 "2002-May.txt", "//127.0.0.1:1/2005-May.txt"]  # fmt: skip
+        page = "".join(f'<a href="{link}">month</a>' for link in links).encode()
+        with server({"/list/": (200, {}, page), "/list/2002-May.txt": (200, {}, MONTH)}) as base:
+            parts = pipermail.parts(f"{base}/list/")
+            assert [part.name for part in parts] == ["list/2002-May"]
+            assert "4 links that leave its host are not followed, such as file:" in capsys.readouterr().out

@@ -35,6 +35,17 @@ EMAIL = re.compile(
     rf"|(?:\s{{1,3}}at\s{{1,3}}|\s?[(\[<{{]\s?(?:at|AT|@)\s?[)\]>}}]\s?){DOMAIN}"
     rf"|\s{{1,3}}(?:at|AT|@)\s{{1,3}}[\w-]{{1,63}}(?:\s(?:dot|DOT)\s[\w-]{{1,63}}){{1,5}}|\sat\s\.\.\.)"
 )
+# with a country's code, or grouped as in North America, or after a word that says so; no date, version, address of a
+# computer or row of numbers
+PHONE = re.compile(
+    r"(?:(?<![\w+/.-])\+\d{1,3}[ .-]?(?:\(0?\d{1,4}\)|\d{1,4})(?:[ ./-]{1,2}\d{2,5}){1,5}(?![\w.]*\d)"
+    r"|(?<![\w+/.-])\+\d{10,14}(?!\w)"
+    r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?![\w-]|[.,]\d)"
+    r"|(?<!\w)(?i:tel|telephone|phone|fax|mobile|cell|handy)(?:[.:]\s?|[.:]?\s)\(?[\d+][\d ()./-]{5,20}\d(?!\w))"
+    r"(?:,?\s?(?:x|ext\.?)\s?\d{1,6}(?!\w))?"
+)
+PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
+HOME = re.compile(r"(?<=[\\/]Users[\\/])[\w.-]{2,40}|(?<=/home/)[\w.-]{2,40}")  # whose folder it is
 MENTION = re.compile(
     r"@_?\*\*[^*\n]{1,200}\*\*|(?<![\w@/.])@(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
@@ -80,6 +91,10 @@ def clean(text: str, author: str = "") -> str:
     if "." in text or "://" in text or " dot " in text.lower():
         text = EMAIL.sub("\0@email\0", text)
         text = URL.sub(_url, text)
+    if PHONE_LIKE.search(text):
+        text = PHONE.sub("\0@user\0", text)
+    if "Users" in text or "/home/" in text:
+        text = HOME.sub("\0@user\0", text)
     if "@" in text or "u/" in text:
         text = MENTION.sub("\0@user\0", text)
     if author:

@@ -5,16 +5,18 @@ import multiprocessing
 import re
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from helpers import sources
-from helpers.cleaning import pseudonyms
+from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
@@ -23,9 +25,11 @@ from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
 
-VERSION = 4  # raised when the same settings give another posts table
+VERSION = 5  # raised when the same settings give another posts table
+SAMPLE = 200  # posts that are searched for the names that are left
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file
+Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
 
 
 class CollectConfig(Config):
@@ -48,7 +52,8 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
-    ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows. memory_limit: of DuckDB,
+    ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is the
+    share of SAMPLE posts that :func:`helpers.cleaning.names.left` still finds a known name in. memory_limit: of DuckDB,
     which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. Raises ValueError where
     nothing is left, with the counts, or where the source is at fault.
     """
@@ -65,19 +70,22 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
             return card
     files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
              for number, part in enumerate(parts)]  # fmt: skip
-    counts = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)
+    read = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)
+    counts, heard = (sum((Counter(record[kind]) for record in read), Counter()) for kind in ("counts", "heard"))
+    people = {name for record in read for name in record["people"]}
     rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
     notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
     scratch = folder / "merge"
     with database(scratch, memory_limit, workers) as connection:
-        merged = merge(connection, scratch, files, posts, min_chars=config.min_chars,
+        hidden = names.known(connection, files, people, heard)
+        merged = merge(connection, scratch, files, posts, min_chars=config.min_chars, names=hidden,
                        near_duplicate=config.near_duplicate, strip_signatures=config.strip_signatures)  # fmt: skip
-    cut = {name: merged.pop(name) for name in ("signatures_cut", "signature_words_cut")}
+    cut = {name: merged.pop(name) for name in ("names_masked", "signatures_cut", "signature_words_cut")}
     drops = {f"dropped_{reason}": number for reason, number in sorted((counts + Counter(merged)).items())}
     left = rows_read - sum(drops.values())
     if not left:
         raise ValueError(f"nothing is left of {rows_read} posts of source {config.source!r}: {drops or 'none there'}")
-    facts = statistics(posts)
+    facts = statistics(posts) | {"names_left": _names_left(posts, names.words_of(people, heard))}
     if facts["posts"] != left:
         raise RuntimeError(f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped")
     settings = config.model_dump() | {"location": _public(config.location), "pseudonymise": key is not None}
@@ -93,8 +101,8 @@ class Selection(Config):
 
     min_posts: int = Field(100, ge=1)  # of an author within the time
     max_posts: int = Field(1000, ge=0)  # 0 is no limit
-    start: str = ""  # ISO dates, UTC, of the first day and after the last; empty is open
-    end: str = ""
+    start: Day = ""  # ISO dates, UTC, of the first day and after the last; empty is open
+    end: Day = ""
 
 
 def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
@@ -142,15 +150,21 @@ def statistics(posts_path: Path) -> dict:
         return dict(zip(row.columns, row.fetchall()[0], strict=True))
 
 
+def _names_left(posts_path, words):
+    with database(Path(f"{posts_path}.work")) as connection:  # by a hash: the same posts on every machine
+        posts = connection.read_parquet(str(posts_path)).order("md5(text)").limit(SAMPLE).project("text").fetchall()
+    return names.left((text for text, in posts), words)
+
+
 def _read_parts(read, parts, files, workers, progress):
-    """Sum of the parts' counts; parts in ``workers`` processes where the system can fork (a part holds closures)."""
+    """The parts' records; parts in ``workers`` processes where the system can fork (a part holds closures)."""
     jobs = list(zip(parts, files, strict=True))
     bar = partial(progress_bar, total=len(jobs), progress=progress, desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return sum(map(Counter, bar(read(*job) for job in jobs)), Counter())
+        return list(bar(read(*job) for job in jobs))
     fork = multiprocessing.get_context("fork")  # hands the initializer's arguments over without pickling them
     with ProcessPoolExecutor(workers, fork, _inherit, (read, jobs)) as pool:
-        return sum(map(Counter, bar(pool.map(_job, range(len(jobs))))), Counter())
+        return list(bar(pool.map(_job, range(len(jobs)))))
 
 
 def _inherit(read, jobs):
@@ -164,19 +178,27 @@ def _job(number):
 
 
 def _read_part(part, file, *, config, origin, key):
-    """Write a part's posts beside a JSON file of its counts; return these. Both current: nothing to do."""
+    """Write a part's posts beside a JSON file of its counts and of names; return it. Both current: nothing to do.
+
+    people: the names that authors, headers and mentions tell. heard: how often a post greets or signs with a name.
+    """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
     if is_current(record, fingerprint) and file.exists():
-        return read_json(record)["counts"]
-    lost, counts = Counter(), Counter()
+        return read_json(record)
+    lost, counts, heard, people = Counter(), Counter(), Counter(), set()
     name, is_bot = pseudonyms.namer(key), lru_cache(maxsize=None)(cleaning.is_bot)
 
     def keep(author, time, topic, post, number):
         if is_bot(author):
             return counts.update(bot=1)
         post = post[: SLACK * config.max_chars]
-        post = cleaning.normalise_unicode(post) if config.raw else cleaning.clean(post, author)
+        if config.raw:
+            post = cleaning.normalise_unicode(post)
+        else:
+            post, greeted = names.letter(post)
+            heard.update(greeted)
+            post = cleaning.clean(post, author)
         counts["truncated"] += len(post) > config.max_chars
         post = post[: config.max_chars].rstrip()
         if len(post) < config.min_chars:
@@ -188,14 +210,18 @@ def _read_part(part, file, *, config, origin, key):
             counts["rows_read"] += len(frame)
             columns = [frame[column].tolist() for column in sources.COLUMNS]
             # an id of a public archive would lead back from a pseudonym to the name
-            numbers = frame["id"].tolist() if "id" in frame and key is None else [None] * len(frame)
+            kept = "id" in frame and key is None
+            numbers = frame["id"].to_numpy(object, na_value=None) if kept else [None] * len(frame)
+            if not config.raw:
+                people.update(frame["author"].unique(), *frame.get("names", pd.Series(dtype=str)).str.split("\n"))
             rows = [row for row in map(keep, *columns, numbers) if row]
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     counts.update(rows_read=sum(number for reason, number in lost.items() if not reason.startswith("note_")))
     counts.update(lost)
-    write_json(record, {"fingerprint": fingerprint, "counts": dict(counts)})
-    return dict(counts)
+    write_json(record, {"fingerprint": fingerprint, "counts": dict(counts), "people": sorted(people - {""}),
+                        "heard": dict(heard)})  # fmt: skip
+    return read_json(record)
 
 
 def _public(location):

@@ -7,25 +7,29 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from helpers.cleaning import near_duplicates, signatures
-from helpers.corpus.table import SCHEMA, scalar, write_posts
+from helpers.cleaning.names import mask
+from helpers.corpus.table import READ, SCHEMA, scalar, write_posts
 
 
 def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
-          near_duplicate: float, strip_signatures: bool) -> dict[str, int]:
+          near_duplicate: float, strip_signatures: bool, names: dict) -> dict[str, int]:
     """Write the posts table ``target`` (whole or absent) from part files; return the counts of losses by reason.
 
     Of copies the earliest stays; ties go by author, text, topic, so neither the order of the parts nor that of
     threads matters.
 
-    parts: Parquet files with the columns of :data:`~helpers.corpus.table.SCHEMA`, time as int64 seconds. Dropped are
-    ``duplicate``, ``near_duplicate`` and ``short_after_signature`` posts; ``signatures_cut`` counts posts and
-    ``signature_words_cut`` words.
+    parts: Parquet files with the columns of :data:`~helpers.corpus.table.SCHEMA`, time as int64 seconds. names: as
+    :func:`helpers.cleaning.names.known` gives them, masked first, so that texts that differ in a name are copies.
+    Dropped are ``duplicate``, ``near_duplicate``, ``short_after_names`` and ``short_after_signature`` posts;
+    ``names_masked`` and ``signatures_cut`` count posts and ``signature_words_cut`` words.
     """
     unique, rest = scratch / "unique.parquet", scratch / "rest.parquet"
     order = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
     connection.read_parquet(list(map(str, parts))).create_view("parts")
+    counts = _mask(connection, scratch / "masked.parquet", names, min_chars)
     total = scalar(connection, "SELECT count(*) FROM parts")
     connection.execute(f"""
         COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM parts
@@ -34,7 +38,7 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     numbered = connection.read_parquet(str(unique), file_row_number=True)
     numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     posts = scalar(connection, "SELECT count(*) FROM unique_posts")
-    counts = {"duplicate": total - posts}
+    counts["duplicate"] = total - posts
     connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
     if strip_signatures:
         _shorten(connection, signatures.find(connection, "unique_posts", posts))
@@ -61,6 +65,24 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
         columns = SCHEMA.names if scalar(connection, "SELECT count(nullif(id, '')) FROM rest") else SCHEMA.names[:4]
         write_posts(connection, f"SELECT {', '.join(columns)} FROM rest ANTI JOIN copies USING (n)", target)
     return counts
+
+
+def _mask(connection, path, names, min_chars):
+    """Put posts without the names, written to ``path``, in place of the view ``parts``."""
+    starts, masked, short = frozenset(words[0] for words in names), 0, 0
+    reader = connection.cursor().sql("FROM parts").to_arrow_reader(READ)
+    with pq.ParquetWriter(path, reader.schema) as writer:
+        for batch in reader if names else ():
+            texts = batch.column("text").to_pylist()
+            hidden = [mask(text, names, starts) for text in texts]
+            long = [len(text) >= min_chars for text in hidden]
+            masked += sum(map(str.__ne__, texts, hidden))
+            short += len(long) - sum(long)
+            batch = batch.set_column(batch.schema.get_field_index("text"), "text", pa.array(hidden, pa.string()))
+            writer.write_batch(batch.filter(pa.array(long, pa.bool_())))
+    if names:
+        connection.read_parquet(str(path)).create_view("parts", replace=True)
+    return {"names_masked": masked, "short_after_names": short}
 
 
 def _shorten(connection, cuts):

@@ -1,0 +1,119 @@
+"""Names of people in texts: whom a letter greets, who signs it, and everybody whom the corpus knows.
+
+A name that headers, mentions, greetings or signatures tell is masked in all texts of the corpus. A word of a name
+alone is masked only where the corpus itself says that it is a name: it is hardly ever written in lower case. So
+"will", "mark" and "may" stay, and so do names of places and firms that nobody of the corpus bears.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from helpers.cleaning.text import EVERYDAY
+
+LONGEST = 4  # words of a name
+HEARD = 3  # so often a name is greeted or signed with before it counts as known
+LOWER = 0.1  # so often, of its capitalised uses, a name may be written in lower case
+NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
+# what is capitalised where a name would stand
+NOBODY = (
+    r"(?!(?:All|List|Lists?members?|Everyone|Everybody|Users?|Helpers?|Folks|Sirs?|Madam|There|Again|Guys|Friends?"
+    r"|Colleagues?|Members?|Community|Group|World|Team|People|Thanks|Thank|Thx|Cheers|Best|Regards|Kind|Warm|Many"
+    r"|Yours|Sincerely|Wishes|Greetings|Hope|Hi|Hello|Dear|Yes|No|So|But|And|The|For|In|If|It|Is|This|That|You|We|My"
+    r"|Any|What|How|Why|As|Hth|Not|Well|Sorry|Please|Edit|Update|Done|Also|Here|Just|Now|One|Of|To|On|Or|Great|Good"
+    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps)\b)"
+)
+TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
+GREETING = re.compile(
+    rf"\A\s*(?:(?i:hi|hello|hey|dear|g'day|hallo|hola|thanks|thank you|good (?:morning|evening|afternoon))[ ,]+)"
+    rf"((?:{TITLE}{{0,2}}{NOBODY}{NAME}(?: ?, | and | & | )?){{1,5}})(?<! )(?=\s*(?:[,:;!.–(-]|\n|\Z))"
+    rf"|\A\s*((?:{NOBODY}{NAME}(?: and | )?){{1,4}})(?<! )(?=\s*(?:,[ \t]*\n|--))"
+)
+SIGNED = re.compile(
+    rf"(?:(?<!\w)(?i:regards|cheers|thanks|thank you|thx|sincerely|yours|greetings|wishes|best|hth|helps|advance"
+    rf"|saludos|ciao|luck)\b[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w)))[\s–—/~-]*"
+    rf"((?:{NOBODY}{NAME}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]\.?)){{0,3}}|(?:(?<=\n\n)|(?<=,\n))(?i:{NOBODY})[a-z]{{3,12}})[.,]?\s*\Z"
+)
+TAIL = 200  # characters that SIGNED looks at
+# no part of a path, an address or an identifier
+WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
+BETWEEN = {" ", ". ", ".", "-", ", ", "' "}
+MIDDLE = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")  # a word that opens no sentence
+
+
+def letter(text: str) -> tuple[str, list[str]]:
+    """A text with ``@user`` for whom it greets at its start and ``@self`` for who signs it, and these names."""
+    heard = []
+    if greeted := GREETING.match(text[:TAIL]):
+        start, end = greeted.span(greeted.lastindex)
+        heard += re.split(r"\s*(?:,|&|\band\b)\s*", text[start:end])
+        text = f"{text[:start]}@user{text[end:]}"
+    tail = text[-TAIL:]
+    if signed := SIGNED.search(tail):
+        heard.append(signed[1])
+        text = f"{text[:len(text) - len(tail)]}{tail[: signed.start(1)]}@self{tail[signed.end(1) :]}"
+    return text, [name for name in heard if name]
+
+
+def known(connection: duckdb.DuckDBPyConnection, parts: list[Path], people: Iterable[str], heard: Counter) -> dict:
+    """The names to mask, each a tuple of words in lower case; the value says whether it must be capitalised to count.
+
+    parts: Parquet files with a column text. people: display names of authors and of others that headers and
+    mentions tell. heard: how often texts greet or sign with a name; those of HEARD and more count as people do.
+    A full name is masked in any case, but where all its words are common ones, only capitalised. Single words are
+    taken from names of several words, and from those that were heard.
+    """
+    people = {name for name in people if "@" not in name}
+    people |= {name for name, count in heard.items() if count >= HEARD}
+    names = {name: tuple(re.findall(r"[^\W\d_]+", name.lower()))[:LONGEST] for name in people}
+    single = words_of(people, heard) - EVERYDAY
+    connection.read_parquet(list(map(str, parts))).create_view("texts")
+    connection.register("name_words", pa.table({"word": pa.array(sorted(set().union(*names.values())), pa.string())}))
+    use = {word: (lower, proper) for word, lower, proper in connection.execute("""
+        WITH words AS (SELECT unnest(regexp_extract_all(text, '\\pL+')) AS word FROM texts)
+        SELECT lower(word), count(*) FILTER (word = lower(word)), count(*) FILTER (word != lower(word))
+        FROM words WHERE lower(word) IN (FROM name_words) GROUP BY 1""").fetchall()}  # fmt: skip
+    lower = {word for word, (low, high) in use.items() if low > LOWER * high}
+    masked = {(word,): False for word in single - lower}
+    for words in names.values():
+        for form in {words, (words[0], words[-1])} if len(words) > 1 else ():
+            masked[form] = all(word in EVERYDAY or word in lower for word in form)
+    return masked
+
+
+def words_of(people: Iterable[str], heard: Counter) -> set[str]:
+    """The words of three letters and more, in lower case, of names of people; a lone user name is not taken apart."""
+    whole = (name for name in people if name in heard or re.fullmatch(r"[^\d_@/]+[\s,][^\d_@/]+", name.strip()))
+    return {word for name in whole for word in re.findall(r"[^\W\d_]{3,}", name.lower())}
+
+
+def left(texts: Iterable[str], words: set[str]) -> float:
+    """Share of the texts that hold, inside a sentence, a capitalised word of a known name that is no everyday word."""
+    holds = [any(word[0].isupper() and word.lower() in words for word in MIDDLE.findall(text)) for text in texts]
+    return round(sum(holds) / max(len(holds), 1), 4)
+
+
+def mask(text: str, names: dict, starts: frozenset[str]) -> str:
+    """A text with ``@user`` for every known name, the longest first. starts: the first words of the names."""
+    if starts.isdisjoint(WORD.findall(text.lower())):
+        return text
+    found, pieces, end, i = list(WORD.finditer(text)), [], 0, 0
+    words = [match[0].lower() for match in found]
+    while i < len(words):
+        sizes = range(LONGEST, 0, -1) if words[i] in starts else ()
+        if size := next((n for n in sizes if _is_name(text, found, words, i, n, names)), 0):
+            pieces += text[end : found[i].start()], "@user"
+            end = found[i + size - 1].end()
+        i += size or 1
+    return "".join(pieces) + text[end:]
+
+
+def _is_name(text, found, words, i, size, names):
+    proper = names.get(tuple(words[i : i + size])) if i + size <= len(words) else None
+    matches = found[i : i + size]
+    between = (text[a.end() : b.start()] in BETWEEN for a, b in zip(matches, matches[1:]))
+    return proper is not None and all(between) and not (proper and any(match[0][0].islower() for match in matches))

@@ -1,0 +1,76 @@
+"""Names in texts: greetings and signatures, and the names that a corpus knows."""
+
+import time
+from collections import Counter
+
+import duckdb
+import pytest
+
+from helpers.cleaning import names
+from tests.factories import posts_table
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hi Jane,\nit works.\n\nCheers,\nBob", "Hi @user,\nit works.\n\nCheers,\n@self"),
+        ("Dear Prof. Doe and Jack, it works. Best regards, Bob Lee", "Dear @user, it works. Best regards, @self"),
+        ("Thanks Jane. It works.\n\n-Bob", "Thanks @user. It works.\n\n-@self"),
+        ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
+        ("It works. -- Jane", "It works. -- Jane"),
+        ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
+        ("It works.\n\njane", "It works.\n\n@self"),
+        ("It works, thanks,\n\nHans-Peter M.", "It works, thanks,\n\n@self"),
+        ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
+        ("Hi R users, it works. Best wishes", "Hi R users, it works. Best wishes"),
+        ("Hello World, it works, thanks", "Hello World, it works, thanks"),
+        ("Thanks for this.\nIt is the best\nsolution", "Thanks for this.\nIt is the best\nsolution"),
+    ],
+)
+def test_greetings_and_signatures(text, expected):
+    assert names.letter(text)[0] == expected
+
+
+def test_whom_a_letter_names():
+    assert names.letter("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")[1] == ["Jane", "Jack", "Bob Lee"]
+
+
+def known(tmp_path, texts, people, heard=()):
+    path = posts_table(tmp_path / "posts.parquet", [("a", i, "t", text) for i, text in enumerate([*texts] + 20 * ["Jane Doe"])])
+    masked = names.known(duckdb.connect(), [path], people, Counter(heard))
+    starts = frozenset(form[0] for form in masked)
+    return [names.mask(text, masked, starts) for text in texts]
+
+
+def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
+    people = ["Jane Doe", "Will Hope", "Mark Lean", "Ann B. Lee", "rust_fan", "q@doe.example", "Python Fan"]
+    pairs = {
+        "I asked Jane, and JANE DOE told me": "I asked @user, and @user told me",
+        "as jane doe wrote, Doe's idea": "as @user wrote, @user's idea",
+        "will it work? I hope. Will it? They will hope": "will it work? I hope. Will it? They will hope",
+        "ask Will Hope to mark it, Mark the lean one": "ask @user to mark it, Mark the lean one",
+        "python is no Python, a fan of rust": "python is no Python, a fan of rust",
+        "Ann Lee and Ann B. Lee and doe@x and a/Doe and Doe.x": "@user and @user and doe@x and a/Doe and Doe.x",
+        "ask rust_fan or Rust Fan, python": "ask rust_fan or @user, python",
+        "so said Bob, and Tim": "so said @user, and Tim",
+    }
+    heard = ["Bob"] * 3 + ["Tim"]
+    assert known(tmp_path, list(pairs), people, heard) == list(pairs.values())
+
+
+def test_what_is_left_is_a_share():
+    texts = ["I asked Mark.", "Mark my words", "so mark it", "in Rust and C"]
+    assert names.left(texts, names.words_of({"Mark Doe"}, Counter())) == 0.25
+    assert names.words_of({"rust_fan", "Jane Doe", "Lone", "a@b.org"}, Counter({"Bob": 1})) == {"jane", "doe"}
+
+
+@pytest.mark.parametrize("piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "Jane-", "thanks ", "+1 555 ", "555-"])
+def test_hostile_texts_cost_linear_time(piece):
+    from helpers.cleaning.text import clean
+
+    text = piece * (400_000 // len(piece))
+    start = time.perf_counter()
+    names.letter(text)
+    names.mask(text, {("doe",): False, ("doe", "doe"): True}, frozenset({"doe"}))
+    clean(text)
+    assert time.perf_counter() - start < 5  # quadratic cost would be minutes

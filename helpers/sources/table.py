@@ -30,6 +30,7 @@ from helpers.sources.timestamps import seconds
 ROWS = 50_000  # of one frame
 LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+UNREADABLE = (ValueError, OSError, pa.ArrowException)
 csv.field_size_limit(LONGEST)
 
 
@@ -68,8 +69,8 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
             frame = _frame(batch, columns, _stem(path), drops)
             if len(frame):
                 yield frame
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise ValueError(f"table: cannot read {path}: {error}") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
 
 
 def _frame(batch, columns, stem, drops):
@@ -223,10 +224,10 @@ def _check(path, columns):
             present = next(_rows(path, Counter()), [])
         else:
             present = list(dict.fromkeys(key for row in islice(_objects(path, Counter()), 1000) for key in row))
-    except (ValueError, OSError, pa.ArrowException) as error:
-        raise ValueError(f"table: cannot read {path}: {error}") from None
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
     if not present:
-        raise ValueError(f"table: {path.name} is empty{' or holds no JSON object' * (kind == 'jsonl')}")
+        raise ValueError(f"table: {path.name} is empty or cut: it holds no {'JSON object' if kind == 'jsonl' else 'row'}")
     if missing := [column for column in _needed(columns) if column not in present]:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; "
@@ -234,6 +235,10 @@ def _check(path, columns):
         )
     if twice := [column for column in _needed(columns) if present.count(column) > 1]:
         raise ValueError(f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one")
+
+
+def _unreadable(path, error):
+    return ValueError(f"table: cannot read {path}: {' '.join(str(error).split())}")  # Arrow's words may be several lines
 
 
 def _kind(path):

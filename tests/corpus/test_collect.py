@@ -293,3 +293,21 @@ def test_statistics_are_those_of_table_8(tmp_path):
     assert facts == {"posts": 4, "authors": 2, "topics": 2, "first": "1970-01-01 00:00:00",
                      "last": "1970-02-01 00:00:00", "words_per_post": 1.75, "posts_per_author": 2.0,
                      "topics_per_author": 1.5, "active_months": 1.5}
+
+
+def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    texts = ["first post of the two", "a second post, without id"]
+    pd.DataFrame({"author": "a", "time": [1577836800, 1577836801], "topic": "t", "text": texts, "id": ["x", None]}
+                 ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)  # fmt: skip
+    config = CollectConfig(source="table", location=str(tmp_path / "posts.jsonl"), columns={"id": "id"}, pseudonymise=False)
+    card = corpus.collect(paths.Run("made"), config, progress=False)
+    assert card["posts"] == 2
+    assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == ["x", None]
+
+
+@pytest.mark.parametrize("settings", [{"start": "2020-13-45"}, {"end": "tomorrow"}, {"start": "2020"}])
+def test_a_bad_date_is_an_error_before_any_work(settings):
+    with pytest.raises(ValueError, match="selection: '(start|end)' is '(2020-13-45|tomorrow|2020)'"):
+        Selection.of(settings, "selection")
+    assert Selection(start="20200229").start == "2020-02-29" and Selection().start == ""

@@ -1,11 +1,27 @@
 """What holds for every source."""
 
+import gzip
+import json
+import random
 from collections import Counter
 from datetime import date
 
+import pandas as pd
 import pytest
 
 from helpers.sources import COLUMNS, SOURCES, frames, open_source
+from tests.factories import read_source
+
+TIME = 1_577_836_800
+POSTS = [{"author": f"J\u00f6rg {n % 3}", "time": TIME + n, "topic": "t", "text": f'"{n}", so\nhe \u00e9'} for n in range(20)]
+RECORDS = {
+    "p.jsonl": POSTS,
+    "RC_2020-01.ndjson": [{"author": "jane", "created_utc": TIME, "subreddit": "s", "body": f"\u00e9 {n}"} for n in range(20)],
+    "q.json": [{"author_id": n, "syms": [["\u2581\u00e9"]], "day": [1], "hour": [2], "minute": [3], "action_type": ["x"]}
+               for n in range(20)],
+    "Books.json": [{"reviewerID": f"A{n}", "reviewText": "\u00e9", "unixReviewTime": TIME} for n in range(20)],
+    "pairs.jsonl": [{"id": n, "fandoms": ["F", "G"], "pair": [f"\u00e9 {n}", f"{n}"]} for n in range(20)],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ["zulip", "pipermail", "table"])
@@ -50,3 +66,44 @@ def test_frames_are_bounded_and_drops_counted():
     assert all(list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in found)
     assert [list(frame) for frame in frames([("a", 1, "t", "x")], drops)] == [COLUMNS]
     assert list(frames(["bot"], drops)) == []
+
+
+def damaged(data, rng):
+    """Bytes that are cut, flipped, inserted, left out or repeated somewhere."""
+    data, strays = bytearray(data), [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\\ud800", b"\xed\xa0\x80", b"[", b"1e999"]
+    for _ in range(rng.choice([1, 2, 9])):
+        at, length = rng.randrange(len(data) + 1), rng.randrange(1, 99)
+        data[at:] = rng.choice([
+            b"", bytes([rng.randrange(256)]) + data[at + 1 :], rng.choice(strays) + data[at:], data[at + length :],
+            data[at : at + length] + data[at:],
+        ])  # fmt: skip
+    return bytes(data)
+
+
+@pytest.mark.filterwarnings("ignore:table")
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("kind", "name"), [("table", "p.csv"), *zip(["table", "pushshift", "mud", "amazon", "pan"], RECORDS, strict=True)]
+)
+def test_damage_costs_rows_that_are_counted_or_is_a_clear_error(tmp_path, kind, name, suffix):
+    rng, pack = random.Random(name), gzip.compress if suffix else bytes
+    whole = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in RECORDS.get(name, [])).encode()
+    whole = whole or pd.DataFrame(POSTS).to_csv(index=False).encode()
+    truth = [{"id": n, "same": False, "authors": [f"a{n}", f"b{n}"]} for n in range(20)]
+    (tmp_path / f"truth.jsonl{suffix}").write_bytes(pack("\n".join(map(json.dumps, truth)).encode()))
+    path, readable = tmp_path / (name + suffix), 0
+    for _ in range(40):
+        data = damaged(pack(whole), rng)
+        path.write_bytes(data)
+        try:
+            rows, drops = read_source(kind, path)
+        except ValueError as error:
+            assert name in str(error) and "\n" not in str(error)
+            continue
+        readable += 1
+        lost = sum(number for reason, number in drops.items() if not reason.startswith("note_"))
+        assert not len(rows) or rows[["author", "topic", "text"]].map(str.strip).ne("").all(axis=None)
+        "".join(rows[["author", "topic", "text"]].to_numpy().ravel()).encode()
+        if name in ("p.jsonl", "RC_2020-01.ndjson", "Books.json") and not suffix:
+            assert len(rows) + lost == sum(map(bool, map(bytes.strip, data.split(b"\n"))))
+    assert readable

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from helpers.encoders.base import Encoder
+from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder
 from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.scores import rounded
 from helpers.tokens.batch import Samples
@@ -108,6 +109,15 @@ class FittedOnTargets:
     def gallery(self, targets: Samples, max_tokens: int = 32) -> Gallery:
         """The targets of an encoder fitted on them."""
         return Gallery(self.make().fit(targets, max_tokens), targets, max_tokens)
+
+
+def adapted(name: str, encoder: Encoder, tokenizer) -> Normalised:
+    """The strongest form of a model without training: scores normalised, and a TF-IDF fitted on the gallery's texts.
+
+    name : in :data:`helpers.encoders.fitted.FITTED`, or any other. encoder : as fitted on training posts.
+    """
+    is_tfidf = name in WEIGHTINGS
+    return Normalised(FittedOnTargets(lambda: TfidfEncoder(name, tokenizer)) if is_tfidf else encoder)
 
 
 def _statistics(scores):

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import normalisation
 from helpers.evaluation.fusion import Fusion
 from helpers.evaluation.gallery import Gallery
-from helpers.evaluation.normalisation import FittedOnTargets, Normalised
+from helpers.evaluation.normalisation import FittedOnTargets, Normalised, adapted
 from helpers.evaluation.ranking import evaluate, ranking_trials
+from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp
 
 
@@ -95,3 +97,16 @@ def test_what_is_fitted_on_targets_sees_them_alone(trials):
     model = FittedOnTargets(lambda: Spy(hours=True))
     scores = all_scores(Normalised(model).gallery(trials.targets, 9), trials.queries)
     assert scores.shape == (30, 30) and fitted == [(trials.targets, 9)]
+
+
+def test_adapted_counting_learns_words_that_training_lacked(make_store):
+    """Words that only the gallery's accounts use tell them apart, once the idf is the gallery's own."""
+    words = Bytes()
+    store = make_store([40] * 30, topics=4, vocabulary=256)
+    trials, train = ranking_trials(store, posts=8), make_store([40] * 5, topics=4, vocabulary=256, seed=1)
+    fitted = TfidfEncoder("tfidf_subword", words).fit(ranking_trials(train, 8).targets, 32)
+    made = adapted("tfidf_subword", fitted, words).gallery(trials.targets)
+    own = TfidfEncoder("tfidf_subword", words).fit(trials.targets, 32)
+    np.testing.assert_array_equal(all_scores(made, trials.queries),
+                                  all_scores(Normalised(own).gallery(trials.targets), trials.queries))
+    assert adapted("lsa", fitted, words).model is fitted

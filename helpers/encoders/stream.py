@@ -4,7 +4,7 @@ khan2021's encoder, IUR, LUAR's pooling and the Siamese transformer of tyo2021 a
 Letters: B samples, M posts a sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 import torch.nn.functional as nnf
@@ -40,7 +40,7 @@ class StreamConfig(Config):
     pooling: Literal[tuple(POOLINGS)] = "khan2021"
     projection: Literal[tuple(PROJECTIONS)] = "khan2021"
     filters: int = Field(512, ge=1)
-    widths: tuple[int, ...] = Field((2, 3, 4), min_length=1)
+    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field((2, 3, 4), min_length=1, strict=False)  # of a list, too
     token_dim: int = Field(512, ge=1)
     attention: int = Field(512, ge=1)
     layers: int = Field(4, ge=1)

@@ -54,7 +54,7 @@ class LinkingConfig(Config):
     min_target_posts: int = Field(16, ge=1)
     targets: Literal["same_topic", "any_topic"] = "same_topic"
     same_community: bool = False
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
     @field_validator("query_from", "target_from", "target_until")
     @classmethod

@@ -38,7 +38,7 @@ class VerificationConfig(Config):
 
     definition: Literal["pan21", "pan20"] = "pan21"
     decision: Literal["calibrated", "shift"] = "calibrated"
-    seed: int = 0
+    seed: int = Field(0, ge=0)
     resamples: int = Field(1000, ge=0)
 
 

@@ -38,6 +38,10 @@ RELEASED: dict[str, dict[str, Any]] = {
 }
 
 
+# of the numbers among the settings; what is not named here is 0 or more
+BOUNDS = {"k": {"ge": 1}, "temperature": {"gt": 0}, "base_temperature": {"gt": 0}, "scale": {"gt": 0}}
+
+
 class ARRConfig(Config):
     """Settings of ARR (sawatphol2022), which is made of other models: :class:`helpers.topic.arr.ARR`.
 
@@ -83,6 +87,11 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, checked against the loss's signature, with the defaults of those that are missing."""
     if name == "arr":
         return ARRConfig.of(settings, "loss 'arr'").model_dump()
-    fields = {key: (setting.annotation, setting.default) for key, setting in signature(LOSSES[name]).parameters.items()
+    fields = {key: (setting.annotation, _bounded(key, setting.default))
+              for key, setting in signature(LOSSES[name]).parameters.items()
               if key not in ("embeddings", "labels", "classes", "dim")}  # fmt: skip
     return create_model(name, __base__=Config, **fields).of(settings, f"loss {name!r}").model_dump()
+
+
+def _bounded(name: str, default: Any) -> Any:
+    return default if isinstance(default, bool | str) else Field(default, **BOUNDS.get(name, {"ge": 0}))

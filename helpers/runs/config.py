@@ -11,10 +11,12 @@ from helpers.runs.parameters import unknown
 class Config(BaseModel):
     """A frozen set of named settings; unknown names, wrong types and values out of bounds are errors.
 
+    Types are strict: "3", 3.0 and true are no integers. Every number has bounds; nan and inf are never within them.
     ``fingerprint`` is the identity of a config: equal settings have equal ones.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False,
+                              strict=True)  # fmt: skip
 
     @classmethod
     def of(cls, settings: dict[str, Any], where: str = "") -> Self:

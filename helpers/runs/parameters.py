@@ -26,31 +26,35 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
     return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
 
 
-def check(namespace: dict[str, Any], **allowed: Collection) -> dict[str, Any]:
+def check(namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection) -> dict[str, Any]:
     """The declared parameters of a notebook, each of its declared type.
 
     Parameters
     ----------
     namespace
         The notebook's ``globals()``, right after its annotated ``parameters`` cell.
+    may_be_empty
+        Names of the lists, and of the dicts among ``allowed``, that may be empty.
     allowed
         Per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both ends
-        included. A list is checked element by element, None is left open.
+        included. A list is checked element by element, a dict by its keys, None is left open. Seeds have bounds anyway.
 
     Raises
     ------
     ValueError
-        In one line: an unknown name, a wrong type or a value out of bounds.
+        In one line: an unknown name, a wrong type, a value out of bounds, an empty list, a number that is not finite.
     """
     declared = namespace.get("__annotations__", {})
     present = [name for name, value in namespace.items()
                if type(value) in PLAIN and not name.startswith("_") and not name.isupper() and name not in IPYTHON]
-    if message := unknown(present, declared) or unknown(allowed, declared, "name in check()"):
+    if message := unknown(present, declared) or unknown({*allowed, *may_be_empty}, declared, "name in check()"):
         raise ValueError(message)
-    fields = {name: (_field(hint, allowed.get(name)), ...) for name, hint in declared.items()}
+    allowed = dict.fromkeys(("seed", "seeds"), (0, 2**32 - 1)) | allowed
+    fields = {name: (_field(hint, allowed.get(name), name in may_be_empty), ...) for name, hint in declared.items()}
     # aliases: a field of pydantic may not be called `schema` or `copy`, a parameter may
-    model = create_model("Parameters", __config__=ConfigDict(strict=True, alias_generator=lambda name: name[2:]),
-                         **{f"p_{name}": field for name, field in fields.items()})
+    model = create_model("Parameters", __config__=ConfigDict(
+        strict=True, allow_inf_nan=False, alias_generator=lambda name: name[2:]),
+        **{f"p_{name}": field for name, field in fields.items()})
     try:
         checked = model.model_validate({name: namespace[name] for name in declared})
     except ValidationError as error:
@@ -59,19 +63,23 @@ def check(namespace: dict[str, Any], **allowed: Collection) -> dict[str, Any]:
     return {name: getattr(checked, f"p_{name}") for name in declared}
 
 
-def _field(hint: Any, allowed: Collection | None) -> Any:
+def _field(hint: Any, allowed: Collection | None, may_be_empty: bool) -> Any:
     """The annotation with what else pydantic has to check."""
     if hint is bool:
         hint = Annotated[bool, BeforeValidator(lambda value: BOOLEANS.get(str(value), value))]
-    return hint if allowed is None else Annotated[hint, AfterValidator(lambda value: _within(value, allowed))]
+    return Annotated[hint, AfterValidator(lambda value: _within(value, allowed, may_be_empty))]
 
 
-def _within(value: Any, allowed: Collection) -> Any:
+def _within(value: Any, allowed: Collection | None, may_be_empty: bool) -> Any:
+    if not may_be_empty and (value == [] or value == {} and allowed is not None):
+        raise ValueError("must not be empty")
+    if allowed is None:
+        return value
     bounds = isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed)
     for element in value if isinstance(value, list | dict) else [value]:
         if element is None:
             continue
-        if bounds and not allowed[0] <= element <= allowed[1]:  # also catches nan
+        if bounds and not allowed[0] <= element <= allowed[1]:
             raise ValueError(f"must lie in {allowed[0]}..{allowed[1]}, not {element!r}")
         if not bounds and element not in allowed:
             raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {element!r}")
@@ -83,6 +91,8 @@ def _message(error: dict, declared: dict, namespace: dict) -> str:
     if error["type"] == "value_error":
         return f"parameter {name!r} {error['ctx']['error']}"
     hint, value = declared[name], namespace[name]
+    if error["type"] == "finite_number":
+        return f"parameter {name!r} must be a finite number, not {value!r}"
     shown = hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint).replace("typing.", "")
     hint = " (in YAML write 1.0e-4, not 1e-4)" if hint is float and isinstance(value, str) else ""
     return f"parameter {name!r} must be {shown}, not {type(value).__name__} {value!r}{hint}"

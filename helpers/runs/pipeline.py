@@ -119,7 +119,7 @@ def _read(path: Path, where: str, cells: list) -> dict[str, Any]:
     try:
         if message := unknown(map(str, given), namespace.get("__annotations__", {})):
             raise ValueError(message)
-        check({**namespace, **given})
+        check({**namespace, **given}, namespace.get("__annotations__", ()))  # which may be empty, the notebook knows
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return given

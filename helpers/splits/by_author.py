@@ -21,9 +21,9 @@ class AuthorSplit(Rule):
     """
 
     splits = ("train", "test", "dev")
-    test: float = Field(0.1, gt=0)
-    dev: float = Field(0.1, gt=0)
-    seed: int = 0
+    test: float = Field(0.1, gt=0, lt=1)
+    dev: float = Field(0.1, gt=0, lt=1)
+    seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _something_is_left(self):

@@ -38,7 +38,7 @@ class TimeSplit(Rule):
     max_posts: int = Field(0, ge=0)
     eval_posts: int = Field(32, ge=1)
     periods: Literal["common", "community"] = "common"
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
     @field_validator("train_until", "dev_until")
     @classmethod

@@ -41,7 +41,7 @@ class TopicSplit(Rule):
     min_documents: int = Field(2, ge=1)
     author_topics: int = Field(0, ge=0)
     similarity: float = Field(0.8, gt=0, le=1)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
     @property
     def least(self) -> dict[str, int]:

@@ -1,11 +1,19 @@
 """Every way a notebook's parameters can be wrong, and settings of a Config."""
 
+import ast
+import importlib
 import math
-from typing import Optional
+import pkgutil
+import re
+from contextlib import nullcontext
+from typing import Optional, get_args
 
+import nbformat
 import pytest
 from pydantic import Field
 
+import helpers
+from helpers.losses import LOSSES, LossConfig
 from helpers.runs import paths
 from helpers.runs.config import Config
 from helpers.runs.parameters import check, unknown
@@ -14,7 +22,7 @@ DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
     "window": str | None, "limit": Optional[int], "extra": dict,
 }  # fmt: skip
-GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2], "losses": [], "window": None, "limit": 3, "extra": {}}  # fmt: skip
+GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2], "losses": ["topk"], "window": None, "limit": 3, "extra": {}}  # fmt: skip
 
 
 def notebook(**changed):
@@ -94,9 +102,33 @@ class TestValues:
     def test_bounds(self):
         for value in (0, 0.5, 1):
             assert check(notebook(lr=value), lr=(0, 1))["lr"] == value
-        for value in (-0.001, 1.001, math.inf, math.nan):
+        for value in (-0.001, 1.001):
             with pytest.raises(ValueError, match=r"parameter 'lr' must lie in 0\.\.1"):
                 check(notebook(lr=value), lr=(0, 1))
+
+    @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+    def test_no_number_is_never_within_bounds(self, value):
+        for bounds in ({}, {"lr": (0, 1)}):
+            with pytest.raises(ValueError, match="parameter 'lr' must be a finite number, not"):
+                check(notebook(lr=value), **bounds)
+
+    @pytest.mark.parametrize("name", ["seed", "seeds"])
+    def test_seeds_have_bounds_anyway(self, name):
+        hint, wrap = (int, lambda seed: seed) if name == "seed" else (list[int], lambda seed: [0, seed])
+        for seed in (-1, 2**32):
+            with pytest.raises(ValueError, match=f"parameter '{name}' must lie in 0..4294967295, not {seed}"):
+                check({"__annotations__": {name: hint}, name: wrap(seed)})
+        check({"__annotations__": {name: hint}, name: wrap(2**32 - 1)})
+
+    def test_lists_must_not_be_empty_unless_they_may(self):
+        for name, other in (("sizes", "losses"), ("losses", "sizes")):
+            with pytest.raises(ValueError, match=f"parameter '{name}' must not be empty"):
+                check(notebook(**{name: []}), [other])
+        with pytest.raises(ValueError, match="parameter 'extra' must not be empty"):
+            check(notebook(), extra=["a"])
+        assert check(notebook(sizes=[]), ["extra", "sizes"], extra=["a"])["sizes"] == []
+        with pytest.raises(ValueError, match="unknown name in check.. 'size'"):
+            check(notebook(), ["size"])
 
     def test_lists_element_by_element(self):
         assert check(notebook(sizes=[1, 16]), sizes=(1, 16))["sizes"] == [1, 16]
@@ -124,7 +156,88 @@ class Outer(Config):
     inner: Inner = Inner()
 
 
+# these are checked by validators, or are what was measured
+ELSEWHERE = {"TimeSplit.train_until", "TimeSplit.dev_until", "LinkingConfig.query_from", "LinkingConfig.target_from",
+             "LinkingConfig.target_until", "Measured.seed", "Measured.queries", "Measured.targets",
+             "Measured.sample_size", "Measured.seconds"}  # fmt: skip
+
+
+def configs(of=Config):
+    for one in of.__subclasses__():
+        if one.__module__.startswith("helpers."):
+            yield one
+            yield from configs(one)
+
+
+def unbounded(schema):
+    """Is there a number without a lower bound in a JSON schema?"""
+    if isinstance(schema, list):
+        return any(map(unbounded, schema))
+    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+        return False
+    number = schema.get("type") in ("integer", "number") and not {"minimum", "exclusiveMinimum"} & set(schema)
+    return number or any(unbounded(value) for name, value in schema.items() if name not in ("default", "$defs"))
+
+
+def test_every_number_of_every_config_has_bounds():
+    for module in pkgutil.walk_packages(helpers.__path__, "helpers."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    every = {one.__name__: one for one in configs()}
+    assert len(every) > 12
+    fields = {f"{name}.{field}": schema for name, one in every.items()
+              for field, schema in one.model_json_schema().get("properties", {}).items()}  # fmt: skip
+    assert {name for name, schema in fields.items() if unbounded(schema)} == ELSEWHERE
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "arr"])
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "0.1", [0.1, 0.2], True])
+def test_every_number_of_every_loss_has_bounds(name, value):
+    for setting, default in LossConfig(name=name).settings.items():
+        if type(default) in (int, float):
+            with pytest.raises(ValueError, match=f"'{setting}' is "):
+                LossConfig.of({"name": name, "settings": {setting: value}})
+    for setting in {"temperature", "base_temperature", "scale", "k"} & set(LossConfig(name=name).settings):
+        with pytest.raises(ValueError, match=f"'{setting}' is 0"):
+            LossConfig.of({"name": name, "settings": {setting: 0}})
+
+
+def numeric(hint):
+    return hint in (int, float) or any(map(numeric, get_args(hint)))
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_number_and_list_of_every_notebook_is_checked(path):
+    """Run its own call of check() with values out of bounds, and with empty lists, which it must name where allowed."""
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    call = ast.unparse(ast.parse(next(cell for cell in cells if cell.startswith("check("))).body[0])
+    good, imported = {"__name__": "__main__"}, {}
+    exec(next(cell for cell in cells if cell.startswith("run: str")), good)
+    for line in ast.parse(cells[0]).body:
+        if isinstance(line, ast.ImportFrom) and any(re.search(rf"\b{one.name}\b", call) for one in line.names):
+            exec(ast.unparse(line), imported)
+
+    def checked(**changed):
+        return eval(call, {**imported, "globals": lambda: {**good, **changed}})
+
+    settings = checked()
+    for name, hint in good["__annotations__"].items():
+        for value in (-1, 10**12) * numeric(hint):
+            value = float(value) if "float" in str(hint) else value
+            with pytest.raises(ValueError, match=f"'{name}' must lie in"):
+                checked(**{name: [value] if isinstance(settings[name], list) else value})
+        if isinstance(settings[name], list) and settings[name]:
+            may_be_empty = f"'{name}'" in call.split("=")[0]
+            with nullcontext() if may_be_empty else pytest.raises(ValueError, match=f"'{name}' must not be empty"):
+                checked(**{name: []})
+
+
 class TestConfig:
+    @pytest.mark.parametrize("value", [True, "3", 3.0, 0, -1, math.nan, [1, 2]])
+    def test_a_number_is_nothing_else(self, value):
+        with pytest.raises(ValueError, match="outer: 'inner.min_posts' is "):
+            Outer.of({"inner": {"min_posts": value}}, "outer")
+
     def test_a_dict_of_settings(self):
         assert Outer.of({"inner": {"min_posts": 3}}) == Outer(inner=Inner(min_posts=3))
         assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint

@@ -15,24 +15,28 @@ from helpers.runs.config import Config
 from helpers.runs.paths import Run
 
 KEY = ["model", "base", "protocol", "split", "seed"]
-TYPES = {name: "str" for name in ("experiment", "model", "label", "base", "protocol", "split", "metric")}
+TYPES = {name: "str" for name in ("experiment", "model", "label", "adapted", "base", "protocol", "split", "metric")}
 TYPES |= {"value": "float", "low": "float", "high": "float"}
 TYPES |= {"queries": "Int64", "targets": "Int64", "sample_size": "Int64", "seed": "Int64"}
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
-FIRST, LAST = ["split", "model", "label", "base"], ["seed", "queries", "targets", "sample_size"]
+FIRST, LAST = ["split", "model", "label", "adapted", "base"], ["seed", "queries", "targets", "sample_size"]
 LOWER_IS_BETTER = {"EER", "minDCF", "Cllr", "mean_rank"}
 
 Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
 
 
 class Measured(Config):
-    """Of what a table of metrics is: one call of :func:`record`. ``base`` names the model that is subtracted."""
+    """Of what a table of metrics is: one call of :func:`record`.
+
+    base : names the model that is subtracted. adapted : what was used beside training data, "gallery" or "cohort".
+    """
 
     model: str
     protocol: str
     split: str
     label: str = ""
+    adapted: str = ""
     base: str = ""
     seed: Count | None = 0
     experiment: str = ""

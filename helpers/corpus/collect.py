@@ -2,12 +2,15 @@
 
 import hashlib
 import multiprocessing
+import os
 import re
+import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Any
 
 import pandas as pd
@@ -20,7 +23,7 @@ from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
@@ -64,10 +67,8 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     fingerprint = fingerprint_of(origin, config.fingerprint, [(part.name, part.stamp) for part in parts])
     posts, folder = run.folder / "posts.parquet", run.folder / "collect"
-    if is_current(run.data_card, fingerprint) and posts.exists():
-        card = read_json(run.data_card)
-        if card["sha256"] == file_fingerprint(posts):
-            return card
+    if is_current(run.data_card, fingerprint) and intact(posts):
+        return read_json(run.data_card)
     files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
              for number, part in enumerate(parts)]  # fmt: skip
     read = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)
@@ -163,13 +164,21 @@ def _read_parts(read, parts, files, workers, progress):
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return list(bar(read(*job) for job in jobs))
     fork = multiprocessing.get_context("fork")  # hands the initializer's arguments over without pickling them
-    with ProcessPoolExecutor(workers, fork, _inherit, (read, jobs)) as pool:
+    with ProcessPoolExecutor(workers, fork, _inherit, (os.getpid(), read, jobs)) as pool:
         return list(bar(pool.map(_job, range(len(jobs)))))
 
 
-def _inherit(read, jobs):
+def _inherit(parent, read, jobs):
     global _jobs
     _jobs = read, jobs
+    Thread(target=_end_with, args=[parent], daemon=True).start()
+
+
+def _end_with(parent):
+    """A worker whose parent was killed would wait for ever: it looks every second, as a kernel of Jupyter does."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _job(number):

@@ -9,6 +9,7 @@ time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, newsgroup, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
+names    optional text, a line each: display names that headers and mentions of the post tell
 =======  ==========================================================
 
 Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently. A reason that begins with
@@ -128,7 +129,7 @@ def file_parts(named: dict[str, Path], read: Callable[[Path, Counter], Iterator[
 
 
 def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
-    """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id), or the reason of a drop, counted."""
+    """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
     kept = []
     for row in rows:
         if isinstance(row, str):
@@ -143,4 +144,4 @@ def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Ite
 
 
 def _frame(rows):
-    return pd.DataFrame(rows, columns=[*COLUMNS, "id"][: len(rows[0])]).astype({"time": "int64"})
+    return pd.DataFrame(rows, columns=[*COLUMNS, "id", "names"][: len(rows[0])]).astype({"time": "int64"})

@@ -68,7 +68,7 @@ def _row(text, group, raw):
         return "no_date" if message.date is None else "bad_date"
     # who reads the table knows the address only
     text = (message.body if raw else mask_name(own_words(message.body), message.name)).strip()
-    return (message.author, message.time, group, text, message.id) if text else "empty"
+    return (message.author, message.time, group, text, message.id, message.names) if text else "empty"
 
 
 def _tree(root):

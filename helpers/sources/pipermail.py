@@ -119,7 +119,8 @@ def _row(text, topic, raw):
     if not text:
         return "scrubbed" if not raw and SCRUBBED.search(message.body) else "empty"
     # who reads the table knows the address only
-    return message.author, message.time, topic, text if raw else mask_name(text, message.name), message.id
+    text = text if raw else mask_name(text, message.name)
+    return message.author, message.time, topic, text, message.id, message.names
 
 
 def _files(place):

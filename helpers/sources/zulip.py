@@ -35,6 +35,7 @@ PREVIEW = 'div[class*="message_inline"], div[class*="message_embed"]'  # of what
 UNSEEN = f"{PREVIEW}, script, style, svg, head, title, iframe, video, audio, object"
 QUOTED = "blockquote, pre, div.codehilite"
 MENTION = ", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic"))
+MENTIONED = re.compile(r'class="user-mention[^<>]{0,200}>@?([^<>@]{2,80})</span>')
 # what ends a line; every other element is a part of one
 BLOCKS = set("body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre blockquote".split())
 FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
@@ -93,7 +94,9 @@ def _row(message, topic, latest, raw):
     if content.count("<") > TAGS:
         return "too_many_tags"
     text = html_to_text(content, raw)
-    return (normalise_unicode(author).strip(), int(when), topic, text, str(message.get("id", ""))) if text else "empty"
+    names = normalise_unicode("\n".join([author, *MENTIONED.findall(content)]))
+    author = normalise_unicode(author).strip()
+    return (author, int(when), topic, text, str(message.get("id", "")), names) if text else "empty"
 
 
 def html_to_text(content: str, raw: bool = False) -> str:

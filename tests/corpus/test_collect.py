@@ -216,6 +216,23 @@ def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):
     assert sorted(len(row[3]) for row in load("a")) == [16, 999] and card["truncated"] == 1
 
 
+def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch):
+    texts = ["I asked Lee Jones, and jones told me so", "Jones or MARIA GOMEZ would know how", "will hope is no person",
+             "Hi Peter,\nask Gomez about it.\n\nCheers, Bob", "Will hope told me, Mark said"] + 12 * ["Jones Gomez {}"]  # fmt: skip
+    rows = [(f"Ann{n}", n, "x", text.format(n), None, "Lee Jones\nMaria Gomez\nWill Hope\nMark Will")
+            for n, text in enumerate(texts)]
+    frame = pd.DataFrame(rows, columns=[*sources.COLUMNS, "id", "names"])
+    monkeypatch.setattr(sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))])
+    card = collect()
+    assert [row[3] for row in sorted(load("a"), key=lambda row: row[1])[:5]] == [
+        "I asked @user, and @user told me so", "@user or @user would know how", "will hope is no person",
+        "Hi @user, ask @user about it. Cheers, @self", "Will hope told me, Mark said"]  # fmt: skip
+    assert card["names_masked"] == 15 and card["names_left"] == round(1 / card["posts"], 4)
+    assert "Jones" not in str(card) and accounted(card)
+    collect("raw", raw=True)
+    assert "Jones or MARIA GOMEZ would know how" in {row[3] for row in load("raw")}
+
+
 def test_names_become_keyed_pseudonyms(source, monkeypatch):
     collect()
     assert {row[0] for row in load("a")} == {pseudonym(name) for name in ("Ann Lee", "Bo Berg", "Cy Clay")}
@@ -283,7 +300,7 @@ def test_select_counts_posts_inside_the_window(tmp_path):
     assert corpus.select(path, tmp_path / "out.parquet", Selection(min_posts=1, max_posts=0))["posts"] == len(rows)
     with pytest.raises(ValueError, match="none of .* authors has 9999"):
         corpus.select(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.parquet", "out.parquet", "out.parquet.sha256"]
 
 
 def test_statistics_are_those_of_table_8(tmp_path):
@@ -300,7 +317,8 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
     texts = ["first post of the two", "a second post, without id"]
     pd.DataFrame({"author": "a", "time": [1577836800, 1577836801], "topic": "t", "text": texts, "id": ["x", None]}
                  ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)  # fmt: skip
-    config = CollectConfig(source="table", location=str(tmp_path / "posts.jsonl"), columns={"id": "id"}, pseudonymise=False)
+    config = CollectConfig(source="table", location=str(tmp_path / "posts.jsonl"), columns={"id": "id"},
+                           pseudonymise=False)  # fmt: skip
     card = corpus.collect(paths.Run("made"), config, progress=False)
     assert card["posts"] == 2
     assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == ["x", None]

@@ -68,7 +68,9 @@ def test_by_hand(tmp_path, write_posts):
         "posts_in_short_documents": 2, "characters_used": 29, "characters_in_short_documents": 4, "characters_cut": 16,
         "documents_cut": 2,
     }  # fmt: skip
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.parquet", "out.parquet.json", "posts.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out.parquet", "out.parquet.json", "out.parquet.sha256", "posts.parquet",
+    ]  # fmt: skip
 
 
 def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):

@@ -46,6 +46,12 @@ def test_pipermail_rows(tmp_path):
     assert raw["text"][1] == "Second\n\n> quoted\n\nreply. Jane"
 
 
+def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):
+    body = "On Mon, 2 Jul 2007, Jack Lee <jack at example.org> wrote:\n> Bob Berg (bob at example.org) wrote:\n\nmine"
+    months(tmp_path, mail(body))
+    assert read("pipermail", tmp_path)[0]["names"][0].split() == "Jane Doe Jack Lee Bob Berg".split()
+
+
 def test_pipermail_separator_is_not_any_line_that_begins_with_from(tmp_path):
     body = "He said so.\n\nFrom what I know it is fine.\nFrom Mon Jul to Aug\n\n"
     body += "From Mon Jul  2 08:07:46 2007\nnot a header"

@@ -92,6 +92,11 @@ def test_zulip_counts_every_drop(tmp_path):
     assert drops == {"broken_message": 7, "bad_time": 6, "bot": 1, "empty": 1, "broken_json_file": 4}
 
 
+def test_zulip_tells_the_names_of_senders_and_mentions(tmp_path):
+    archive(tmp_path, message(content='<p><span class="user-mention" data-user-id="1">@Jack Lee</span> hello</p>'))
+    assert read("zulip", tmp_path)[0]["names"].tolist() == ["Jane Doe\nJack Lee"]
+
+
 @pytest.mark.parametrize("tag", ["b", "div", "blockquote"])
 def test_zulip_nested_tags_cost_little(tmp_path, tag):
     nested = [message(content=f"<{tag}>" * n + "Hello there") for n in (200_000, 4_000)]

@@ -10,7 +10,7 @@ import os
 import sys
 
 from helpers.runs import paths, presentation
-from helpers.runs.pipeline import StageFailed, run_all, stages
+from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all, stages
 from helpers.runs.publish import publish
 
 # For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.
@@ -38,8 +38,8 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             report = run_all(options.run, options.jobs)
             print(f"\n{presentation.text(paths.Run(options.run))}\n\nreport: {paths.shown(report)}")
-    except (ValueError, StageFailed) as error:
-        print(error, file=sys.stderr)
+    except (ValueError, StageFailed, OSError) as error:
+        print(disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command continues from here", file=sys.stderr)

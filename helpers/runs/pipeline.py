@@ -12,18 +12,24 @@ import re
 import time
 import typing
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from helpers.runs import artifacts, paths
 from helpers.runs.parameters import check, unknown
 
 RUNNER = {"pipeline", "__main__", "publish", "report", "presentation"}  # how notebooks are run and shown
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
+HOLDS, ORPHANS = "AUTHORBOOK_HOLDS", 3  # the variable that names the lock to kernels; seconds until they have ended
+FULL = re.compile(r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large")
 PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments": ["--log-level=CRITICAL"]}
 
 
@@ -205,14 +211,54 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     return seconds
 
 
+def disk_full(error: object) -> str:
+    """What a full disk means for a run, in one line."""
+    return f"the disk is full ({error}): free some space and run it again; what is done is kept, whole"
+
+
 def failure(error: Exception) -> str:
     """Where and why an execution stopped, in a few lines: the error, and the end of its traceback."""
     if not hasattr(error, "traceback"):  # not an error in a cell: the kernel died, or could not start
         hint = " (often: out of memory)" if type(error).__name__ == "DeadKernelError" else ""
-        return f"outside of its cells{hint}: {type(error).__name__}: {error}"
+        reason = disk_full(error) if FULL.search(str(error)) else f"{type(error).__name__}: {error}"
+        return f"outside of its cells{hint}: {reason}"
+    if FULL.search(error.evalue):
+        return f"in cell [{error.exec_count}]: {disk_full(error.evalue)}"
     text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).rstrip()
     last = [line for line in text.splitlines() if line.strip() and not line.startswith(error.ename)][-6:]
     return "\n  ".join([f"in cell [{error.exec_count}]: {error.ename}: {error.evalue}", *last])
+
+
+@contextmanager
+def alone(run: str, wait: bool = False) -> Iterator[None]:
+    """Keep other processes from making the same run; the system lets go of it when this process ends, in any way.
+
+    What this process starts is let in. wait: until another process is done, which is said; otherwise it is an error.
+    """
+    folder = paths.Run(run).folder
+    lock, running = FileLock(folder / ".lock"), folder / ".running"
+    if os.environ.get(HOLDS) == lock.lock_file:  # a stage that this run has started, or one of its own threads
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        if not wait:
+            raise ValueError(f"another process is making the run {run!r}: wait until it has ended, stop it, or give "
+                             f"this run another name (params/<name>/)") from None  # fmt: skip
+        print(f"another process is making the run {run!r}: waiting until it has ended", flush=True)
+        lock.acquire()
+    try:
+        if running.exists():  # it was killed: its kernels look for it every second, theirs for them
+            time.sleep(ORPHANS)
+        running.touch()
+        os.environ[HOLDS] = lock.lock_file
+        yield
+    finally:
+        os.environ.pop(HOLDS, None)
+        running.unlink(missing_ok=True)
+        lock.release()
 
 
 def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None) -> None:
@@ -233,11 +279,13 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
     if not chosen:
         there = ", ".join(stage.name for stage in every)
         raise ValueError(f"{paths.shown(path)} is missing, and params/{run}/ has no {name}.yaml; it has: {there}")
-    print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
-    reused = [stage for stage in chosen if execute(stage) is None]
-    if not path.exists():  # what a current stage made was deleted since
-        for stage in reused:
-            execute(stage, force=True)
+    with alone(run, wait=True):
+        if not path.exists():  # still: another process may have made it meanwhile
+            print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
+            reused = [stage for stage in chosen if execute(stage) is None]
+        if not path.exists():  # what a current stage made was deleted since
+            for stage in reused:
+                execute(stage, force=True)
     if not path.exists():
         raise ValueError(f"{notebook} has been run for {run!r} but did not make {paths.shown(path)}")
 
@@ -251,7 +299,8 @@ def run_all(run: str, jobs: int = 1) -> Path:
     from helpers.runs import presentation, report
 
     todo = stages(run)
-    _execute_all(todo, jobs)
+    with alone(run):
+        _execute_all(todo, jobs)
     files = paths.Run(run)
     minutes = sum(artifacts.read_json(stage.sidecar)["seconds"] for stage in todo) / 60
     intro = f"<p>Run <b>{escape(run)}</b>: {len(todo)} notebooks, {minutes:.1f} minutes.</p>"

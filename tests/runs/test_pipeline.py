@@ -1,12 +1,17 @@
 """The runner and its report, on toy notebooks: order, resume, failures, ensure, and what a page may hold."""
 
 import contextlib
+import errno
 import io
 import os
 import re
+import subprocess
+import sys
+import threading
 import time
 
 import nbformat
+import psutil
 import pytest
 
 from helpers.runs import paths, pipeline, publish
@@ -310,3 +315,99 @@ def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
     with pytest.raises(pipeline.StageFailed):
         pipeline.run_all("demo", jobs=2)
     assert "03" not in capsys.readouterr().out
+
+
+def python(code, *arguments, **options):
+    """A process that runs this code; what it prints can be read."""
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True,
+                            cwd=paths.ROOT, **options)
+
+
+def ends(process, seconds=10):
+    """Does a process that is not ours end within so many seconds?"""
+    for _ in range(10 * seconds):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        if "zombie" in psutil.Process(process).status():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+HERE = """
+import pathlib, sys
+from helpers.runs import paths, pipeline
+toy = pathlib.Path(sys.argv[1])
+paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
+"""
+
+
+def test_a_kernel_ends_with_the_run_that_is_killed(toy):
+    """A stage whose notebook has another made: both kernels end."""
+    sleep = "import os, time\nwith open(os.environ['PIDS'], 'a') as file:\n    print(os.getpid(), file=file)\n"
+    notebook(toy / "notebooks/01_a.ipynb", sleep + "time.sleep(60)")
+    patch = HERE.replace("sys.argv[1]", repr(str(toy)))
+    made = str(toy / "outputs/demo/x")
+    notebook(toy / "notebooks/02_b.ipynb", sleep + patch + f"pipeline.ensure(run, '01_a', {made!r})")
+    pids = toy / "pids.txt"
+    parent = python(HERE + "pipeline.execute(pipeline.stages('demo')[1])", toy, env=os.environ | {"PIDS": str(pids)})
+    while not pids.exists() or len(pids.read_text().split()) < 2:
+        time.sleep(0.1)
+        assert parent.poll() is None
+    parent.kill()
+    parent.wait()
+    assert all(ends(int(each)) for each in pids.read_text().split())
+
+
+def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
+    request.getfixturevalue("without_kernels")
+    monkeypatch.setattr(pipeline, "ORPHANS", 0.1)
+    hold = HERE + "with pipeline.alone('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+    other = python(hold, toy, stdin=subprocess.PIPE)
+    assert other.stdout.readline() == "held\n"
+    assert main(["demo"]) == 1
+    assert "another process is making the run 'demo': wait until it has ended" in capsys.readouterr().err
+    assert not log(toy)
+    made = toy / "outputs/demo/made.txt"
+
+    def in_a_notebook():
+        with contextlib.suppress(ValueError):  # it makes nothing
+            ensure("demo", "02_b", made, variant="T")
+
+    waiting = threading.Thread(target=in_a_notebook)
+    waiting.start()
+    time.sleep(0.3)
+    assert waiting.is_alive() and not log(toy)
+    other.kill()  # the system lets go of what a killed process held
+    other.wait()
+    waiting.join(20)
+    assert not waiting.is_alive() and log(toy)
+    assert "waiting until it has ended" in capsys.readouterr().out
+    assert main(["demo"]) == 0
+    assert "AUTHORBOOK_HOLDS" not in os.environ and not (toy / "outputs/demo/.running").exists()
+
+
+def test_what_runs_under_a_run_is_let_in(toy):
+    with pipeline.alone("demo"), pipeline.alone("demo"), pipeline.alone("demo", wait=True):
+        pass
+    with pipeline.alone("demo"):
+        code = HERE + "with pipeline.alone('demo'):\n    print('in')"
+        assert python(code, toy).communicate()[0] == "in\n"
+
+
+def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
+    notebook(toy / "notebooks/02_b.ipynb", "raise OSError(28, 'No space left on device', 'posts.parquet.partial')")
+    assert main(["demo"]) == 1
+    told = capsys.readouterr().err
+    assert re.match(r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space and run it", told)
+    assert len(told.splitlines()) == 2
+    params(toy, "01_a", "size: 4")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pipeline.artifacts, "write_json", full)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err.startswith("the disk is full ([Errno 28] No space left on device): free some space")

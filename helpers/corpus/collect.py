@@ -23,7 +23,7 @@ from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
@@ -67,10 +67,8 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     fingerprint = fingerprint_of(origin, config.fingerprint, [(part.name, part.stamp) for part in parts])
     posts, folder = run.folder / "posts.parquet", run.folder / "collect"
-    if is_current(run.data_card, fingerprint) and posts.exists():
-        card = read_json(run.data_card)
-        if card["sha256"] == file_fingerprint(posts):
-            return card
+    if is_current(run.data_card, fingerprint) and intact(posts):
+        return read_json(run.data_card)
     files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
              for number, part in enumerate(parts)]  # fmt: skip
     read = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)

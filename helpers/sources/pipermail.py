@@ -39,8 +39,9 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         list's archive page or of one monthly file, or a list of these. Downloads are kept in ``data/downloads/``;
         a part is downloaded when it is read.
     raw: keep the whole body.
-    Drops counted: broken_file, truncated_file (what precedes the damage is kept), too_large, broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty. Noted:
-    see :func:`helpers.cleaning.email_headers.decode`.
+    Drops counted: broken_file, truncated_file (what precedes the damage is kept), too_large, broken_header,
+        bad_date, bot, scrubbed (the archive kept a link only), empty. Noted: see
+        :func:`helpers.cleaning.email_headers.decode`.
     Raises ValueError where a location is missing, a page cannot be fetched, or two files have the same list and month.
     """
     months = {}

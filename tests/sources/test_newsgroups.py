@@ -118,7 +118,7 @@ def test_what_is_too_large_is_counted_and_does_not_fill_the_memory(tmp_path, mon
         rows, drops = read("newsgroups", place)
         assert len(rows) == 1 and drops == {"too_large": 1}
     monkeypatch.setattr(newsgroups, "ARCHIVE", 100)
-    with pytest.raises(ValueError, match="newsgroups: .*20news.tar.gz holds more than 100 bytes of messages; unpack it"):
+    with pytest.raises(ValueError, match="newsgroups: .*20news.tar.gz holds more than 100 bytes of messages; unpack"):
         read("newsgroups", path)
 
 

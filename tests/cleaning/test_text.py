@@ -26,6 +26,7 @@ from helpers.cleaning.text import clean, is_bot, mask_name, normalise_unicode
         ("(555) 123-4567, 555.123.4567; Tel: 020 7946 0000!", "@user, @user; @user!"),
         ("on 2012-03-17, R 2.14.2, 192.168.100.1000, 1234567890", "on 2012-03-17, R 2.14.2, 192.168.100.1000, 1234567890"),
         ("0.123 12.345 1e+10 23 45 67, 10+100 200 300", "0.123 12.345 1e+10 23 45 67, 10+100 200 300"),
+        ("it is +12 34 or so", "it is +12 34 or so"),
         ("in /home/jane/x and C:\\Users\\jane\\x", "in /home/@user/x and C:\\Users\\@user\\x"),
         ("use `f(x)` and ``g``", "use @code and @code"),
         ("two `x`s, a`y`", "two @code s, a`y`"),

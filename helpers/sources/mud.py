@@ -55,8 +55,8 @@ def parts(
     Drops counted: truncated_file, broken_json and bad_record (an author each: no ``author_id``, a list is missing or
     of another length, an id the model lacks); bad_time and empty (a post each: no author, topic or text). Noted:
     note_cp1252, lines with bytes that are no UTF-8.
-    Raises ValueError where a location or the model is missing, ``epoch`` is no date of 1979 to 2100, ``day`` is neither, two files
-    have the same name, or ids are read without a model.
+    Raises ValueError where a location or the model is missing, ``epoch`` is no date of 1979 to 2100, ``day`` is
+    neither, two files have the same name, or ids are read without a model.
     """
     if day not in DAYS:
         raise ValueError(f"mud: day must be one of {', '.join(DAYS)}, not {day!r}")

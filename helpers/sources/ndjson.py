@@ -24,7 +24,7 @@ NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 def _cp1252(error):
-    """Bytes that are no UTF-8 as letters of Windows' Western code page; its holes are spelt out, so names stay apart."""
+    """Bytes that are no UTF-8 as letters of Windows' Western code page; its holes are spelt out: names stay apart."""
     letters = error.object[error.start : error.end].decode("cp1252", "backslashreplace")
     return letters.replace("\\", "%"), error.end  # no escape of JSON
 

@@ -30,9 +30,9 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     location: a file of pairs, a folder (searched recursively), plain or compressed, or a list of these.
     raw: accepted for all sources; the texts have no markup.
     Drops counted: broken_json, truncated_file; of pairs bad_pair (not two texts and two fandoms),
-    duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the authors); of texts empty (no author, fandom or text) and
-    duplicate (the author's same text was in an earlier pair of the file). A truth without a pair is no loss. Noted:
-    note_cp1252, lines with bytes that are no UTF-8.
+    duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the authors); of texts empty (no
+    author, fandom or text) and duplicate (the author's same text was in an earlier pair of the file). A truth without a
+    pair is no loss. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location or the truth of a file is missing, or two files have the same name.
     """
     named = files("pan", location, lambda path: bool(LINES.search(path.name)))

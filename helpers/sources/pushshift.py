@@ -72,7 +72,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         ``.json`` and for ``RC_YYYY-MM`` without suffix; submissions, ``RS_``, are passed over), or a list of these.
     raw: keep quotes, code and spoiler marks.
     Drops counted: broken_json, truncated_file (what precedes the damage is kept), missing_field, deleted (author or
-        body), bot, bad_time (unreadable, before Reddit or after 2099), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
+        body), bot, bad_time (unreadable, before Reddit or after 2099), empty. Noted: note_cp1252, lines with bytes that
+        are no UTF-8.
     Raises ValueError where a location is missing or two files hold the same month.
 
     Memory is that of some thousand posts, and for ``--long=31`` the 2 GB window that such a file needs by its nature.

@@ -1,8 +1,8 @@
 """Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines, the latter two also gzipped.
 
 Read in batches, so a file may be larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text,
-dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.seconds`. Text is UTF-8; a byte that
-is none is read as cp1252.
+dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.seconds`. Text is UTF-8; a byte
+that is none is read as cp1252.
 """
 
 import csv
@@ -124,7 +124,7 @@ def _csv(path, needed, drops):
 
 
 def _rows(path, drops):
-    """The rows of a CSV file, the header first. A row with a stray quote costs its line; what it took in is read again."""
+    """The rows of a CSV file, header first. A row with a stray quote costs its line; what it took in is read again."""
     lines, again, number, width, broken = [], deque(), 1, 0, False  # lines: of the row that begins in line ``number``
 
     def feed(file):
@@ -227,7 +227,8 @@ def _check(path, columns):
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if not present:
-        raise ValueError(f"table: {path.name} is empty or cut: it holds no {'JSON object' if kind == 'jsonl' else 'row'}")
+        row = "JSON object" if kind == "jsonl" else "row"
+        raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
     if missing := [column for column in _needed(columns) if column not in present]:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; "
@@ -238,7 +239,7 @@ def _check(path, columns):
 
 
 def _unreadable(path, error):
-    return ValueError(f"table: cannot read {path}: {' '.join(str(error).split())}")  # Arrow's words may be several lines
+    return ValueError(f"table: cannot read {path}: {' '.join(str(error).split())}")  # Arrow's are several lines
 
 
 def _kind(path):

@@ -41,7 +41,8 @@ def test_both_layouts_and_the_categories(tmp_path):
 def test_every_loss_has_a_reason(tmp_path):
     reviews = [
         old("good"), "{'reviewerID': 'A'}", "[1]", {}, old(None), old(" "), old(7), old(text=None), old(text=" <br/> "),
-        old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=0), old(time=2020), old(time=1_400_000_000_000),
+        old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=0),
+        old(time=2020), old(time=1_400_000_000_000),
         new(time=5e15), new(time=float("nan")), {"reviewerID": "A", "text": "x", "timestamp": 1},
     ]  # fmt: skip
     rows, drops = read("amazon", write(tmp_path / "Books.json", reviews))

@@ -13,12 +13,14 @@ from helpers.sources import COLUMNS, SOURCES, frames, open_source
 from tests.factories import read_source
 
 TIME = 1_577_836_800
-POSTS = [{"author": f"J\u00f6rg {n % 3}", "time": TIME + n, "topic": "t", "text": f'"{n}", so\nhe \u00e9'} for n in range(20)]
+POSTS = [{"author": f"J\u00f6rg {n % 3}", "time": TIME + n, "topic": "t", "text": f'"{n}", so\nhe \u00e9'}
+         for n in range(20)]  # fmt: skip
 RECORDS = {
     "p.jsonl": POSTS,
-    "RC_2020-01.ndjson": [{"author": "jane", "created_utc": TIME, "subreddit": "s", "body": f"\u00e9 {n}"} for n in range(20)],
-    "q.json": [{"author_id": n, "syms": [["\u2581\u00e9"]], "day": [1], "hour": [2], "minute": [3], "action_type": ["x"]}
-               for n in range(20)],
+    "RC_2020-01.ndjson": [{"author": "jane", "created_utc": TIME, "subreddit": "s", "body": f"\u00e9 {n}"}
+                          for n in range(20)],
+    "q.json": [{"author_id": n, "syms": [["\u2581\u00e9"]], "day": [1], "hour": [2], "minute": [3],
+                "action_type": ["x"]} for n in range(20)],
     "Books.json": [{"reviewerID": f"A{n}", "reviewText": "\u00e9", "unixReviewTime": TIME} for n in range(20)],
     "pairs.jsonl": [{"id": n, "fandoms": ["F", "G"], "pair": [f"\u00e9 {n}", f"{n}"]} for n in range(20)],
 }  # fmt: skip
@@ -70,7 +72,8 @@ def test_frames_are_bounded_and_drops_counted():
 
 def damaged(data, rng):
     """Bytes that are cut, flipped, inserted, left out or repeated somewhere."""
-    data, strays = bytearray(data), [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\\ud800", b"\xed\xa0\x80", b"[", b"1e999"]
+    data = bytearray(data)
+    strays = [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\\ud800", b"\xed\xa0\x80", b"[", b"1e999"]
     for _ in range(rng.choice([1, 2, 9])):
         at, length = rng.randrange(len(data) + 1), rng.randrange(1, 99)
         data[at:] = rng.choice([

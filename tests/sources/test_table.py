@@ -137,7 +137,8 @@ def test_a_stray_quote_costs_its_own_row_only(tmp_path):
 def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
     path, text = tmp_path / "p.csv", f'one{end}{end}two, "three"\0' + "long " * (10**7 if end == "\n" else 100)  # 50 MB
     quoted = text.replace('"', '""')
-    path.write_bytes("\ufeff".encode() + f'text,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'.encode())
+    content = f'\ufefftext,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'
+    path.write_bytes(content.encode())
     rows, drops = read("table", path)
     assert rows["author"].tolist() == ["a", "b"] and rows["text"].tolist() == [text, "x"] and not drops
 

@@ -1,0 +1,65 @@
+"""The table of what is shown of the three papers: its rows, and the cells and files that it names."""
+
+import re
+from collections import Counter
+
+import nbformat
+import pytest
+
+from helpers.runs import paths
+
+DOCUMENT = paths.ROOT / "docs" / "coverage.md"
+STATES = ["shown", "on own data", "partly", "not yet"]
+IDS = [f"{paper}{row:02d}" for paper, rows in (("K", 26), ("S", 17), ("R", 16)) for row in range(1, rows + 1)]
+FILE = re.compile(r"\b(?:params|helpers|tests)/[\w./-]*\w")
+
+
+def read():
+    """What stands above the table, and its rows as (id, what, where, state, why)."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    above, _, below = text.partition("\n| id |")
+    lines = below.splitlines()[2:]
+    return above, [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.strip()]
+
+
+ABOVE, ROWS = read()
+each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+
+
+def headings(notebook):
+    """The headings of a notebook's Markdown cells, without their marks; none where there is no such notebook."""
+    path = paths.NOTEBOOKS / f"{notebook}.ipynb"
+    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    lines = [line for cell in cells if cell.cell_type == "markdown" for line in cell.source.splitlines()]
+    return {line.lstrip("#").strip() for line in lines if re.match("#+ ", line)}
+
+
+def test_every_row_of_the_papers_is_there_once_and_in_order():
+    assert [row[0] for row in ROWS] == IDS
+
+
+@each_row
+def test_a_row_has_its_cells_and_says_why_it_is_not_shown(row):
+    assert len(row) == 5
+    _, what, where, state, why = row
+    assert state in STATES and what
+    assert where or state == "not yet", "which cell shows it?"
+    assert why or state == "shown", "what is missing, or what is needed?"
+    assert "params/" in why or state != "on own data", "which run would show it?"
+
+
+@each_row
+def test_the_cells_that_it_names_are_there(row):
+    for place in filter(None, row[2].split("; ")):
+        notebook, mark, heading = place.partition(" · ")
+        assert mark and heading in headings(notebook), f"{notebook} has no heading {heading!r}"
+
+
+def test_the_files_that_it_names_are_there():
+    named = FILE.findall(DOCUMENT.read_text(encoding="utf-8"))
+    assert named and not [name for name in named if not (paths.ROOT / name).exists()]
+
+
+def test_the_counts_above_the_table_are_those_of_the_table():
+    counted = Counter(row[3] for row in ROWS)
+    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == [(str(counted[state]), state) for state in STATES]

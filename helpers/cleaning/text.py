@@ -38,7 +38,8 @@ EMAIL = re.compile(
 # with a country's code, or grouped as in North America, or after a word that says so; no date, version, address of a
 # computer or row of numbers
 PHONE = re.compile(
-    r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ .-]?(?:\(0?\d{1,4}\)|\d{1,4})(?:[ ./-]{1,2}\d{2,5}){1,5}(?![\w.]*\d)"
+    r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ .-]?"
+    r"(?:\(0?\d{1,4}\)|\d{1,4})(?:[ ./-]{1,2}\d{2,5}){1,5}(?![\w.]*\d)"
     r"|(?<![\w+/.-])\+\d{10,14}(?!\w)"
     r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?![\w-]|[.,]\d)"
     r"|(?<!\w)(?i:tel|telephone|phone|fax|mobile|cell|handy)(?:[.:]\s?|[.:]?\s)\(?[\d+][\d ()./-]{5,20}\d(?!\w))"

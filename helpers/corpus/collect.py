@@ -23,7 +23,9 @@ from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
+from helpers.runs.artifacts import (
+    atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
+)  # fmt: skip
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
@@ -193,7 +195,7 @@ def _read_part(part, file, *, config, origin, key):
     """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
-    if is_current(record, fingerprint) and file.exists():
+    if is_current(record, fingerprint) and intact(file):
         return read_json(record)
     lost, counts, heard, people = Counter(), Counter(), Counter(), set()
     name, is_bot = pseudonyms.namer(key), lru_cache(maxsize=None)(cleaning.is_bot)
@@ -226,6 +228,7 @@ def _read_part(part, file, *, config, origin, key):
             rows = [row for row in map(keep, *columns, numbers) if row]
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
+    seal(file)
     counts.update(rows_read=sum(number for reason, number in lost.items() if not reason.startswith("note_")))
     counts.update(lost)
     write_json(record, {"fingerprint": fingerprint, "counts": dict(counts), "people": sorted(people - {""}),

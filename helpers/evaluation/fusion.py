@@ -31,7 +31,7 @@ class Fusion:
     def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float],
                  shares: dict[str, float] | None = None):  # fmt: skip
         if not members or set(members) != set(weights):
-            raise ValueError(f"fusion of {', '.join(members) or 'nothing'} has weights for {', '.join(weights) or 'none'}")
+            raise ValueError(f"fusion of {', '.join(members) or 'none'} has weights for {', '.join(weights) or 'none'}")
         total = sum(weights.values())
         if not (min(weights.values()) >= 0 and 0 < total < np.inf):
             raise ValueError(f"fusion weights {weights}: none below 0 and one above")

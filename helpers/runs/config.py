@@ -47,4 +47,5 @@ def _message(error: dict, config: type[Config]) -> str:
             config = annotation if isinstance(annotation, type) and issubclass(annotation, Config) else config
         return unknown([str(name)], config.model_fields, "setting")
     path = ".".join(map(str, (*parents, name)))
-    return f"{path!r} is {error.get('input')!r}: {error['msg'].removeprefix('Value error, ')}"
+    hint = " (in YAML write 1.0e-4 and 1.0e+6)" if error["type"] == "float_type" and "e" in str(error["input"]) else ""
+    return f"{path!r} is {error.get('input')!r}: {error['msg'].removeprefix('Value error, ')}{hint}"

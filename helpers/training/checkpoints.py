@@ -86,7 +86,8 @@ def resume(folder: Path, fingerprint: str, parts: dict[str, nn.Module], optimize
         if saved["fingerprint"] != fingerprint:
             return 0, []
         read(folder / "best.safetensors")
-        history = [row for row in pd.read_csv(folder / "history.csv").to_dict("records") if row["step"] <= saved["step"]]
+        history = pd.read_csv(folder / "history.csv")
+        history = history[history["step"] <= saved["step"]].to_dict("records")
         if history_fingerprint(history) != saved["history"]:
             raise ValueError(f"{folder / 'history.csv'} is damaged")
     except (ValueError, KeyError, OSError) as error:

@@ -217,7 +217,7 @@ def device_name(device: torch.device | None = None) -> str:
 
 
 def completed(folder: str | Path) -> dict:
-    """``training.json`` of a complete training. Raises ValueError where there is none, or where its files are damaged."""
+    """``training.json`` of a complete training. Raises ValueError where there is none, or its files are damaged."""
     folder = Path(folder)
     summary = read_json(folder / "training.json")
     for name, fingerprint in summary.get("sha256", {"best.safetensors": ""}).items():

@@ -206,6 +206,13 @@ def test_what_is_current_is_reused_and_what_is_stale_is_not(source):
     assert source == [0, 1, 2] * 3
     posts_of("a").write_bytes(b"damaged")
     assert collect(min_chars=20, location="elsewhere")["posts"] == len(load("a"))
+    whole, part = posts_of("a").read_bytes(), sorted(paths.Run("a").folder.glob("collect/*.parquet"))[1]
+    data = bytearray(part.read_bytes())
+    data[len(data) // 3] ^= 1
+    part.write_bytes(data)
+    posts_of("a").unlink()
+    collect(min_chars=20, location="elsewhere")
+    assert source == [0, 1, 2] * 3 + [1] and posts_of("a").read_bytes() == whole, "a damaged part is read again"
 
 
 def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):

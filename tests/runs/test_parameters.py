@@ -153,6 +153,7 @@ class Inner(Config):
 
 class Outer(Config):
     name: str = "x"
+    lr: float = 0.1
     inner: Inner = Inner()
 
 
@@ -243,10 +244,11 @@ class TestConfig:
         assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint
 
     @pytest.mark.parametrize("settings, message", [
-        ({"nam": 1}, "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, name"),
+        ({"nam": 1}, "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name"),
         ({"inner": {"min_post": 1}}, "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts"),
         ({"inner": {"min_posts": 0}},
          "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1"),
+        ({"lr": "1.0e6"}, "outer: 'lr' is '1.0e6': Input should be a valid number (in YAML write 1.0e-4 and 1.0e+6)"),
         ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
     ])  # fmt: skip
     def test_what_is_wrong_is_said_in_one_line(self, settings, message):

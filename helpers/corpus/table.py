@@ -22,7 +22,13 @@ SCHEMA = pa.schema([
 
 @contextmanager
 def database(scratch: Path, memory_limit: str = "2GB", threads: int = 2) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection that spills to the folder ``scratch``; the folder is new and removed at the end."""
+    """A DuckDB connection that spills to the folder ``scratch``; the folder is new and removed at the end.
+
+    Raises ValueError for a folder whose name DuckDB takes for an address with options.
+    """
+    if "?" in str(scratch):
+        raise ValueError(f"DuckDB cannot work in a folder with '?' in its name: set AUTHORBOOK_OUTPUTS to another one "
+                         f"than {scratch}")  # fmt: skip
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     settings = {"memory_limit": memory_limit, "threads": threads, "temp_directory": str(scratch / "spill")}

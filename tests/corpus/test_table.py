@@ -6,6 +6,7 @@ import pytest
 
 from helpers.corpus.collect import CollectConfig, Selection, collect, select
 from helpers.corpus.documents import join_posts
+from helpers.corpus.table import database
 from helpers.runs import paths
 from helpers.splits.assignment import split
 from helpers.splits.audit import audit
@@ -31,6 +32,13 @@ def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
     store = build_store(train, run.tokens / "train", words.encode, list_topics(train, 9), words.fingerprint)
     assert store.posts == report["splits"]["train"]["posts"]
     assert [path.name for path in tmp_path.iterdir()] == [outputs]
+
+
+def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):
+    with pytest.raises(ValueError, match="cannot work in a folder with '[?]' in its name: set AUTHORBOOK_OUTPUTS"):
+        with database(tmp_path / "why?" / "work"):
+            pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_no_path_and_no_text_is_written_into_sql():

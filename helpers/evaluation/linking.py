@@ -15,7 +15,7 @@ from pydantic import Field, field_validator, model_validator
 
 from helpers.evaluation import detection
 from helpers.evaluation.gallery import open_gallery
-from helpers.evaluation.trials import Trials
+from helpers.evaluation.trials import Trials, communities
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, ranges
@@ -118,7 +118,7 @@ def _topics(store, author, early, late, config):
     names = store.meta["topics"]  # posts in none of these have the next row, and are no topic
     by_topic = _by_topic(store, early)
     later = _by_topic(store, late) if config.targets == "same_topic" else [late] * len(names)
-    community = _communities(store, author) if config.same_community else np.zeros(store.authors, np.int64)
+    community = communities(store) if config.same_community else np.zeros(store.authors, np.int64)
     homes = [name.split("/")[0] for name in names] if config.same_community else [0] * len(names)
     chosen, counts = [], {}
     for row in np.argsort([-len(posts) for posts in by_topic], kind="stable").tolist():
@@ -149,16 +149,6 @@ def _by_topic(store, posts):
     posts = posts[np.argsort(store.topic[posts], kind="stable")]
     bounds = np.searchsorted(store.topic[posts], np.arange(len(store.meta["topics"]) + 1))
     return [posts[begin:end] for begin, end in zip(bounds, bounds[1:])]
-
-
-def _communities(store, author):
-    """(authors,): the community in which each account has most of its posts in listed topics, "" where in none."""
-    kinds, kind = np.unique([name.split("/")[0] for name in store.meta["topics"]], return_inverse=True)
-    listed = np.flatnonzero(np.asarray(store.topic) < len(kind))
-    count = np.zeros((store.authors, len(kinds) + 1))
-    np.add.at(count, (author[listed], kind[store.topic[listed]]), 1)
-    count[:, -1] = 0.5
-    return np.append(kinds, "")[count.argmax(1)]
 
 
 def _since(store, author, moment):

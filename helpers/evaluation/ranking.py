@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from helpers.evaluation.bootstrap import summary, table
 from helpers.evaluation.gallery import open_gallery
 from helpers.evaluation.scores import TILE
-from helpers.evaluation.trials import Trials
+from helpers.evaluation.trials import Trials, communities
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, ranges
 
@@ -107,6 +107,31 @@ def evaluate(
     khan2021 section 4.2, Table 1.
     """
     rank = ranks(model, trials, max_tokens)
+    return summarise(rank, seed, resamples), rank
+
+
+def by_community(trials: Trials) -> dict[str, Trials]:
+    """The trials within each community of at least two authors: an account of another archive is told apart too easily.
+
+    Where topics name no community ("community/topic") every topic would be one, and all trials stay together.
+    """
+    store = trials.queries.store
+    if not any("/" in name for name in store.meta["topics"]):
+        return {"": trials}
+    home = communities(store)
+    apart = {}
+    for name in np.unique(home[trials.queries.authors]):
+        queries, targets = (side[np.flatnonzero(home[side.authors] == name)] for side in (trials.queries, trials.targets))
+        if len(np.unique(targets.authors)) > 1:
+            apart[name] = Trials(queries, targets, name=name)
+    return apart
+
+
+def within_communities(
+    model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000
+) -> tuple[pd.DataFrame, pd.Series]:
+    """As :func:`evaluate`, but every account is ranked among those of its own community only."""
+    rank = pd.concat([ranks(model, part, max_tokens) for part in by_community(trials).values()])
     return summarise(rank, seed, resamples), rank
 
 

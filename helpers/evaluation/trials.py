@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,17 @@ class Trials:
         if self.pairs is None:
             return self.queries.authors[:, None] == self.targets.authors
         return self.queries.authors[self.pairs[:, 0]] == self.targets.authors[self.pairs[:, 1]]
+
+
+def communities(store: TokenStore) -> np.ndarray:
+    """(authors,): the community in which each author has most of its posts in listed topics, "" where in none.
+
+    A community is what precedes the first "/" of a topic.
+    """
+    kinds, kind = np.unique([name.split("/")[0] for name in store.meta["topics"]], return_inverse=True)
+    listed = np.flatnonzero(np.asarray(store.topic) < len(kind))
+    author = np.repeat(np.arange(store.authors), store.posts_per_author())
+    count = np.zeros((store.authors, len(kinds) + 1))
+    np.add.at(count, (author[listed], kind[store.topic[listed]]), 1)
+    count[:, -1] = 0.5
+    return np.append(kinds, "")[count.argmax(1)]

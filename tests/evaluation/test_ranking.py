@@ -9,7 +9,9 @@ from scipy import sparse, stats
 from sklearn.metrics import top_k_accuracy_score
 
 from helpers.evaluation import scores
-from helpers.evaluation.ranking import compare, evaluate, ranking_trials, ranks, summarise
+from helpers.evaluation.ranking import (
+    by_community, compare, evaluate, ranking_trials, ranks, summarise, within_communities,
+)  # fmt: skip
 from helpers.evaluation.trials import Trials
 from tests.factories import HabitCounts, LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_ranks
@@ -215,3 +217,25 @@ class TestDifferences:
         for base in (by_author([1, 2]), by_author([1, 2, 3], [0, 2, 1])):
             with pytest.raises(ValueError, match="not of the same queries"):
                 compare(by_author([1, 2, 3]), base)
+
+
+def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
+    """Accounts 0..14 write in a/..., 15..26 in b/..., the last three in topics that are not listed."""
+    store = make_store([40] * 30, topics=3, habits=True)
+    store.meta["topics"] = ["a/x", "b/y"]
+    author = np.repeat(np.arange(30), 40)
+    store.topic[:] = np.select([author < 15, author < 27], [0, 1], 2)
+    trials, model = ranking_trials(store, 8), HabitCounts(hours=True)
+    apart = by_community(trials)
+    assert {name: part.targets.authors.tolist() for name, part in apart.items()} == {
+        "": [27, 28, 29], "a": [*range(15)], "b": [*range(15, 27)]}
+    rows = {side: np.stack([np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first])
+            for side, samples in (("query", trials.queries), ("target", trials.targets))}  # fmt: skip
+    unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
+    table, rank = within_communities(model, trials)
+    for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):
+        wanted = slow_ranks(unit["query"][members], unit["target"][members], members, members)
+        assert rank[members].tolist() == wanted
+    assert table.value["MRR"] == pytest.approx((1 / rank).mean()) and len(rank) == 30
+    store.meta["topics"] = ["x", "y"]
+    assert by_community(trials) == {"": trials}

@@ -118,10 +118,10 @@ def by_community(trials: Trials) -> dict[str, Trials]:
     store = trials.queries.store
     if not any("/" in name for name in store.meta["topics"]):
         return {"": trials}
-    home = communities(store)
-    apart = {}
+    home, apart = communities(store), {}
     for name in np.unique(home[trials.queries.authors]):
-        queries, targets = (side[np.flatnonzero(home[side.authors] == name)] for side in (trials.queries, trials.targets))
+        sides = trials.queries, trials.targets
+        queries, targets = (side[np.flatnonzero(home[side.authors] == name)] for side in sides)
         if len(np.unique(targets.authors)) > 1:
             apart[name] = Trials(queries, targets, name=name)
     return apart

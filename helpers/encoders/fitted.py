@@ -41,20 +41,13 @@ FITTED: dict[str, Callable[..., Encoder]] = {
 }
 
 
-def fit_encoder(
-    name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0, posts: int = 16
-) -> Encoder:
+def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
+                posts: int = 16) -> Encoder:
     """The named encoder, fitted on a training store.
 
-    Parameters
-    ----------
-    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L. posts : of a training
-        sample of those that count whole samples, as many as will be compared; 1 for documents.
-
-    Raises
-    ------
-    ValueError
-        For another name, or where the store is too small, or a pretrained model is not installed.
+    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L. posts : of a training sample of
+    those that count whole samples, as many as will be compared; 1 for documents.
+    Raises ValueError for another name, or where the store is too small, or a pretrained model is not installed.
     """
     if name not in FITTED:
         raise ValueError(f"encoder {name!r}: one of {', '.join(FITTED)}")

@@ -22,8 +22,6 @@ from helpers.tokens.batch import Batch, Samples
 class LSAEncoder(Encoder):
     """Sublinear TF-IDF of subwords and of pairs of neighbouring subwords, hashed, projected on D singular vectors.
 
-    Parameters
-    ----------
     vocabulary : kinds of tokens. dim : D. buckets : for the hashes of pairs.
     """
 
@@ -46,10 +44,7 @@ class LSAEncoder(Encoder):
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "LSAEncoder":
         """Fit idf and axes on training samples.
 
-        Raises
-        ------
-        ValueError
-            Where the samples are no more than the dimensions, or there are none of these.
+        Raises ValueError where the samples are no more than the dimensions, or there are none of these.
         """
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")

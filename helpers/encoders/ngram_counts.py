@@ -8,13 +8,9 @@ from torch import Tensor
 def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:
     """The features that occur in each sample; pairs within a post are hashed into ``buckets`` beyond the vocabulary.
 
-    Parameters
-    ----------
     tokens : (B, M, L) int64, PAD below 0.
-
-    Returns
-    -------
-    sample, feature (0 .. vocabulary + buckets - 1) and count, (occurring,) each, sorted by sample, then feature.
+    Returns sample, feature (0 .. vocabulary + buckets - 1) and count, (occurring,) each, sorted by sample, then
+    feature.
     """
     features = vocabulary + buckets
     sample = torch.arange(len(tokens), device=tokens.device)[:, None, None].expand_as(tokens)

@@ -38,8 +38,6 @@ class TopicShares(Encoder):
     A sample whose topics are all unknown ("other") is a zero row: to have strayed into unknown topics is no trait of
     an author that training could have weighed.
 
-    Parameters
-    ----------
     topics : rows of the topic list, the last one for "other". dim : topics told apart at most, the most frequent ones.
     """
 

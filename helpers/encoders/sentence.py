@@ -23,14 +23,8 @@ class SentenceEncoder(Encoder):
 
     A text longer than ``max_tokens`` of the model's own tokens is read in pieces, which are batched by length.
 
-    Parameters
-    ----------
     tokenizer : of the token store, to read its tokens as text. model : as of :mod:`helpers.tokens.pretrained`.
-
-    Raises
-    ------
-    ValueError
-        Where the model cannot be loaded without the network.
+    Raises ValueError where the model cannot be loaded without the network.
     """
 
     def __init__(self, tokenizer, model: str = "minilm", max_tokens: int = 512):

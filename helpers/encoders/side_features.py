@@ -68,12 +68,9 @@ class ContinuousTime(nn.Module):
 class TopicEmbedding(nn.Module):
     """A learned vector for each row of the topic list; the last row is "other".
 
-    Parameters
-    ----------
-    topics : rows of the list (paper: 2049).
-    dim : of the vectors.
+    topics : rows of the list (paper: 2049). dim : of the vectors.
     dropout : share of posts whose topic training hides behind "other" (paper: none). Where the list holds every
-        training topic, "other" occurs in no training post, and its row would stay as it was drawn.
+    training topic, "other" occurs in no training post, and its row would stay as it was drawn.
     """
 
     def __init__(self, topics: int, dim: int, dropout: float = 0.0):

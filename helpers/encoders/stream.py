@@ -80,10 +80,7 @@ PRESETS = {
 def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
     """The config of a preset with some settings changed.
 
-    Raises
-    ------
-    ValueError
-        For an unknown preset or setting, in one line.
+    Raises ValueError for an unknown preset or setting, in one line.
     """
     if preset not in PRESETS:
         raise ValueError(f"encoder {preset!r}: one of {', '.join(PRESETS)}")
@@ -95,23 +92,13 @@ class StreamEncoder(Encoder):
 
     Padded posts take part in nothing, so an embedding depends on its own posts only.
 
-    Parameters
-    ----------
-    post : (N, L) tokens -> (N, dim), with ``dim``.
-    side : modules of :mod:`helpers.encoders.side_features`.
-    pooling : of :mod:`helpers.encoders.pooling`.
-    projection : (B, pooling.dim) -> (B, D).
+    post : (N, L) tokens -> (N, dim), with ``dim``. side : modules of :mod:`helpers.encoders.side_features`.
+    pooling : of :mod:`helpers.encoders.pooling`. projection : (B, pooling.dim) -> (B, D).
     config : the rest: ``join_posts``, ``unit``.
     """
 
-    def __init__(
-        self,
-        post: nn.Module,
-        side: list[nn.Module],
-        pooling: nn.Module,
-        projection: nn.Sequential,
-        config: StreamConfig,
-    ):
+    def __init__(self, post: nn.Module, side: list[nn.Module], pooling: nn.Module, projection: nn.Sequential,
+                 config: StreamConfig):
         super().__init__()
         self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection
         self.join_posts, self.unit = config.join_posts, config.unit
@@ -138,14 +125,8 @@ class StreamEncoder(Encoder):
 def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0) -> Encoder:
     """A new encoder; the same seed gives the same weights.
 
-    Parameters
-    ----------
     vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
-
-    Raises
-    ------
-    ValueError
-        Where a transformer is not there or does not fit the store, or sizes do not fit together.
+    Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)
     if config.post == "text_cnn":

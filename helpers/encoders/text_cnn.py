@@ -29,15 +29,9 @@ PATHS = ("auto", "projected", "dense")
 class TextCNN(nn.Module):
     """Token embedding, convolutions of several widths, ReLU, maximum over the post (Fig. 2, blocks E and C).
 
-    Parameters
-    ----------
     vocabulary : number of token ids. token_dim : d. filters : F per width. widths : in tokens.
     path : "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA, projected elsewhere.
-
-    Raises
-    ------
-    ValueError
-        For an unknown path.
+    Raises ValueError for an unknown path.
     """
 
     def __init__(self, vocabulary: int, token_dim: int = 512, filters: int = 512, widths=(2, 3, 4), path: str = "auto"):

@@ -41,14 +41,8 @@ WEIGHTINGS: dict[str, Callable[[], BaseEstimator]] = {
 class TfidfEncoder(Encoder):
     """Unit rows of weighted counts, sparse. A sample without any known term is a zero row: score 0, not NaN.
 
-    Parameters
-    ----------
     kind : one of WEIGHTINGS. tokenizer : has ``decode(ids) -> text`` and ``vocabulary``.
-
-    Raises
-    ------
-    ValueError
-        For another kind.
+    Raises ValueError for another kind.
     """
 
     def __init__(self, kind: str, tokenizer):
@@ -60,10 +54,7 @@ class TfidfEncoder(Encoder):
     def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
         """Fit vocabulary and idf on training samples.
 
-        Raises
-        ------
-        ValueError
-            Where their texts hold no term.
+        Raises ValueError where their texts hold no term.
         """
         blocks = [np.arange(begin, min(begin + 1024, len(samples))) for begin in range(0, len(samples), 1024)]
         read = [self._read(samples.batch(rows, max_tokens)) for rows in blocks]
@@ -90,9 +81,8 @@ def texts(batch: Batch, tokenizer) -> list[str]:
     ]
 
 
-def fit_tfidf(
-    kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0, posts: int = 16
-) -> TfidfEncoder:
+def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
+              posts: int = 16) -> TfidfEncoder:
     """A baseline fitted on a training store: on windows of ``posts`` posts ("tfidf_subword"), else on single posts.
 
     Of more than 500,000 posts as many are drawn, as released.

@@ -21,19 +21,13 @@ class Transformer(nn.Module):
     Texts pass in buckets of similar length, so that short ones do not pay for long ones; a vector does not depend on
     its bucket.
 
-    Parameters
-    ----------
     vocabulary : kinds of tokens of the store.
     model : as of :mod:`helpers.tokens.pretrained` (paper: bert-base-cased), or "tiny": two layers with random weights
-        for the tokens of any tokenizer.
+    for the tokens of any tokenizer.
     max_tokens : those that the model puts around a text among them; ``room`` is what is left for the text itself.
     precision : "bf16" for the transformer, "no" for float32.
-
-    Raises
-    ------
-    ValueError
-        For a model that is not there, a text longer than it can read, or a store of more kinds of tokens than it
-        knows; whether they are the same tokens is for the caller to see to.
+    Raises ValueError for a model that is not there, a text longer than it can read, or a store of more kinds of tokens
+    than it knows; whether they are the same tokens is for the caller to see to.
     """
 
     def __init__(self, vocabulary: int, model: str = "minilm", max_tokens: int = 512, precision: str = "no"):

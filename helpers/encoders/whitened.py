@@ -40,14 +40,8 @@ class Whitened(Encoder):
     def fit(self, samples: Samples, max_tokens: int = 32, shrink: float = 0.3) -> "Whitened":
         """Fit on samples of training authors, several each.
 
-        Parameters
-        ----------
         shrink : weight of the identity in the within-author covariance, 0..1.
-
-        Raises
-        ------
-        ValueError
-            Where no author has two samples, or vectors or their covariance are no numbers to whiten with.
+        Raises ValueError where no author has two samples, or vectors or their covariance are no numbers to whiten with.
         """
         vectors = embed(self.encoder, samples, max_tokens)
         told = vectors.any(1)
@@ -61,18 +55,9 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
 
     The within-author covariance is blended with a multiple of the identity; authors with one row say nothing about it.
 
-    Parameters
-    ----------
     vectors : (N, D). authors : (N,). shrink : weight of the identity.
-
-    Returns
-    -------
-    (D, D)
-
-    Raises
-    ------
-    ValueError
-        Where no author has two rows, or the covariance cannot be inverted: raise ``shrink``.
+    Returns (D, D).
+    Raises ValueError where no author has two rows, or the covariance cannot be inverted: raise ``shrink``.
     """
     if not 0 <= shrink <= 1:
         raise ValueError(f"shrink must lie in 0..1, not {shrink}")

@@ -17,9 +17,8 @@ def weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.nd
     return (np.bincount(rng.integers(0, size, size), minlength=size) for _ in range(resamples))
 
 
-def interval(
-    values: np.ndarray, groups: np.ndarray, resamples: int = 1000, seed: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
+def interval(values: np.ndarray, groups: np.ndarray, resamples: int = 1000,
+             seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of the 95% interval of the mean of each column of values (N, C), low (C,) and high (C,).
 
     groups (N,): whose each row is. NaN without resamples.
@@ -38,9 +37,8 @@ def ends(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def summary(
-    columns: Mapping[str, np.ndarray], groups: np.ndarray, resamples: int = 1000, seed: int = 0
-) -> pd.DataFrame:
+def summary(columns: Mapping[str, np.ndarray], groups: np.ndarray, resamples: int = 1000,
+            seed: int = 0) -> pd.DataFrame:
     """Means of named values (N,) with their intervals: :func:`table`."""
     values = np.column_stack(list(columns.values()))
     return table(dict(zip(columns, values.mean(0))), *interval(values, groups, resamples, seed))

@@ -114,9 +114,7 @@ def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFr
 
     DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials.
 
-    Returns
-    -------
-    Table (value, low, high), without intervals.
+    Returns a table (value, low, high), without intervals.
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold

@@ -115,9 +115,7 @@ def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resampl
     Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
     other. A topic that draws no account is left out of that resample.
 
-    Returns
-    -------
-    Table (value, low, high).
+    Returns a table (value, low, high).
     """
 
     def measure(drawn):

@@ -13,15 +13,9 @@ from helpers.tokens.batch import Samples
 class Gallery:
     """The targets of one encoder.
 
-    Parameters
-    ----------
     encoder : dense or sparse; compared by product, or by Euclidean distance where it has ``unit = False``.
     max_tokens : tokens read of each post, of queries and targets alike.
-
-    Raises
-    ------
-    ValueError
-        Where there are no targets, or a vector is not finite.
+    Raises ValueError where there are no targets, or a vector is not finite.
     """
 
     def __init__(self, encoder: Encoder, targets: Samples, max_tokens: int = 32):

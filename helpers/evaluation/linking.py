@@ -26,19 +26,17 @@ Moment = float | str | date  # a share of each account's own posts in time order
 class LinkingConfig(Config):
     """Who is enrolled, and among whom the enrolled accounts are looked for.
 
-    Attributes
-    ----------
     query_from, target_from, target_until : queries are from [query_from, target_from), targets from [target_from,
-        target_until). Shares serve archives that have no months in common.
+    target_until). Shares serve archives that have no months in common.
     topics : the most popular ones, by posts in the query period, that have enough accounts.
     enrolled, min_enrolled : accounts of a topic, as many as there are, where these are enough (None: all of them).
     accounts : with the enrolled ones, that have a target; None: all of them.
     query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least (None: the same).
     target_posts, min_target_posts : posts of a target, and later posts that an account must have.
     targets : what counts as a later post, those to the query's own topic as in the paper, or those to any topic, where
-        an account that changes its topics is easily told apart.
+    an account that changes its topics is easily told apart.
     same_community : only accounts that mostly write in the topic's community, what precedes its first "/"; an account
-        of another archive is told apart too easily.
+    of another archive is told apart too easily.
     """
 
     query_from: Moment = 0.0
@@ -86,10 +84,8 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
     where ``min_query_posts`` is given. Takes about 30 bytes a post.
 
-    Parameters
-    ----------
     sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, the accounts and queries
-        the same at every size.
+    the same at every size.
     """
     if sizes and max(sizes) > config.min_target_posts:
         raise ValueError(f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}")
@@ -172,10 +168,8 @@ def _latest(store, posts, author, accounts, max_posts):
 def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     """All trials with their scores, about 22 bytes each; targets that several topics share are embedded once.
 
-    Returns
-    -------
-    Columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``, ``target_posts``
-    (sizes), ``score`` (float32) and ``same`` (of one account).
+    Returns columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``,
+    ``target_posts`` (sizes), ``score`` (float32) and ``same`` (of one account).
     """
     names = list(dict.fromkeys(each.name for each in trials))
     frames, galleries = [], {}
@@ -197,18 +191,15 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     return scored.assign(same=scored.query_author == scored.target_author)
 
 
-def evaluate(
-    model, trials: list[Trials], costs: detection.Costs = detection.PAPER, max_tokens: int = 32, seed: int = 0,
-    resamples: int = 1000,
-) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
+def evaluate(model, trials: list[Trials], costs: detection.Costs = detection.PAPER, max_tokens: int = 32, seed: int = 0,
+             resamples: int = 1000) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
     """Error rates of linking: :func:`summarise` of the trials' scores, and these (:func:`score`)."""
     scored = score(model, trials, max_tokens)
     return summarise(scored, costs, seed, resamples), scored
 
 
-def summarise(
-    scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0, resamples: int = 1000
-) -> pd.DataFrame:
+def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
+              resamples: int = 1000) -> pd.DataFrame:
     """Table (value, low, high) of EER, minDCF and minDCF_released, means over topics (khan2021 Table 2).
 
     Intervals are over query accounts. scored: of :func:`score`, or such a table read from a file.
@@ -230,9 +221,8 @@ def by_topic(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER) -> 
     return pd.DataFrame(rows).T
 
 
-def by_target_size(
-    scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0, resamples: int = 1000
-) -> pd.DataFrame:
+def by_target_size(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
+                   resamples: int = 1000) -> pd.DataFrame:
     """:func:`summarise` at each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
     parts = scored.groupby("target_posts")
     return pd.concat({size: summarise(part, costs, seed, resamples) for size, part in parts}, names=["target_posts"])

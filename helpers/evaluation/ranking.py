@@ -24,8 +24,6 @@ RECALL_AT = (1, 4, 8)
 def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = None) -> Trials:
     """The first ``posts`` posts of each account against the last ones of all.
 
-    Parameters
-    ----------
     min_posts : of an account, 2 * posts at least and by default; more of them keep the accounts the same at any size.
     """
     min_posts = 2 * posts if min_posts is None else min_posts
@@ -88,23 +86,13 @@ def summarise(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataF
     return summary({"MRR": 1 / rank, **recalls, "mean_rank": rank}, rank.index, resamples, seed)
 
 
-def evaluate(
-    model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000
-) -> tuple[pd.DataFrame, pd.Series]:
+def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
+             resamples: int = 1000) -> tuple[pd.DataFrame, pd.Series]:
     """Rank the own target of every query.
 
-    Parameters
-    ----------
-    model : an encoder or a fusion.
-    resamples : of the bootstrap; 0 for none, as during training.
-
-    Returns
-    -------
-    Table (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank, and :func:`ranks`.
-
-    References
-    ----------
-    khan2021 section 4.2, Table 1.
+    model : an encoder or a fusion. resamples : of the bootstrap; 0 for none, as during training.
+    Returns a table (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank, and :func:`ranks`.
+    References: khan2021 section 4.2, Table 1.
     """
     rank = ranks(model, trials, max_tokens)
     return summarise(rank, seed, resamples), rank
@@ -127,9 +115,8 @@ def by_community(trials: Trials) -> dict[str, Trials]:
     return apart
 
 
-def within_communities(
-    model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000
-) -> tuple[pd.DataFrame, pd.Series]:
+def within_communities(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
+                       resamples: int = 1000) -> tuple[pd.DataFrame, pd.Series]:
     """As :func:`evaluate`, but every account is ranked among those of its own community only."""
     rank = pd.concat([ranks(model, part, max_tokens) for part in by_community(trials).values()])
     return summarise(rank, seed, resamples), rank
@@ -154,10 +141,8 @@ def differences(ranks, base, seed: int = 0, resamples: int = 1000) -> pd.DataFra
 def compare(ranks: pd.Series, base: pd.Series, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
     """Is one model better than another on the same queries?
 
-    Returns
-    -------
-    The rows of :func:`differences`, ``better`` and ``worse`` (queries that rank higher and lower) and ``sign_p``, the
-    two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).
+    Returns the rows of :func:`differences`, ``better`` and ``worse`` (queries that rank higher and lower) and
+    ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).
     """
     result = differences(ranks, base, seed, resamples)
     better, worse = int((ranks < base).sum()), int((ranks > base).sum())

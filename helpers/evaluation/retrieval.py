@@ -22,8 +22,6 @@ ERRORS = ("right", "same_topic_error", "other_topic_error")
 def retrieval_trials(store: TokenStore, seed: int = 0, order: str = "random") -> Trials:
     """Every post is a text: floor(n/2) of an author's n texts are queries, all others targets.
 
-    Parameters
-    ----------
     order : queries are drawn at random, or are an author's first texts in the "file", as released.
     """
     if order not in ORDERS:
@@ -40,28 +38,18 @@ def retrieval_trials(store: TokenStore, seed: int = 0, order: str = "random") ->
     return Trials(samples[is_query], samples[~is_query], name="retrieval")
 
 
-def evaluate(
-    model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000,
-    topics: np.ndarray | None = None,
-) -> tuple[pd.DataFrame, pd.Series]:  # fmt: skip
+def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000,
+             topics: np.ndarray | None = None) -> tuple[pd.DataFrame, pd.Series]:  # fmt: skip
     """Rank the best own target of every query, and say what came before it.
 
-    Parameters
-    ----------
     model : an encoder or a fusion.
     topics : (posts,) topic of each text of the store, where its own topic list does not tell them all apart.
-
-    Returns
-    -------
-    Table (value, low, high; intervals over authors with all their queries) and ranks, as
+    Returns a table (value, low, high; intervals over authors with all their queries) and ranks, as
     :func:`helpers.evaluation.ranking.ranks`. MRR; MRR@10, where ranks beyond 10 count 0, as released; R@1 and R@8,
     which are success@k; shares of queries that add up to 1: ``right``, whose nearest target is of their author, and
-    those whose nearest is of another author, ``same_topic_error`` where that text is on the query's topic (what a
-    model that reads topics confuses), else ``other_topic_error``. A tie is an error, between topics of the same one.
-
-    References
-    ----------
-    sawatphol2022 section 3, Table 2.
+    those whose nearest is of another author, ``same_topic_error`` where that text is on the query's topic (what a model
+    that reads topics confuses), else ``other_topic_error``. A tie is an error, between topics of the same one.
+    References: sawatphol2022 section 3, Table 2.
     """
     topics = trials.queries.store.topic if topics is None else pd.factorize(np.asarray(topics))[0]
     if len(topics) != trials.queries.store.posts:

@@ -12,8 +12,6 @@ from helpers.tokens.store import TokenStore
 class Trials:
     """Q queries and T targets, every query against every target or the listed pairs only.
 
-    Attributes
-    ----------
     queries, targets : the samples; one object for both where they are the same samples, so they are embedded once.
     pairs : (N, 2) row of the query and row of the target; None for all Q x T.
     name : which part of a protocol this is, such as the topic.

@@ -47,10 +47,8 @@ class SoftmaxCrossEntropy(nn.Module):
     the logits. The layer reads the vector that is evaluated; the released code trains a layer on the first token and
     evaluates the mean of all.
 
-    Parameters
-    ----------
     centred : subtract the batch's mean first. An encoder that begins at random gives nearly the same vector for every
-        text; with many classes the layer enlarges what these have in common, until nothing else is left.
+    text; with many classes the layer enlarges what these have in common, until nothing else is left.
     """
 
     def __init__(self, classes: int, dim: int, seed: int = 0, centred: bool = False):

@@ -25,10 +25,8 @@ def cosines(embeddings: Tensor) -> Tensor:
 def distances(embeddings: Tensor, distance: Distance = "euclidean") -> Tensor:
     """(B, D) -> (B, B) distances, tyo2021 eq. 4 and 5. Raises ValueError for an unknown distance.
 
-    Parameters
-    ----------
     distance : "euclidean", of the unit vectors, not squared; "cosine", 1 - cosine, half of its square; both in 0..2.
-        "raw", Euclidean of the vectors as they are, for encoders that do not normalise: the margins above 2 of Table 2.
+    "raw", Euclidean of the vectors as they are, for encoders that do not normalise: the margins above 2 of Table 2.
     """
     if distance not in DISTANCES:
         raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")

@@ -8,27 +8,18 @@ from torch import Tensor
 from helpers.losses.distances import Distance, distances, pair_masks
 
 
-def contrastive(
-    embeddings: Tensor,
-    labels: Tensor,
-    negative_margin: float = 0.5,
-    positive_margin: float = 0.0,
-    distance: Distance = "cosine",
-    squared_hinge: bool = False,
-    paired: bool = False,
-) -> Tensor:
+def contrastive(embeddings: Tensor, labels: Tensor, negative_margin: float = 0.5, positive_margin: float = 0.0,
+                distance: Distance = "cosine", squared_hinge: bool = False, paired: bool = False) -> Tensor:
     """Contrastive loss, tyo2021 eq. 1, and with a positive margin modified contrastive loss, eq. 2.
 
     A pair at distance d costs ``max(d^2 - positive_margin, 0) / 2`` where one author wrote both samples, and
     ``max(negative_margin - d, 0)^2 / 2`` where two did. Same-author pairs together weigh as much as all others (the
     mean of the two means), as if pairs were drawn half and half; a kind without pairs adds 0.
 
-    Parameters
-    ----------
     negative_margin : negatives nearer than this are pushed. Unit vectors are at most 2 apart, so from 2 on all are.
     positive_margin : positives whose squared distance is above this are pulled.
     squared_hinge : positives cost ``max(d - positive_margin, 0)^2 / 2``, as the text describes equation 2; the form
-        above is that of the released code, which made the published numbers. Equal where positive_margin is 0.
+    above is that of the released code, which made the published numbers. Equal where positive_margin is 0.
     paired : only the pairs of rows 2i and 2i + 1, as the sampler of pairs lays them.
     """
     apart = distances(embeddings, distance)

@@ -15,11 +15,9 @@ def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, 
     against the lowest negatives inside it; else every negative inside, against the highest positives outside. Where
     the ranking is right by the margin, or without positives, it is 0.
 
-    Parameters
-    ----------
-    per_row : decide the case for each query. False only to repeat the released code, see ``RELEASED``: the case is
-        that of n+, the most samples of an author in the batch, and queries of the other case are left out. With
-        n+ = k these are all queries (each has k - 1 positives), and nothing is learned.
+    per_row : decide the case for each query. False only to repeat the released code, see ``RELEASED``: the case is that
+    of n+, the most samples of an author in the batch, and queries of the other case are left out. With n+ = k these are
+    all queries (each has k - 1 positives), and nothing is learned.
     """
     scores = cosines(embeddings)
     positive, negative = pair_masks(labels)

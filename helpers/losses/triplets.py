@@ -6,9 +6,8 @@ from torch import Tensor
 from helpers.losses.distances import Distance, distances, pair_masks
 
 
-def semihard_triplet(
-    embeddings: Tensor, labels: Tensor, margin: float = 0.2, distance: Distance = "euclidean"
-) -> Tensor:
+def semihard_triplet(embeddings: Tensor, labels: Tensor, margin: float = 0.2,
+                     distance: Distance = "euclidean") -> Tensor:
     """Triplet loss with semi-hard negatives, khan2021 section 2.4 and Table 5.
 
     For every pair (a, p) of one author one negative n: the nearest that is farther from a than p is, else the farthest
@@ -29,9 +28,8 @@ def semihard_triplet(
     return (apart[anchor, other] - apart[anchor, chosen] + margin).clamp(min=0).mean()
 
 
-def batch_hard_triplet(
-    embeddings: Tensor, labels: Tensor, margin: float = 0.2, distance: Distance = "euclidean"
-) -> Tensor:
+def batch_hard_triplet(embeddings: Tensor, labels: Tensor, margin: float = 0.2,
+                       distance: Distance = "euclidean") -> Tensor:
     """Batch-hard triplet loss, Hermans et al. 2017, eq. 5 (tyo2021, eq. 3): one triplet an anchor.
 
     Mean over anchors of ``max(d(a, p) - d(a, n) + margin, 0)`` with the farthest positive and the nearest negative.

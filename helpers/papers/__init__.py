@@ -16,10 +16,7 @@ DOUBTFUL_COLOUR = "#D55E00"
 def table(paper: str, number: int) -> pd.DataFrame:
     """A published table, indexed by what its rows are; ``attrs`` hold its ``caption`` and ``doubtful`` rows.
 
-    Raises
-    ------
-    ValueError
-        For a table that is not here.
+    Raises ValueError for a table that is not here.
     """
     captions = pd.read_csv(FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False)
     if (paper, number) not in captions.index:
@@ -51,10 +48,8 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     Columns that are measured only, or published only, come last. A series of measured values stands beside a
     published table of one column, and the columns are ``published`` and ``ours``.
 
-    Raises
-    ------
-    ValueError
-        Where a series meets a table of several columns, a row is there twice, or rows are named by other levels.
+    Raises ValueError where a series meets a table of several columns, a row is there twice, or rows are named by other
+    levels.
     """
     if isinstance(measured, pd.Series):
         if published.shape[1] != 1:

@@ -15,17 +15,13 @@ class Config(BaseModel):
     ``fingerprint`` is the identity of a config: equal settings have equal ones.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False,
-                              strict=True)  # fmt: skip
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, strict=True)
 
     @classmethod
     def of(cls, settings: dict[str, Any], where: str = "") -> Self:
         """Build from a dict of settings, such as a notebook's parameter.
 
-        Raises
-        ------
-        ValueError
-            In one line, that names the setting, what is wrong with it and the nearest valid name.
+        Raises ValueError in one line, that names the setting, what is wrong with it and the nearest valid name.
         """
         try:
             return cls.model_validate(settings)

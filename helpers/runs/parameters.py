@@ -29,20 +29,13 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
 def check(namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection) -> dict[str, Any]:
     """The declared parameters of a notebook, each of its declared type.
 
-    Parameters
-    ----------
-    namespace
-        The notebook's ``globals()``, right after its annotated ``parameters`` cell.
-    may_be_empty
-        Names of the lists, and of the dicts among ``allowed``, that may be empty.
-    allowed
-        Per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both ends
-        included. A list is checked element by element, a dict by its keys, None is left open. Seeds have bounds anyway.
-
-    Raises
-    ------
-    ValueError
-        In one line: an unknown name, a wrong type, a value out of bounds, an empty list, a number that is not finite.
+    namespace : the notebook's ``globals()``, right after its annotated ``parameters`` cell.
+    may_be_empty : names of the lists, and of the dicts among ``allowed``, that may be empty.
+    allowed : per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both
+    ends included. A list is checked element by element, a dict by its keys, None is left open. Seeds have bounds
+    anyway.
+    Raises ValueError in one line: an unknown name, a wrong type, a value out of bounds, an empty list, a number that is
+    not finite.
     """
     declared = namespace.get("__annotations__", {})
     present = [name for name, value in namespace.items()

@@ -53,19 +53,10 @@ def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
 
     The rows of the same model, base, protocol, split and seed are replaced.
 
-    Parameters
-    ----------
-    files
-        The run, or the path of a table.
-    table
-        Indexed by metric, with columns ``value``, ``low`` and ``high`` (NaN where there is no interval).
-    measured
-        The fields of :class:`Measured`: ``model``, ``protocol`` and ``split``, and what else is known.
-
-    Raises
-    ------
-    ValueError
-        Where a field is unknown, missing or of a wrong type, or the table has other columns.
+    files : the run, or the path of a table.
+    table : indexed by metric, with columns ``value``, ``low`` and ``high`` (NaN where there is no interval).
+    measured : the fields of :class:`Measured`: ``model``, ``protocol`` and ``split``, and what else is known.
+    Raises ValueError where a field is unknown, missing or of a wrong type, or the table has other columns.
     """
     fields = Measured.of(measured, "record").model_dump()
     if missing := sorted({"value", "low", "high"} - set(table.columns)):

@@ -56,18 +56,9 @@ class Part:
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """The parts of a corpus.
 
-    Parameters
-    ----------
-    kind
-        One of SOURCES.
-    location, options
-        As ``parts`` of the module ``helpers.sources.<kind>`` takes them.
-
-    Raises
-    ------
-    ValueError
-        Where the kind or an option is unknown, an option has another type or value, or a location is missing or holds
-        nothing to read.
+    kind : one of SOURCES. location, options : as ``parts`` of the module ``helpers.sources.<kind>`` takes them.
+    Raises ValueError where the kind or an option is unknown, an option has another type or value, or a location is
+    missing or holds nothing to read.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")

@@ -260,8 +260,7 @@ class _Writer:
             text += " " + self.pick(habits["EMOJI"])
         if self.u() < 0.02:
             word = self.pick(slots[name]["N"]).replace(" ", "_")
-            text += (f" https://example.org/{name}/{word}" if self.u() < 0.5
-                     else f" `{word} = {int(self.u() * 100)}`")
+            text += (f" https://example.org/{name}/{word}" if self.u() < 0.5 else f" `{word} = {int(self.u() * 100)}`")
         return text
 
 

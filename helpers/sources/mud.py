@@ -38,9 +38,8 @@ LISTS = ["syms", "day", "hour", "minute", "action_type"]
 DAYS = ("weekday", "count")
 
 
-def parts(
-    location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-01", day: str = "weekday", raw: bool = False
-) -> list[Part]:
+def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-01", day: str = "weekday",
+          raw: bool = False) -> list[Part]:
     """One part per file.
 
     location: a file, a folder (searched recursively for ``.json``, ``.jsonl``, ``.ndjson``, plain or compressed), or

@@ -18,12 +18,9 @@ WINDOWS = ("prefix", "random")
 class Batch:
     """Padded samples, ready for an encoder.
 
-    Attributes
-    ----------
     tokens : (B, M, L) int64, PAD where there is none.
     hours, topics, times : (B, M) int64; hour of day in UTC, row of the topic list, seconds since 1970.
-    mask : (B, M) bool, true for posts.
-    authors : (B,) int64.
+    mask : (B, M) bool, true for posts. authors : (B,) int64.
     """
 
     tokens: torch.Tensor
@@ -73,10 +70,7 @@ class Batch:
 class Samples:
     """N samples of a store: sample n is the posts ``first[n] .. first[n] + count[n] - 1``.
 
-    Attributes
-    ----------
-    store : the token store.
-    first, count : (N,) int64, first post and number of posts.
+    store : the token store. first, count : (N,) int64, first post and number of posts.
     authors : (N,) int64, who wrote each sample; the store's author numbers, where the store is a whole split.
     """
 
@@ -113,8 +107,6 @@ def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
     A piece has ``max_tokens`` tokens, a document's last one the rest; a document without tokens is one empty piece.
     Averaged piece by piece, an encoder reads what lies behind the first tokens. The tokens are not copied.
 
-    Parameters
-    ----------
     rows : (N,) posts of the store.
     """
     begin, tokens = store.post_offsets[:-1], np.diff(store.post_offsets)
@@ -126,28 +118,14 @@ def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
     return Samples(cut, offsets[:-1], count, Samples.of_posts(store).authors)[rows]
 
 
-def gather(
-    store: TokenStore,
-    authors: np.ndarray,
-    first: np.ndarray,
-    count: np.ndarray,
-    max_tokens: int = 32,
-    window: str = "prefix",
-    rng: np.random.Generator | None = None,
-) -> Batch:
+def gather(store: TokenStore, authors: np.ndarray, first: np.ndarray, count: np.ndarray, max_tokens: int = 32,
+           window: str = "prefix", rng: np.random.Generator | None = None) -> Batch:
     """The batch of given windows of a store.
 
-    Parameters
-    ----------
-    authors, first, count : (B,), sample b is posts ``first[b] .. first[b] + count[b] - 1``.
-    max_tokens : L.
+    authors, first, count : (B,), sample b is posts ``first[b] .. first[b] + count[b] - 1``. max_tokens : L.
     window : each post's first L tokens ("prefix"), or L consecutive ones from a random start ("random").
     rng : draws the starts of random windows.
-
-    Raises
-    ------
-    ValueError
-        For an unknown window.
+    Raises ValueError for an unknown window.
     """
     if window not in WINDOWS:
         raise ValueError(f"window {window!r}: one of {', '.join(WINDOWS)}")

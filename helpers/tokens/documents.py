@@ -44,10 +44,7 @@ class Documents:
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
     """Join the posts of a run and encode them; what is current is opened.
 
-    Raises
-    ------
-    ValueError
-        Where posts or tokenizer are missing, or no document is left.
+    Raises ValueError where posts or tokenizer are missing, or no document is left.
     """
     folder = files.folder / "documents"
     paths = {split: files.posts / f"{split}.parquet" for split in SPLITS}

@@ -143,28 +143,15 @@ def list_topics(posts: str | Path, max_topics: int = 2048) -> list[str]:
     return [row[0] for row in duckdb.execute(query, [str(posts), max_topics]).fetchall()]
 
 
-def build_store(
-    posts: str | Path,
-    folder: str | Path,
-    encode: Callable[[list[str]], list[np.ndarray]],
-    topics: list[str],
-    encoding: str,
-    vocabulary: int = 2**16,
-    progress: bool = True,
-) -> TokenStore:
+def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[str]], list[np.ndarray]],
+                topics: list[str], encoding: str, vocabulary: int = 2**16, progress: bool = True) -> TokenStore:
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current and whole.
 
-    Parameters
-    ----------
     encode : texts -> arrays of token ids below 2^16.
     topics : from training posts; any other topic becomes the extra last row.
     encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a model knows its tokens.
     vocabulary : number of token ids, kept for those who embed them.
-
-    Raises
-    ------
-    ValueError
-        For an empty, unsorted or damaged table.
+    Raises ValueError for an empty, unsorted or damaged table.
     """
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)

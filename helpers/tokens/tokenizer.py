@@ -133,22 +133,12 @@ def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
     return [row[0] for row in duckdb.execute(query, [str(posts), str(seed), count]).fetchall()]
 
 
-def prepare(
-    folder: str | Path,
-    kind: str,
-    vocabulary: int,
-    posts: str | Path,
-    sentences: int = 100_000,
-    seed: int = 0,
-    pretrained_model: str = "minilm",
-) -> Tokenizer:
+def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, sentences: int = 100_000, seed: int = 0,
+            pretrained_model: str = "minilm") -> Tokenizer:
     """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
 
-    Parameters
-    ----------
     kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own ``vocabulary``.
-    vocabulary : 300..65,536; another is a ValueError.
-    sentences : posts to train on.
+    vocabulary : 300..65,536; another is a ValueError. sentences : posts to train on.
     pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained`.
     """
     if kind not in TOKENIZERS:

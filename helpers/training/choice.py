@@ -16,10 +16,7 @@ from helpers.training.experiment import Experiment, Trained, TrainingConfig
 def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
     """Settings in which a value may be a list -> every combination of single values, the last name changing fastest.
 
-    Raises
-    ------
-    ValueError
-        For an empty list.
+    Raises ValueError for an empty list.
     """
     choices = {name: value if isinstance(value, list) else [value] for name, value in settings.items()}
     if empty := [name for name, values in choices.items() if not values]:
@@ -27,9 +24,8 @@ def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(choices, values)) for values in product(*choices.values())]
 
 
-def experiments(
-    encoder: StreamConfig, sampler: SamplerConfig, loss: str, settings: dict[str, Any], training: dict[str, Any]
-) -> list[Experiment]:
+def experiments(encoder: StreamConfig, sampler: SamplerConfig, loss: str, settings: dict[str, Any],
+                training: dict[str, Any]) -> list[Experiment]:
     """One experiment for every combination of the lists in the settings of a loss and of TrainingConfig."""
     return [
         Experiment(encoder=encoder, sampler=sampler, loss=LossConfig.of({"name": loss, "settings": each}, loss),
@@ -38,10 +34,8 @@ def experiments(
     ]  # fmt: skip
 
 
-def choose(
-    experiments: Sequence[Experiment], seed: int, train_one: Callable[[Experiment], Trained],
-    score: Callable[[Encoder], float],
-) -> Trained:  # fmt: skip
+def choose(experiments: Sequence[Experiment], seed: int, train_one: Callable[[Experiment], Trained],
+           score: Callable[[Encoder], float]) -> Trained:  # fmt: skip
     """The training with the highest score, of equal ones the first; a single experiment is trained and not scored."""
     trained = [train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments]
     return trained[0] if len(trained) == 1 else max(trained, key=lambda one: score(one.encoder))

@@ -70,29 +70,15 @@ class Trained:
         return {"experiment": self.fingerprint, "seed": self.experiment.seed, "seconds": seconds, "device": device}
 
 
-def run(
-    experiment: Experiment,
-    train: TokenStore,
-    dev: TokenStore,
-    models: str | Path,
-    name: str = "",
-    loss: Callable | None = None,
-    start: Trained | None = None,
-    progress: bool = True,
-) -> Trained:
+def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str | Path, name: str = "",
+        loss: Callable | None = None, start: Trained | None = None, progress: bool = True) -> Trained:
     """Train on a store, continue where a training stopped, or load it where it is complete.
 
-    Parameters
-    ----------
     dev : authors whose ranking (first posts against last ones) chooses the best step.
     models : folder of all models. name : of this one's folder, its fingerprint where empty.
     loss : a loss that a config cannot build, such as ARR around its teacher; ``experiment.loss`` describes it.
     start : the training whose weights this one begins with.
-
-    Raises
-    ------
-    ValueError
-        Where a named folder holds a complete training of something else, or the name is none of a folder.
+    Raises ValueError where a named folder holds a complete training of something else, or the name is none of a folder.
     """
     experiment = experiment.model_copy(update={"start": start.fingerprint}) if start else experiment
     fingerprint = fingerprint_of(VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"],
@@ -119,10 +105,8 @@ def run(
 def load(folder: str | Path, store: TokenStore) -> Trained:
     """A trained encoder with its best weights, in eval mode.
 
-    Raises
-    ------
-    ValueError
-        Where the folder holds no complete training, or one on tokens that mean something else than those of ``store``.
+    Raises ValueError where the folder holds no complete training, or one on tokens that mean something else than those
+    of ``store``.
     """
     folder = Path(folder)
     summary, about = completed(folder), read_json(folder / "experiment.json")

@@ -61,11 +61,9 @@ class TrainingConfig(Config):
 class Trainer:
     """Trains an encoder in place, step by step, and keeps what it needs to go on.
 
-    Parameters
-    ----------
     encoder : Batch -> (B, D). loss : (embeddings (B, D), labels (B,)) -> scalar; one whose ``needs_batch`` is true is
-        given the batch as well, and one that is a module is trained too and must begin with the same weights on every
-        process. config, seed : how. folder : where. fingerprint : what this training is made from.
+    given the batch as well, and one that is a module is trained too and must begin with the same weights on every
+    process. config, seed : how. folder : where. fingerprint : what this training is made from.
     """
 
     def __init__(self, encoder: nn.Module, loss: Callable[..., Tensor], config: TrainingConfig, seed: int,
@@ -75,28 +73,17 @@ class Trainer:
         self.encoder, self.loss, self.config, self.seed = encoder.to(self.accelerator.device), loss, config, seed
         self.folder, self.fingerprint = Path(folder), fingerprint
 
-    def train(
-        self,
-        draw: Callable[[int], Batch],
-        score: Callable[[nn.Module], dict[str, float]],
-        progress: bool = True,
-    ) -> pd.DataFrame:
+    def train(self, draw: Callable[[int], Batch], score: Callable[[nn.Module], dict[str, float]],
+              progress: bool = True) -> pd.DataFrame:
         """Train, and leave the encoder with its best weights; returns the history.
 
         Complete and current training is loaded, interrupted training continues.
 
-        Parameters
-        ----------
-        draw : step -> the batch of that step, the same on every process; with several processes each encodes its
-            share and the loss sees all embeddings, with gradients.
+        draw : step -> the batch of that step, the same on every process; with several processes each encodes its share
+        and the loss sees all embeddings, with gradients.
         score : encoder -> dev metrics with "MRR", the larger the better.
-
-        Raises
-        ------
-        FloatingPointError
-            Where loss or weights are not finite; the last good checkpoint stays.
-        ValueError
-            Where a complete training is damaged, or the encoder gives vectors that are not finite.
+        Raises FloatingPointError where loss or weights are not finite; the last good checkpoint stays; ValueError where
+        a complete training is damaged, or the encoder gives vectors that are not finite.
         """
         if is_current(self.folder / "training.json", self.fingerprint):
             completed(self.folder)

@@ -20,10 +20,7 @@ HEADS = 4
 class IURPooling(nn.Module):
     """Posts projected to A entries, a Transformer layer and a second attention; the means of both attentions' outputs.
 
-    Raises
-    ------
-    ValueError
-        Where A is no multiple of the 4 heads, or a sample has more than 16 posts.
+    Raises ValueError where A is no multiple of the 4 heads, or a sample has more than 16 posts.
     """
 
     xavier = False

@@ -30,14 +30,11 @@ COMMON = ("kind", "authors_per_batch", "max_tokens", "window")  # read by every 
 class SamplerConfig(Config):
     """What a batch is made of. Setting what a kind does not read is an error.
 
-    Attributes
-    ----------
     kind : "authors", P authors x K windows of posts; of single posts: "pairs", "random" documents, "topic".
     authors_per_batch : P; the number of pairs of "pairs", of documents of "random".
     samples_per_author : K, of "authors" and "topic".
     min_posts, max_posts, sizes, reach_smallest : posts a sample, see :func:`helpers.tokens.samplers.sizes.draw_sizes`.
-        Of "authors"; for the other kinds ``max_posts`` is 1.
-    max_tokens : tokens of a post, L.
+    Of "authors"; for the other kinds ``max_posts`` is 1. max_tokens : tokens of a post, L.
     window : each post's first L tokens ("prefix"), or L consecutive ones from a random start ("random").
     overlap : whether an author's samples may share posts. Of "authors".
     topics_per_batch : topics the authors of a batch come from. Of "topic".

@@ -9,28 +9,14 @@ SIZES = {
 }  # fmt: skip
 
 
-def draw_sizes(
-    sizes: str,
-    count: int,
-    rng: np.random.Generator,
-    min_posts: int = 1,
-    max_posts: int = 16,
-    reach_smallest: bool = False,
-) -> np.ndarray:
+def draw_sizes(sizes: str, count: int, rng: np.random.Generator, min_posts: int = 1, max_posts: int = 16,
+               reach_smallest: bool = False) -> np.ndarray:
     """``count`` sample sizes ``R + ceil(x (S - R))``, R = min_posts, S = max_posts, x from the distribution ``sizes``.
 
-    Parameters
-    ----------
     sizes : one of SIZES. "poisson16" is Poisson(16) restricted to R..S; "fixed" is always S.
     reach_smallest : ``R + floor(x (S - R + 1))``; as printed the formula never gives R itself, as x > 0.
-
-    Returns
-    -------
-    (count,) int64. ValueError for an unknown distribution or bounds that make no sense.
-
-    References
-    ----------
-    khan2021, section 2.3 and Table 4.
+    Returns (count,) int64. Raises ValueError for an unknown distribution or bounds that make no sense.
+    References: khan2021, section 2.3 and Table 4.
     """
     if sizes not in SIZES:
         raise ValueError(f"sizes {sizes!r}: one of {', '.join(SIZES)}")

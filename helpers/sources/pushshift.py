@@ -49,6 +49,7 @@ QUERY = f"""
             WHEN author IN ('[deleted]', '[removed]') OR text IN ('[deleted]', '[removed]') THEN 'deleted'
             WHEN regexp_matches(author, '{BOT.pattern.replace("'", "''")}') THEN 'bot'
             WHEN time IS NULL OR time NOT BETWEEN {EARLIEST} AND {LATEST} THEN 'bad_time'
+            WHEN $share < 1 AND md5_number_lower(coalesce(id, line)) / {2**64} >= $share THEN 'not_drawn'
             WHEN text < '!' AND NOT regexp_matches(text, '\\S') THEN 'empty' END AS reason
         FROM posts
     ), unescaped AS (
@@ -65,32 +66,34 @@ QUERY = f"""
 SETTINGS = {"threads": 1, "arrow_large_buffer_size": True}  # the parts run side by side; pandas' text is large
 
 
-def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
+def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -> list[Part]:
     """One part per file: a compressed stream has no middle to begin at, so a month is read whole or again.
 
     location: a file, a folder (searched recursively for ``.zst``, ``.bz2``, ``.xz``, ``.gz``, ``.ndjson``, ``.jsonl``,
         ``.json`` and for ``RC_YYYY-MM`` without suffix; submissions, ``RS_``, are passed over), or a list of these.
-    raw: keep quotes, code and spoiler marks.
+    raw: keep quotes, code and spoiler marks. share: of the comments, drawn by their ids (sawatphol2022 takes 0.1).
     Drops counted: broken_json, truncated_file (what precedes the damage is kept), missing_field, deleted (author or
-        body), bot, bad_time (unreadable, before Reddit or after 2099), empty. Noted: note_cp1252, lines with bytes that
-        are no UTF-8.
-    Raises ValueError where a location is missing or two files hold the same month.
+        body), bot, bad_time (unreadable, before Reddit or after 2099), not_drawn, empty. Noted: note_cp1252, lines
+        with bytes that are no UTF-8.
+    Raises ValueError where a location is missing, two files hold the same month, or share is not in (0, 1].
 
     Memory is that of some thousand posts, and for ``--long=31`` the 2 GB window that such a file needs by its nature.
     """
+    if not 0 < share <= 1:
+        raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
     months = {}
     for name, path in files("pushshift", location, _is_dump).items():
         month = re.sub("|".join(rf"\{suffix}$" for suffix in SUFFIXES), "", name)
         if month in months:
             raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
         months[month] = path
-    return file_parts(months, partial(read, raw=raw))
+    return file_parts(months, partial(read, raw=raw, share=share))
 
 
-def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+def read(path: Path, drops: Counter, raw: bool = False, share: float = 1.0) -> Iterator[pd.DataFrame]:
     """The posts of one file in frames of about ROWS rows."""
     with duckdb.connect(config=SETTINGS) as connection:
-        yield from _frames(connection, map(_lines, blocks(path, drops)), drops, raw)
+        yield from _frames(connection, map(_lines, blocks(path, drops)), drops, raw, share)
 
 
 def own_words(text: str) -> str:
@@ -122,18 +125,19 @@ def _uncovered(line):
     return (covered.replace(">!", "").replace("!<", "") if mark and ">!" in covered else covered + mark) + rest
 
 
-def _frames(connection, lines, drops, raw, repaired=False):
+def _frames(connection, lines, drops, raw, share, repaired=False):
     """Frames from record batches of lines. repaired: the lines were rewritten by :func:`_repaired`."""
     source = pa.RecordBatchReader.from_batches(LINES, lines)
     # one query for the whole stream: to plan one costs as much as to parse some megabytes
-    for batch in connection.cursor().from_arrow(source).query("lines", QUERY).to_arrow_reader(ROWS):
+    query = QUERY.replace("$share", str(float(share)))
+    for batch in connection.cursor().from_arrow(source).query("lines", query).to_arrow_reader(ROWS):
         reasons = Counter({each["values"]: each["counts"] for each in pc.value_counts(batch["reason"]).to_pylist()})
         kept = reasons.pop(None, 0)
         if unread := reasons.pop("unread", 0):
             if repaired:
                 drops["missing_field"] += unread
             else:
-                yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, True)
+                yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, share, True)
         drops.update(reasons)
         if kept:
             frame = _frame(batch, drops, raw)

@@ -238,3 +238,20 @@ def test_files_that_are_found(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="nothing to read"):
         open_source("pushshift", str(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share):
+    lines = [comment(id=f"c{number}", body=f"comment {number}") for number in range(4000)]
+    whole, _ = read(dump(tmp_path, lines))
+    some, drops = read(tmp_path, share=share)
+    assert drops == {"not_drawn": 4000 - len(some)} and len(some) == pytest.approx(4000 * share, rel=0.15)
+    assert set(some.text) < set(whole.text) and len(whole) == 4000
+    again, _ = read(dump(tmp_path / "in another order", lines[::-1]), share=share)
+    assert sorted(again.text) == sorted(some.text)
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.1])
+def test_a_share_is_above_0_and_1_at_most(tmp_path, share):
+    with pytest.raises(ValueError, match="pushshift: share is .*: it must be above 0, and 1 at most"):
+        read(dump(tmp_path, [comment()]), share=share)

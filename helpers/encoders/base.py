@@ -10,7 +10,6 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from helpers.runs.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
 
@@ -38,8 +37,8 @@ class Encoder(nn.Module):
 
 
 @torch.no_grad()
-def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32, batch_size: int = 256,
-          progress: bool = False) -> np.ndarray | sparse.csr_matrix:
+def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
+          batch_size: int = 256) -> np.ndarray | sparse.csr_matrix:
     """The vectors of many samples, in their order, at bounded memory.
 
     Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones. The encoder is
@@ -57,7 +56,7 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32, batch_size: 
     order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
     pieces = []
     with encoder.inference():
-        for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding"):
+        for begin in range(0, len(order), batch_size):
             rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
             pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
             finite = np.isfinite(np.asarray(pieces[-1].sum(1))).ravel()
@@ -68,6 +67,4 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32, batch_size: 
     for module, training in modes:
         module.training = training
     back = np.argsort(order)
-    if sparse.issparse(pieces[0]):
-        return sparse.vstack(pieces).tocsr()[back]
-    return np.concatenate(pieces)[back]
+    return (sparse.vstack(pieces).tocsr() if sparse.issparse(pieces[0]) else np.concatenate(pieces))[back]

@@ -14,7 +14,7 @@ from helpers.tokens.store import TokenStore
 LSA_DIM = 1024
 
 
-def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
+def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int) -> Whitened:
     """LSA and WCCN of a training store; of small ones with a quarter as many dimensions as there are samples."""
     windows = training_windows(store, posts)
     dim = min(LSA_DIM, len(windows) // 4)
@@ -22,21 +22,15 @@ def fit_lsa(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int =
     return Whitened(lsa).fit(windows, max_tokens)
 
 
-def fit_hours(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
-    """Hour profiles with WCCN."""
-    return Whitened(HourProfile()).fit(training_windows(store, posts), 1)
+def _profile(encoder: Encoder, store: TokenStore, posts: int) -> Whitened:
+    return Whitened(encoder).fit(training_windows(store, posts), 1)
 
 
-def fit_topics(store: TokenStore, tokenizer=None, max_tokens: int = 32, seed: int = 0, posts: int = 16) -> Whitened:
-    """Topic shares with WCCN."""
-    return Whitened(TopicShares(len(store.meta["topics"]) + 1)).fit(training_windows(store, posts), 1)
-
-
-FITTED: dict[str, Callable[..., Encoder]] = {
+FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, max_tokens, seed, posts)
     **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
     "lsa": fit_lsa,
-    "hours": fit_hours,
-    "topics": fit_topics,
+    "hours": lambda store, *given: _profile(HourProfile(), store, given[-1]),
+    "topics": lambda store, *given: _profile(TopicShares(len(store.meta["topics"]) + 1), store, given[-1]),
     "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm"),
 }
 

@@ -48,8 +48,8 @@ class LSAEncoder(Encoder):
         """
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
-        rows = [np.arange(begin, min(begin + 512, len(samples))) for begin in range(0, len(samples), 512)]
-        counts = [count_matrix(samples.batch(part, max_tokens).tokens, self.vocabulary, self.buckets) for part in rows]
+        blocks = (samples.batch(slice(begin, begin + 512), max_tokens) for begin in range(0, len(samples), 512))
+        counts = [count_matrix(batch.tokens, self.vocabulary, self.buckets) for batch in blocks]
         matrix = sparse.vstack(counts).tocsr()
         matrix.data = 1 + np.log(matrix.data)
         idf = np.log((1 + len(samples)) / (1 + np.bincount(matrix.indices, minlength=matrix.shape[1]))) + 1

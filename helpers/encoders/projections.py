@@ -5,16 +5,11 @@ from collections.abc import Callable
 from torch import nn
 
 
-def normed(width: int, dim: int) -> nn.Sequential:
-    """LayerNorm, two fully connected layers without bias, ReLU between them, LayerNorm, as khan2021 released."""
-    return nn.Sequential(
-        nn.LayerNorm(width), nn.Linear(width, dim, bias=False), nn.ReLU(), nn.Linear(dim, dim, bias=False),
-        nn.LayerNorm(dim),
-    )  # fmt: skip
-
-
 PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
-    "khan2021": normed,
+    # two layers without bias between LayerNorms, as released
+    "khan2021": lambda width, dim: nn.Sequential(
+        nn.LayerNorm(width), nn.Linear(width, dim, bias=False), nn.ReLU(), nn.Linear(dim, dim, bias=False),
+        nn.LayerNorm(dim)),
     # two layers with bias, as the paper's text says
     "khan2021_text": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)),
     "linear": lambda width, dim: nn.Sequential(nn.Linear(width, dim)),

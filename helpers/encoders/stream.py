@@ -64,17 +64,16 @@ class StreamConfig(Config):
         return self
 
 
+_DOCUMENT = {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean"}
 PRESETS = {
     "khan2021": {},
     # one attention over the posts' features, two layers with bias: the text of the paper taken literally
     "khan2021_text": {"pooling": "khan2021_text", "projection": "khan2021_text"},
     "iur": {"pooling": "iur", "filters": 256, "widths": (2, 3, 4, 5), "attention": 256, "dim": 512, "dropout": 0.1},
     "luar": {"pooling": "luar", "projection": "linear", "dim": 512},
-    "tyo2021": {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean",
-                "projection": "tyo2021", "dim": 256},
-    "sawatphol2022": {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean",
-                      "projection": "none"},
-}  # fmt: skip
+    "tyo2021": _DOCUMENT | {"projection": "tyo2021", "dim": 256},
+    "sawatphol2022": _DOCUMENT | {"projection": "none"},
+}
 
 
 def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
@@ -133,19 +132,15 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0) -> 
         post = TextCNN(vocabulary, config.token_dim, config.filters, config.widths)
     else:
         post = Transformer(vocabulary, config.model, config.max_tokens, config.precision)
-    makers = {
-        "time": TIMES[config.time],
-        "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout),
-    }
+    makers = {"time": TIMES[config.time],
+              "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout)}
     side = [makers[feature]() for feature in FEATURES[config.features]]
     pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
     encoder = StreamEncoder(post, side, pooling, PROJECTIONS[config.projection](pooling.dim, config.dim), config)
-    group = getattr(pooling, "group", None)
-    return Averaged(encoder, group) if group else encoder
+    return Averaged(encoder, pooling.group) if pooling.group else encoder
 
 
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:
     """Number of trained values per part of an encoder, and their ``total`` (khan2021 Table 6)."""
     counts = {name: sum(value.numel() for value in part.parameters()) for name, part in encoder.named_children()}
-    counts = {name: count for name, count in counts.items() if count}
-    return {**counts, "total": sum(counts.values())}
+    return {**{name: count for name, count in counts.items() if count}, "total": sum(counts.values())}

@@ -56,8 +56,7 @@ class TfidfEncoder(Encoder):
 
         Raises ValueError where their texts hold no term.
         """
-        blocks = [np.arange(begin, min(begin + 1024, len(samples))) for begin in range(0, len(samples), 1024)]
-        read = [self._read(samples.batch(rows, max_tokens)) for rows in blocks]
+        read = [self._read(samples.batch(slice(at, at + 1024), max_tokens)) for at in range(0, len(samples), 1024)]
         whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
         self.dim = self.weighting.fit(whole).transform(whole[:1]).shape[1]
         return self
@@ -76,9 +75,8 @@ class TfidfEncoder(Encoder):
 def texts(batch: Batch, tokenizer) -> list[str]:
     """What a batch holds of each sample, its posts joined by newlines."""
     tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
-    return [
-        "\n".join(tokenizer.decode(post[post != PAD]) for post in sample[posts]) for sample, posts in zip(tokens, mask)
-    ]
+    return ["\n".join(tokenizer.decode(post[post != PAD]) for post in sample[posts])
+            for sample, posts in zip(tokens, mask)]
 
 
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,

@@ -6,7 +6,7 @@ import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders.base import embed
-from helpers.encoders.fitted import FITTED, companions, fit_encoder, fit_hours, fit_lsa, fit_topics
+from helpers.encoders.fitted import FITTED, companions, fit_encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.ngram_counts import count_matrix, ngram_counts
 from helpers.encoders.profiles import HourProfile, TopicShares
@@ -80,7 +80,7 @@ def test_hours_are_mean_waves_and_topics_shares_of_the_real_posts(batch):
 
 def test_a_sample_of_unknown_topics_says_nothing_by_them(store, batch):
     """Its row is zero, and it pulls neither the mean nor the whitening."""
-    encoder = fit_topics(store)
+    encoder = fit_encoder("topics", store, Bytes())
     known = encoder(batch)
     assert torch.allclose(known.norm(dim=1), torch.ones(len(batch)))
     batch.topics[:3] = 5  # the last row: other
@@ -88,7 +88,7 @@ def test_a_sample_of_unknown_topics_says_nothing_by_them(store, batch):
     silent = batch.topics.clone()
     store.topic.flags.writeable or object.__setattr__(store, "topic", np.array(store.topic))
     store.topic[: store.author_offsets[1]] = 5
-    assert not torch.equal(fit_topics(store).mean, encoder.mean) and silent.shape == batch.topics.shape
+    assert not torch.equal(fit_encoder("topics", store, Bytes()).mean, encoder.mean) and silent.shape == batch.topics.shape
 
 
 def test_whitening_makes_the_within_author_covariance_the_identity():
@@ -101,10 +101,10 @@ def test_whitening_makes_the_within_author_covariance_the_identity():
     np.testing.assert_allclose(deviation.T @ deviation / len(deviation), np.eye(5), atol=1e-8)
 
 
-@pytest.mark.parametrize("fit", [fit_lsa, fit_hours, fit_topics])
-def test_every_fitted_encoder_finds_authors(store, fit):
+@pytest.mark.parametrize("name", ["lsa", "hours", "topics"])
+def test_every_fitted_encoder_finds_authors(store, name):
     """First windows against second ones: the own author is the nearest far more often than by chance (1 in 40)."""
-    encoder, some = fit(store), training_windows(store, 8, 2)
+    encoder, some = fit_encoder(name, store, Bytes()), training_windows(store, 8, 2)
     first, second = (embed(encoder, some[np.arange(half, len(some), 2)], 20) for half in (0, 1))
     assert ((first @ second.T).argmax(1) == np.arange(40)).mean() > 0.08
 

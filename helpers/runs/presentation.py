@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from html import escape
 
 import pandas as pd
+from pandas.io.formats.style import Styler
 
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, read, wide
@@ -20,6 +21,17 @@ def interval(value: float, low: float, high: float, sign: str = "") -> str:
     if pd.isna(low) and pd.isna(high):
         return f"{value:{sign}.3f}"
     return f"{value:{sign}.3f} ({low:.3f}{' to ' if sign or low < 0 else '-'}{high:.3f})"
+
+
+def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
+    """A frame for a notebook: numbers to three digits, or as the format ``shown``, and every word escaped.
+
+    Names of authors and topics may be HTML, which ``frame.style`` leaves as it is, in rows' and columns' names too.
+    """
+    styler = frame.style.format(shown, precision=3, na_rep="", escape="html")
+    for axis in (0, 1):
+        styler = styler.format_index(precision=3, escape="html", axis=axis)
+    return styler
 
 
 def text(files: Run) -> str:

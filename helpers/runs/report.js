@@ -1,4 +1,4 @@
-const figures = JSON.parse(document.getElementById("figures").textContent);
+const figures = JSON.parse(document.querySelector("script#figures").textContent);
 const draw = place => {  // a folded figure has no width yet: it is drawn when its notebook is opened
   if (place.dataset.drawn || !place.clientWidth) return;
   place.dataset.drawn = 1;

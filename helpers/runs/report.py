@@ -1,8 +1,8 @@
 """One HTML file that shows what a run found: its executed notebooks in order.
 
 The file is self-contained and asks nothing of the network: plotly.js is inside it once, formulas become MathML, and
-a content security policy forbids everything else. Post text may be hostile, so text is escaped, and a script that
-hides in somebody's HTML does not run: only the two scripts written here are allowed, by their hashes.
+a content security policy forbids everything else. Post text may be hostile: text is escaped, of HTML that a notebook
+shows words and tables are left, and of scripts the policy allows only the two written here, by their hashes.
 """
 
 import base64
@@ -20,6 +20,10 @@ from helpers.runs.artifacts import atomic_write
 PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
+# What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text is parsed otherwise.
+ELEMENTS = set("table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong small"
+               " sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split())
+ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
 POLICY = ("default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
           "script-src ")
 FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
@@ -76,20 +80,39 @@ def _prepare(cell: Any, figures: list[dict]) -> None:
             html = mathml(data["text/latex"].strip("$ \n"), "block")
         elif "text/html" not in data and "text/markdown" in data:  # may quote posts: its raw HTML is escaped
             html = _markdown(data["text/markdown"], escape=True)
+        elif "text/html" in data:
+            html = _words_and_tables(data["text/html"])
         else:
             continue
         output["data"] = {"text/html": html}
     cell["outputs"] = [output for output in cell.outputs if output.get("data", True)]
 
 
+def _words_and_tables(html: str) -> str:
+    """HTML without any element or attribute that could run, load or lead somewhere."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    tree = LexborHTMLParser(html, is_fragment=True)
+    tree.strip_tags(list({node.tag for node in tree.css("*")} - ELEMENTS), recursive=True)
+    for node in tree.css("*"):
+        for name in node.attributes.keys() - ATTRIBUTES:
+            del node.attrs[name]
+    return tree.html or ""
+
+
 def mathml(tex: str, display: str = "inline") -> str:
     """MathML of a LaTeX formula; its LaTeX, set apart, where the converter does not know it."""
-    from latex2mathml.converter import convert
+    from xml.etree.ElementTree import tostring
+
+    from latex2mathml.converter import convert_to_element
 
     known = re.sub(r"(begin|end){(aligned|align|equation)\*?}", r"\1{align*}", tex)
     known = re.sub(r"\\arg\s*\\(min|max)", r"\\mathop{\\mathrm{arg\\,\1}}", known)
     with suppress(Exception):  # whatever is wrong with one formula must not cost the report
-        math = convert(known, display=display)
+        tree = convert_to_element(known, display=display)
+        for element in tree.iter():
+            element.attrib = {name: value for name, value in element.items() if name not in ("href", "style")}
+        math = tostring(tree, encoding="unicode").replace("&amp;#x", "&#x")  # convert() itself unescapes all, also "<"
         if "\\" not in math:  # it passes a command it does not know through as text
             return f'<span class="formula">{math}</span>' if display == "block" else math
     return f'<code class="tex {display}">{escape(tex.strip())}</code>'
@@ -99,7 +122,9 @@ def _markdown(source: str, **options: Any) -> str:
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     # no anchors: the same heading in two notebooks would give the same id twice
-    renderer = IPythonRenderer(exclude_anchor_links=True, **options)
+    renderer = IPythonRenderer(exclude_anchor_links=True, allow_harmful_protocols=False, **options)
+    if options.get("escape"):
+        renderer.image = lambda text, url, title=None: escape(text)  # its address may be anywhere, or nowhere
     renderer.inline_math = mathml
     renderer.block_math = lambda body: mathml(body, "block")
     renderer.latex_environment = lambda name, body: mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")

@@ -23,6 +23,7 @@ from helpers.tokens.batch import Samples
 
 REFERENCE = 4096  # targets at most that a target is measured against
 CLOSEST = 300  # of a cohort, that a sample is measured against
+KEPT = 4  # galleries of a model
 FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
 
 
@@ -36,12 +37,17 @@ class Normalised:
     """
 
     def __init__(self, model, cohort: Samples | None = None):
-        self.model, self.cohort = model, cohort
+        self.model, self.cohort, self._made = model, cohort, []
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> "NormalisedGallery":
-        """The targets and their statistics."""
+        """The targets and their statistics; those of the last few targets are kept, as fusions share members."""
+        for known, tokens, made in self._made:
+            if known is targets and tokens == max_tokens:
+                return made
         others = None if self.cohort is None else open_gallery(self.model, self.cohort, max_tokens)
-        return NormalisedGallery(open_gallery(self.model, targets, max_tokens), others)
+        made = NormalisedGallery(open_gallery(self.model, targets, max_tokens), others)
+        self._made = [*self._made[1 - KEPT :], (targets, max_tokens, made)]
+        return made
 
 
 class NormalisedGallery:

@@ -94,9 +94,15 @@ def test_what_is_fitted_on_targets_sees_them_alone(trials):
             fitted.append((samples, max_tokens))
             return self
 
-    model = FittedOnTargets(lambda: Spy(hours=True))
-    scores = all_scores(Normalised(model).gallery(trials.targets, 9), trials.queries)
+    model = Normalised(FittedOnTargets(lambda: Spy(hours=True)))
+    scores = all_scores(model.gallery(trials.targets, 9), trials.queries)
     assert scores.shape == (30, 30) and fitted == [(trials.targets, 9)]
+    assert model.gallery(trials.targets, 9) is model.gallery(trials.targets, 9) and len(fitted) == 1
+    others = [trials.targets[:size] for size in range(2, 2 + normalisation.KEPT)]
+    for targets in others:
+        assert model.gallery(targets, 9).targets is targets
+    model.gallery(trials.targets, 9)
+    assert len(fitted) == 2 + normalisation.KEPT, "old galleries are let go"
 
 
 def test_adapted_counting_learns_words_that_training_lacked(make_store):

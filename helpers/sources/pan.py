@@ -9,7 +9,7 @@ by time and an hour of day say nothing. They are longer than what a collection k
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pandas as pd
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, file_parts, files, frames, ndjson
+from helpers.sources import Part, existing, files, frames, ndjson, places
 from helpers.sources.ndjson import records
 
 ROWS = 2000  # of one frame: texts of some 20,000 characters each
@@ -25,19 +25,24 @@ LINES = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """One part per file of pairs. Columns as everywhere, and ``id``, the pair's with "/a" or "/b"; topic = fandom.
+    """One part per file of pairs. Columns as everywhere, and ``id``, "<file>/<pair>/a" or "/b"; topic = fandom.
 
-    location: a file of pairs, a folder (searched recursively), plain or compressed, or a list of these.
+    location: a file of pairs, a folder (searched recursively), plain or compressed, or a list of these. <file> is the
+        name of the folder and the path below it, so that a split may take "pan21-test" as it is.
     raw: accepted for all sources; the texts have no markup.
     Drops counted: broken_json, truncated_file; of pairs bad_pair (not two texts and two fandoms),
     duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the authors); of texts empty (no
     author, fandom or text) and duplicate (the author's same text was in an earlier pair of the file). A truth without a
     pair is no loss. Noted: note_cp1252, lines with bytes that are no UTF-8.
-    Raises ValueError where a location or the truth of a file is missing, or two files have the same name.
+    Raises ValueError where a location or the truth of a file is missing, or two of them have the same name.
     """
-    named = files("pan", location, lambda path: bool(LINES.search(path.name)))
-    truths = {name: stamp(truth_of(path)) for name, path in named.items()}
-    return [replace(part, stamp=part.stamp + truths[part.name]) for part in file_parts(named, read)]
+    roots = [existing("pan", place) for place in places(location)]
+    if len({root.name for root in roots}) < len(roots):
+        raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
+    named = {f"{root.name}/{name}" if root.is_dir() else name: path for root in roots
+             for name, path in files("pan", str(root), lambda path: bool(LINES.search(path.name))).items()}
+    # the name is part of the ids: two years may use one twice
+    return [Part(name, partial(read, path, name), stamp(path) + stamp(truth_of(path))) for name, path in named.items()]
 
 
 def truth_of(path: Path) -> Path:
@@ -49,12 +54,12 @@ def truth_of(path: Path) -> Path:
     return path.parent / name
 
 
-def read(path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
+def read(path: Path, name: str, drops: Counter) -> Iterator[pd.DataFrame]:
     """The texts of one file. 32 bytes and Python's overhead are held per text."""
-    return frames(_texts(path, drops), drops, ROWS)
+    return frames(_texts(path, name, drops), drops, ROWS)
 
 
-def _texts(path, drops):
+def _texts(path, name, drops):
     truth, ids, seen = {}, set(), set()
     for record in records(truth_of(path), drops):
         if isinstance(record, dict):
@@ -70,7 +75,7 @@ def _texts(path, drops):
             if digest in seen or not (author.strip() and topic.strip() and text.strip()):
                 yield "duplicate" if digest in seen else "empty"
             else:
-                yield author, 0, topic, text, f"{key}/{side}"
+                yield author, 0, topic, text, f"{name}/{key}/{side}"
             seen.add(digest)
 
 

@@ -4,8 +4,8 @@ A rule of its own file gets its line in :data:`RULES`, and :func:`~helpers.split
 """
 
 from helpers.splits.assignment import NoSplit
-from helpers.splits.by_author import AuthorSplit
+from helpers.splits.by_author import AuthorSplit, GivenSplit
 from helpers.splits.by_time import TimeSplit
 from helpers.splits.by_topic import TopicSplit
 
-RULES = {"none": NoSplit, "time": TimeSplit, "authors": AuthorSplit, "topics": TopicSplit}
+RULES = {"none": NoSplit, "time": TimeSplit, "authors": AuthorSplit, "given": GivenSplit, "topics": TopicSplit}

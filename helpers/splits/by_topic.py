@@ -9,9 +9,10 @@ from typing import Literal
 import duckdb
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from helpers.splits.assignment import Rule
+from helpers.splits.by_author import place
 from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 
@@ -22,7 +23,11 @@ class TopicSplit(Rule):
     documents (rows); kind "leak_aware" takes whole clusters of topics more alike than ``similarity``, and "random"
     every topic on every side. Of the candidate authors ``train_share`` are drawn; their documents in candidate topics
     train, of each author's ``author_topics`` most frequent topics only (0: all; 1 plants what regularisation is to
-    undo). All other authors may be asked about, drawn one by one, each with ``min_documents`` or more in one split.
+    undo), where these are ``min_documents`` or more. All other authors are drawn one by one: who has several documents
+    in one split may be asked about, whose only one it is stays among the targets, a distractor.
+
+    Where ``files`` names those of test_cross and dev, as PAN gives them (:func:`helpers.splits.by_author.place`), both
+    are taken as they are, all other posts may train where no topic of test_cross is met, and nothing is test_in.
 
     Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
     (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev are as large as
@@ -34,18 +39,30 @@ class TopicSplit(Rule):
     """
 
     splits = ("train", "test_cross", "test_in", "dev")
+    files: dict[Literal["test_cross", "dev"], str] = {}
     kind: Literal["cross_topic", "leak_aware", "random"] = "cross_topic"
     author_share: float = Field(0.1, gt=0, le=1)
-    topic_share: float = Field(0.2, gt=0, lt=1)
-    train_share: float = Field(0.8, gt=0, lt=1)
+    topic_share: float = Field(0.2, gt=0, le=1)
+    train_share: float = Field(0.8, gt=0, le=1)
     min_documents: int = Field(2, ge=1)
     author_topics: int = Field(0, ge=0)
     similarity: float = Field(0.8, gt=0, le=1)
     seed: int = Field(0, ge=0)
 
+    @model_validator(mode="after")
+    def _there_are_tests(self):
+        if len(self.files) == 1 or not self.files and self.train_share == 1:
+            raise ValueError(f"files {self.files} must name those of test_cross and dev, or none where train_share "
+                             f"({self.train_share}) is below 1 and leaves authors for both")  # fmt: skip
+        return self
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        return ("test_in",) if self.files else ()
+
     @property
     def least(self) -> dict[str, int]:
-        return dict.fromkeys(self.splits, self.min_documents)
+        return {"train": self.min_documents}
 
     def promises(self, facts: dict) -> dict:
         apart = ("train", "test_cross")
@@ -56,17 +73,23 @@ class TopicSplit(Rule):
         }  # fmt: skip
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
+        place(connection, self.files)
         vectors = topic_vectors(connection, "posts", seed=self.seed)
-        topics = connection.execute("""
-            SELECT topic, count(*) AS documents FROM posts GROUP BY topic ORDER BY documents DESC, topic""").df()
         clusters = cluster_topics(vectors, self.similarity) if self.kind == "leak_aware" else None
         everywhere = self.kind == "random"
+        topics = connection.execute("""
+            SELECT topic, count(*) FILTER (home IS NULL) AS documents,
+                   coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
+            FROM posts JOIN given USING (n) GROUP BY topic ORDER BY documents DESC, topic""").df()
+        group = topics["topic"] if clusters is None else topics["topic"].map(clusters)
+        topics = topics[(topics["documents"] > 0) & (everywhere | ~group.isin(group[topics["asked"]]))]
         seen = np.ones(len(topics), bool) if everywhere else self._candidates(topics, clusters)
         connection.register("topics", topics.assign(seen=seen, unseen=everywhere | ~seen))
         authors = connection.execute("""
             SELECT author, count(*) AS documents, count(*) FILTER (seen) AS inside, count(*) FILTER (unseen) AS outside
-            FROM posts JOIN topics USING (topic) GROUP BY author ORDER BY documents DESC, author""").df()
-        connection.register("authors", authors[["author"]].assign(split=self._draw(authors)))
+            FROM posts JOIN given USING (n, author) LEFT JOIN topics USING (topic) WHERE home IS NULL
+            GROUP BY author ORDER BY documents DESC, author""").df()
+        connection.register("authors", authors[["author"]].assign(drawn=self._draw(authors)))
         self._place(connection)
         self.settle(connection, "SELECT n, split, reason FROM placed")
         used = connection.execute("""
@@ -82,8 +105,8 @@ class TopicSplit(Rule):
     def _candidates(self, topics, clusters):
         """Which topics, (T,) of falling size, training may use, (T,) bool."""
         room = max(1, round(self.topic_share * len(topics)))
-        if room >= len(topics):
-            raise ValueError(f"{self.topic_share} of {len(topics)} topics leaves none for the cross-topic test")
+        if room >= len(topics) and not self.files:
+            raise ValueError(f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the cross-topic test")
         if clusters is None:
             return np.arange(len(topics)) < room
         cluster = clusters.loc[topics["topic"]].to_numpy()
@@ -105,13 +128,12 @@ class TopicSplit(Rule):
         split[rng.permutation(able)[: round(self.train_share * len(able))]] = "train"
         size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
         order = rng.permutation(len(authors))
-        columns = {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
+        columns = {} if self.files else {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
         for number, (name, column) in enumerate(columns.items()):
             count = authors[column].to_numpy()
             free = order[pd.isna(split[order])]
-            able = free[count[free] >= self.min_documents]
-            third = -(-(authors["documents"].to_numpy()[free] >= self.min_documents).sum() // (3 - number))
-            taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, third)]
+            able = free[count[free] > 0]
+            taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, -(-len(free) // (3 - number)))]
             split[taken] = name
             size = count[taken].sum() if name == "test_cross" else size
         return split
@@ -120,11 +142,12 @@ class TopicSplit(Rule):
         """Make the table ``placed(n, author, split, topic, reason)``: what authors and topics decide."""
         connection.execute("""
             CREATE TABLE placed AS
-            SELECT n, author, split, topic,
-                   CASE WHEN split IS NULL THEN 'authors_not_drawn'
-                        WHEN split = 'test_cross' AND NOT unseen OR split IN ('train', 'test_in') AND NOT seen
-                        THEN 'other_topics_of_' || split || '_authors' ELSE '' END AS reason
-            FROM posts JOIN authors USING (author) JOIN topics USING (topic)""")
+            SELECT n, author, coalesce(home, drawn) AS split, topic,
+                   CASE WHEN home IS NOT NULL THEN reason WHEN drawn IS NULL THEN 'authors_not_drawn'
+                        WHEN drawn = 'test_cross' AND NOT unseen
+                             OR drawn IN ('train', 'test_in') AND NOT coalesce(seen, false)
+                        THEN 'other_topics_of_' || drawn || '_authors' ELSE '' END AS reason
+            FROM posts JOIN given USING (n, author) LEFT JOIN authors USING (author) LEFT JOIN topics USING (topic)""")
         if self.author_topics:
             connection.execute(f"""
                 UPDATE placed SET reason = 'rarer_topics_of_train_authors' WHERE split = 'train' AND reason = ''

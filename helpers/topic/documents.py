@@ -40,6 +40,11 @@ class TopicCorpus:
         """Of the split."""
         return self.report["settings"]["kind"]
 
+    @property
+    def tests(self) -> list[str]:
+        """The parts whose documents are asked about; given files have no in-distribution test."""
+        return [part for part in ("test_cross", "test_in") if part in self.stores]
+
     def table(self, part: str) -> pd.DataFrame:
         """The documents of a part: author, time, topic, text, in the order of its store."""
         return pd.read_parquet(self.folder / f"{part}.parquet")
@@ -94,9 +99,10 @@ def open_corpus(files: Run, kind: str, data: str) -> TopicCorpus:
     tokens = [path.parents[1] for path in folder.glob("*/*/store.json") if read_json(path)["fingerprint"] == data]
     if not tokens:
         raise ValueError(f"no documents of the split {kind!r} in run {files.name!r}: run notebook 05")
-    stores = {part: open_store(tokens[0] / part) for part in TopicSplit.splits}
+    report = read_json(folder / "split.json")
+    stores = {part: open_store(tokens[0] / part) for part in report["splits"]}
     tokenizer = tokenizers.load(_own_tokenizer(files) if tokens[0].name == "huggingface" else files.tokenizer)
-    return TopicCorpus(folder, read_json(folder / "split.json"), tokenizer, stores)
+    return TopicCorpus(folder, report, tokenizer, stores)
 
 
 def _own_tokenizer(files: Run) -> Path:

@@ -13,7 +13,6 @@ from helpers.runs.paths import Run
 from helpers.topic.documents import TopicCorpus, open_corpus
 from helpers.training.experiment import Trained, load
 
-TESTS = ("test_cross", "test_in")
 ZERO_SHOT = "zero_shot"
 
 
@@ -30,9 +29,9 @@ def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: 
 
 
 def measure(files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, **about) -> dict[str, pd.Series]:
-    """Retrieval on both tests, recorded; about: fields of :func:`results.record`. Returns the ranks."""
+    """Retrieval on the tests, recorded; about: fields of :func:`results.record`. Returns the ranks."""
     ranks = {}
-    for part in TESTS:
+    for part in corpus.tests:
         store = corpus.stores[part]
         trials = retrieval.retrieval_trials(store)
         table, ranks[part] = retrieval.evaluate(encoder, trials, max_tokens, topics=corpus.topics(part))
@@ -44,14 +43,14 @@ def measure(files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, 
 def compare(
     files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]], base_ranks: list[dict[str, pd.Series]], **about
 ) -> pd.DataFrame:
-    """Paired differences between two models on both tests, recorded; ranks: of :func:`measure`, one each a seed.
+    """Paired differences between two models on the tests, recorded; ranks: of :func:`measure`, one each a seed.
 
     Returns
     -------
     Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
     """
     rows = []
-    for part in TESTS:
+    for part in corpus.tests:
         table = retrieval.compare(*([one[part] for one in side] for side in (ranks, base_ranks)))
         results.record(files, table, protocol=protocol(corpus.kind), split=part,
                        data=corpus.stores[part].meta["fingerprint"], **about)  # fmt: skip
@@ -78,7 +77,7 @@ def open_trained(files: Run, kind: str, models: list[str], seed: int = 0) -> tup
         Where the results of the run hold no such model, or the models do not read the same tokens.
     """
     rows = results.read(files).query("protocol == @protocol(@kind) and base == '' and experiment != ''")
-    rows = rows[(rows.split == TESTS[0]) & (rows.seed == seed)].drop_duplicates("model").set_index("model")
+    rows = rows[(rows.split == "test_cross") & (rows.seed == seed)].drop_duplicates("model").set_index("model")
     if missing := [model for model in models if model not in rows.index]:
         raise ValueError(f"notebook 05 has no model {missing[0]!r} of the split {kind!r}, seed {seed}; "
                          f"it has: {', '.join(rows.index) or 'none'}")  # fmt: skip

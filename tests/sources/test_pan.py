@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 
 import pytest
 
@@ -35,9 +36,11 @@ def corpus(folder, pairs, truths, names=("pairs.jsonl", "truth.jsonl")):
 def test_dissolved_into_texts(tmp_path, names):
     folder = corpus(tmp_path, [pair("p"), pair("q", ["one text", "third"], ["F", "H"])],
                     [truth("q", "1", "2"), truth("p", "1", "1")], names)  # fmt: skip
+    file = f"{folder.name}/{names[0]}"
     rows, drops = read("pan", folder)
     assert rows.values.tolist() == [
-        ["1", 0, "F", "one text", "p/a"], ["1", 0, "G", "another text", "p/b"], ["2", 0, "H", "third", "q/b"],
+        ["1", 0, "F", "one text", f"{file}/p/a"], ["1", 0, "G", "another text", f"{file}/p/b"],
+        ["2", 0, "H", "third", f"{file}/q/b"],
     ]  # fmt: skip
     assert rows["time"].dtype == "int64" and drops == {"duplicate": 1}
 
@@ -51,7 +54,21 @@ def test_every_loss_has_a_reason(tmp_path):
               {"id": "liar", "same": True, "authors": ["1", "2"]}, truth("more", "1", "1")]  # fmt: skip
     rows, drops = read("pan", corpus(tmp_path, pairs, truths))
     assert drops == {"broken_json": 2, "bad_pair": 5, "duplicate_id": 1, "missing_truth": 1, "bad_truth": 2, "empty": 1}
-    assert rows.id.tolist() == ["good/a", "good/b", "e/b"]
+    assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/good/a", f"{tmp_path.name}/pairs.jsonl/good/b", f"{tmp_path.name}/pairs.jsonl/e/b"]
+
+
+def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
+    for year in ("2020", "2021"):
+        (tmp_path / year).mkdir()
+        corpus(tmp_path / year, [pair("p", [f"{year} a", f"{year} b"])], [truth("p", "1", "2")])
+    drops = Counter()
+    places = [str(tmp_path / year) for year in ("2020", "2021")]
+    ids = [each for part in open_source("pan", places) for frame in part.read(drops) for each in frame.id]
+    assert ids == [f"{year}/pairs.jsonl/p/{side}" for year in ("2020", "2021") for side in "ab"]
+    assert read("pan", tmp_path / "2020/pairs.jsonl")[0].id[0] == "pairs.jsonl/p/a"
+    (tmp_path / "x/2020").mkdir(parents=True)
+    with pytest.raises(ValueError, match="2020 have the same name; rename one"):
+        open_source("pan", [places[0], str(tmp_path / "x/2020")])
 
 
 def test_duplicates_belong_to_an_author(tmp_path):
@@ -71,7 +88,7 @@ def test_a_lone_surrogate_is_no_trouble(tmp_path):
 def test_what_has_no_name_is_empty(tmp_path):
     pairs = [pair("p", fandoms=["", "G"]), pair("q", ["a", "b"])]
     rows, drops = read("pan", corpus(tmp_path, pairs, [truth("p", "1", "2"), truth("q", " ", "\ud800")]))
-    assert rows.id.tolist() == ["p/b"] and drops == {"empty": 3}
+    assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/p/b"] and drops == {"empty": 3}
 
 
 def test_a_truth_that_is_not_packed_as_its_ending_says(tmp_path):

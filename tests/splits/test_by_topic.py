@@ -5,10 +5,13 @@ import random
 import shutil
 from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.factories import posts_table
 from tests.factories import read_posts as load
 
+from helpers.evaluation.retrieval import retrieval_trials
 from helpers.splits import TopicSplit
 from helpers.splits.assignment import split
 from helpers.splits.audit import AuditError, audit
@@ -61,8 +64,8 @@ class TestByTopics:
         assert sum(map(len, authors.values())) == len(set().union(*authors.values()))
         for name, each in made.items():
             assert list(report["splits"][name].values()) == [len(each), len(authors[name]), len(topics[name])]
-            assert min(sum(row[0] == author for row in each) for author in authors[name]) >= 2
             assert each == sorted(each)
+        assert min(Counter(row[0] for row in made["train"]).values()) >= 2
         assert topics["test_in"] <= topics["train"]
         assert used_and_unused(report) == len(rows)
         by_author = sorted(authors["train"] | set(row[0] for row in rows),
@@ -103,6 +106,22 @@ class TestByTopics:
         with pytest.raises(AuditError, match=f"train authors with more than {most} topics: [1-9]"):
             audit(tmp_path / str(most))
 
+    @pytest.mark.parametrize("least", [2, 4])
+    def test_authors_of_one_document_are_distractors(self, tmp_path, write_posts, make_store, least):
+        """They are left out of training alone: in a test they are targets that nobody asks for."""
+        rows = documents(authors=250)
+        report = by_topics(write_posts(rows), tmp_path / "out", min_documents=least, **RULES)
+        made = files(tmp_path / "out", self.names)
+        counts = {name: Counter(row[0] for row in each) for name, each in made.items()}
+        assert min(counts["train"].values()) >= least and report["promises"]["min_posts"] == {"train": least}
+        for name in ("test_cross", "test_in", "dev"):
+            store = make_store([counts[name][author] for author in sorted(counts[name])])
+            trials = retrieval_trials(store)
+            asks, answers = Counter(trials.queries.authors.tolist()), Counter(trials.targets.authors.tolist())
+            naive = [(size // 2, size - size // 2) for _, size in sorted(counts[name].items())]
+            assert [(asks[author], answers[author]) for author in range(store.authors)] == naive
+            assert naive.count((0, 1)) > 0
+
     def test_topics_that_say_the_same_never_face_each_other(self, tmp_path, write_posts):
         path = write_posts(documents())
         cross = by_topics(path, tmp_path / "cross", **RULES)
@@ -116,10 +135,10 @@ class TestByTopics:
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
     def test_sizes_are_those_of_the_paper(self, tmp_path, write_posts):
-        """An eighth of train in each of the others, where there are authors enough: 80, 10, 10 and 10 per cent."""
+        """An eighth of train in each of the others, but for an author, where there are enough: 80, 10, 10, 10 per cent."""
         report = by_topics(write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5)
         for name in ("test_cross", "test_in", "dev"):
-            assert report["splits"][name]["posts"] == pytest.approx(report["splits"]["train"]["posts"] / 8, rel=0.15)
+            assert report["splits"][name]["posts"] == pytest.approx(report["splits"]["train"]["posts"] / 8, abs=29)
 
     def test_a_text_is_in_one_split_and_stays_in_training(self, tmp_path, write_posts):
         rows = documents()
@@ -150,7 +169,8 @@ class TestByTopics:
         ({"kind": "fair"}, "'kind' is 'fair'.*cross_topic"), ({"topic_share": 1}, "topic_share"),
         ({"train_share": 0}, "train_share"), ({"author_share": 1.5}, "author_share"),
         ({"topic_share": 0.99}, "leaves none for the cross-topic test"), ({"min_documents": 99}, "nothing is left for"),
-        ({"author_topics": -1}, "author_topics"),
+        ({"author_topics": -1}, "author_topics"), ({"train_share": 1}, "train_share"),
+        ({"files": {"dev": "x"}}, "must name those of test_cross and dev"),
         ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise it, or similarity"),
         ({"similarity": 0, "kind": "leak_aware"}, "similarity"), ({"min_df": 1}, "unknown setting"),
     ])  # fmt: skip
@@ -158,6 +178,47 @@ class TestByTopics:
         with pytest.raises(ValueError, match=message):
             by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
         assert not (tmp_path / "out/split.json").exists()
+
+
+def pan(folder):
+    """An early file that trains, one for dev that shares its authors and topics, one for the test with new topics."""
+    rng, rows = random.Random(1), []
+    for name, people, topics in (("old/pairs.jsonl", range(40), range(8)), ("2020/pairs.jsonl", range(30, 50), range(8)),
+                                 ("2021", range(48, 80), range(6, 12))):  # fmt: skip
+        for number in range(120):
+            author, topic = rng.choice(people), rng.choice(topics)
+            text = f"{name} {number}: " + " ".join(rng.choices(WORDS[topic % 8].split(), k=8))
+            rows.append((f"o'{author:02d}", 0, f"topic {topic}/x", text, f"{name}/{number // 2}/{'ab'[number % 2]}"))
+    rows.sort(key=lambda row: (row[0], row[3]))
+    schema = pa.schema([("author", "string"), ("time", pa.timestamp("s", "UTC")), ("topic", "string"),
+                        ("text", "string"), ("id", "string")])  # fmt: skip
+    pq.write_table(pa.table([pa.array(column, kind) for column, kind in zip(zip(*rows), schema.types)], schema=schema),
+                   folder / "pan.parquet")  # fmt: skip
+    return folder / "pan.parquet", rows
+
+
+@pytest.mark.parametrize("kind", ("cross_topic", "leak_aware", "random"))
+def test_given_files_are_test_and_dev_as_they_are(tmp_path, kind):
+    path, rows = pan(tmp_path)
+    rule = {"files": {"test_cross": "2021", "dev": "2020/"}, "kind": kind, "author_share": 1, "train_share": 1,
+            "topic_share": 1 if kind != "leak_aware" else 0.9}  # fmt: skip
+    report = by_topics(path, tmp_path / "out", **rule)
+    made = files(tmp_path / "out", report["splits"])
+    assert list(made) == ["train", "test_cross", "dev"] and used_and_unused(report) == len(rows)
+    test = [row for row in rows if row[4].startswith("2021/")]
+    dev = [row for row in rows if row[4].startswith("2020/") and row[0] not in {row[0] for row in test}]
+    assert made["test_cross"] == [row[:4] for row in test] and made["dev"] == [row[:4] for row in dev]
+    asked, topics = {row[0] for row in test + dev}, {row[2] for row in test}
+    alike = {f"topic {number(row) % 8 + plus}/x" for row in topics for plus in (0, 8)} if kind == "leak_aware" else topics
+    left = [row[:4] for row in rows if row[4].startswith("old/") and row[0] not in asked]
+    allowed = [row for row in left if kind == "random" or row[2] not in alike]
+    enough = Counter(row[0] for row in allowed)
+    assert made["train"] == [row for row in allowed if enough[row[0]] >= 2]
+    assert report["unused"]["authors_of_other_splits"] > 20
+    with pytest.raises(ValueError, match="files: no post of dev is of the file 'PAN20'"):
+        by_topics(path, tmp_path / "none", **rule | {"files": {"test_cross": "2021", "dev": "PAN20"}})
+    with pytest.raises(ValueError, match="files: no post of test_cross"):
+        by_topics(posts_table(tmp_path / "x.parquet", documents()), tmp_path / "none", **rule)
 
 
 def _shared_author(made):
@@ -184,8 +245,8 @@ def _alike_topic(made):
 
 
 def _lonely(made):
-    author = made["dev"][0][0]
-    made["dev"] = made["dev"][:1] + [row for row in made["dev"] if row[0] != author]
+    author = made["train"][0][0]
+    made["train"] = made["train"][:1] + [row for row in made["train"] if row[0] != author]
 
 
 @pytest.fixture(scope="module")
@@ -200,14 +261,14 @@ def made_once(tmp_path_factory):
 @pytest.mark.parametrize("change, check", [
     (_shared_author, "authors in more than one split: 1"), (_shared_text, "texts in more than one split: 1"),
     (_known_topic, "topics of both train and test_cross: 1"), (_unknown_topic, "test_in topics that train lacks: 1"),
-    (_alike_topic, "clusters of both train and test_cross: 1"), (_lonely, "dev authors with fewer than 2 posts: 1"),
+    (_alike_topic, "clusters of both train and test_cross: 1"), (_lonely, "train authors with fewer than 2 posts: 1"),
     (lambda made: made["test_in"].reverse(), "test_in rows out of order"),
     (lambda made: made["train"].pop(), "train counts differ from split.json"),
     (lambda made: made["dev"].clear(), "dev counts differ from split.json"),
 ])  # fmt: skip
 def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):
     shutil.copytree(made_once, tmp_path / "out")
-    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 17
+    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 14
     made = files(tmp_path / "out", TopicSplit.splits)
     change(made)
     for name, each in made.items():

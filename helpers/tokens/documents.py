@@ -56,11 +56,14 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     if config.model == "tiny":
         tokens = tokenizer.load(files.tokenizer)
     else:
-        tokens = tokenizer.prepare(
-            folder / "tokenizer", "huggingface", 0, paths["train"], pretrained_model=config.model)
+        tokens = tokenizer.prepare(folder / "tokenizer", "huggingface", 0, paths["train"],
+                                   pretrained_model=config.model)  # fmt: skip
     stores = {split: build_store(path, folder / "tokens" / split, tokens.encode, topics, tokens.fingerprint,
                                  tokens.vocabulary) for split, path in paths.items()}  # fmt: skip
-    tables = {split: pd.read_parquet(path, columns=_columns(path)) for split, path in paths.items()}
+    # all columns but the texts, which of long documents do not fit the memory
+    tables = {split: pd.read_parquet(path, columns=[name for name in ("author", "topic", "id")
+                                                    if name in pq.read_schema(path).names])
+              for split, path in paths.items()}  # fmt: skip
     write_json(folder / "documents.json", config.model_dump())
     return Documents(tables, stores, tokens)
 
@@ -68,8 +71,3 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
 def open_documents(files: Run) -> Documents:
     """The documents as they were made last. Raises ValueError where there are none."""
     return make_documents(files, DocumentConfig.of(read_json(files.folder / "documents" / "documents.json")))
-
-
-def _columns(path) -> list[str]:
-    """All but the texts, which of long documents do not fit the memory."""
-    return [name for name in ("author", "topic", "id") if name in pq.read_schema(path).names]

@@ -165,23 +165,21 @@ def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[st
     if not table.metadata.num_rows:
         raise ValueError(f"{posts} holds no posts")
     state = _resume(folder, fingerprint)
+    counts = state["counts"]
     topic_row = {name: row for row, name in enumerate(topics)}
     groups = range(state["groups"], table.num_row_groups)
     for group in progress_bar(groups, progress=progress, desc="encoding", unit="group"):
         _append(folder, table.read_row_group(group), encode, topic_row, state)
         state["groups"] = group + 1
         write_json(folder / "progress.json", state)
-    _append_to(folder, "author_offsets", np.array([state["counts"]["hour"]]), state["counts"])
+    _append_to(folder, "author_offsets", np.array([counts["hour"]]), counts)
     names = duckdb.execute("select distinct author from read_parquet(?) order by author", [str(posts)]).fetchall()
     with atomic_write(folder / "authors.parquet") as partial:
         pq.write_table(pa.table({"author": pa.array([name for name, in names], pa.string())}), partial)
-    counts = state["counts"]
-    write_json(
-        folder / "store.json",
-        {"fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
-         "sha256": {path.name: checksum(path) for path in _files(folder)}, "posts": counts["hour"],
-         "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]},
-    )  # fmt: skip
+    write_json(folder / "store.json", {
+        "fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
+        "sha256": {path.name: checksum(path) for path in _files(folder)}, "posts": counts["hour"],
+        "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]})
     (folder / "progress.json").unlink()
     return open_store(folder)
 

@@ -55,8 +55,7 @@ class SentencePiece(Tokenizer):
                 sentence_iterator=(text[:max_chars] for text in texts), model_writer=model, vocab_size=vocabulary,
                 model_type="unigram", normalization_rule_name="identity", remove_extra_whitespaces=False,
                 character_coverage=0.9999, user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
-                num_threads=THREADS, minloglevel=2,
-            )  # fmt: skip
+                num_threads=THREADS, minloglevel=2)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
             raise ValueError(f"SentencePiece cannot learn {vocabulary} tokens from these texts: {reason}") from None

@@ -12,17 +12,13 @@ from helpers.runs.config import Config
 from helpers.tokens.batch import WINDOWS
 from helpers.tokens.samplers.authors import AuthorSampler
 from helpers.tokens.samplers.base import Sampler
-from helpers.tokens.samplers.pairs import PairSampler
-from helpers.tokens.samplers.random_documents import RandomDocumentSampler
+from helpers.tokens.samplers.documents import PairSampler, RandomDocumentSampler
 from helpers.tokens.samplers.sizes import SIZES
 from helpers.tokens.samplers.topics import TopicSampler
 from helpers.tokens.store import TokenStore
 
 SAMPLERS: dict[str, type[Sampler]] = {
-    "authors": AuthorSampler,
-    "pairs": PairSampler,
-    "random": RandomDocumentSampler,
-    "topic": TopicSampler,
+    "authors": AuthorSampler, "pairs": PairSampler, "random": RandomDocumentSampler, "topic": TopicSampler,
 }
 COMMON = ("kind", "authors_per_batch", "max_tokens", "window")  # read by every kind
 

@@ -18,9 +18,8 @@ class AuthorSampler(Sampler):
     def draw(self, rng: np.random.Generator) -> Batch:
         config, offsets, samples = self.config, self.store.author_offsets, self.config.samples_per_author
         authors = draw_authors(self.store, config.authors_per_batch, 1 if config.overlap else samples, rng)
-        size = draw_sizes(
-            config.sizes, len(authors) * samples, rng, config.min_posts, config.max_posts, config.reach_smallest
-        )
+        size = draw_sizes(config.sizes, len(authors) * samples, rng, config.min_posts, config.max_posts,
+                          config.reach_smallest)  # fmt: skip
         available = offsets[authors + 1] - offsets[authors]
         first, count = draw_windows(available, size.reshape(len(authors), samples), rng, config.overlap)
         first += offsets[authors][:, None]

@@ -3,10 +3,8 @@
 import numpy as np
 from scipy import stats
 
-SIZES = {
-    "uniform": stats.uniform(), "beta21": stats.beta(2, 1), "beta31": stats.beta(3, 1), "beta41": stats.beta(4, 1),
-    "poisson16": None, "fixed": None,
-}  # fmt: skip
+SIZES = {"uniform": stats.uniform(), "beta21": stats.beta(2, 1), "beta31": stats.beta(3, 1), "beta41": stats.beta(4, 1),
+         "poisson16": None, "fixed": None}  # fmt: skip
 
 
 def draw_sizes(sizes: str, count: int, rng: np.random.Generator, min_posts: int = 1, max_posts: int = 16,
@@ -16,7 +14,6 @@ def draw_sizes(sizes: str, count: int, rng: np.random.Generator, min_posts: int 
     sizes : one of SIZES. "poisson16" is Poisson(16) restricted to R..S; "fixed" is always S.
     reach_smallest : ``R + floor(x (S - R + 1))``; as printed the formula never gives R itself, as x > 0.
     Returns (count,) int64. Raises ValueError for an unknown distribution or bounds that make no sense.
-    References: khan2021, section 2.3 and Table 4.
     """
     if sizes not in SIZES:
         raise ValueError(f"sizes {sizes!r}: one of {', '.join(SIZES)}")

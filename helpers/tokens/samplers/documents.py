@@ -1,4 +1,4 @@
-"""Pairs of documents, half of them of one author (tyo2021 section 2.1.1)."""
+"""Single documents: pairs, half of them of one author, or whatever comes (tyo2021)."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from helpers.tokens.samplers.base import Sampler, draw_authors
 class PairSampler(Sampler):
     """``authors_per_batch`` pairs of posts, half of one author, half of two: rows 2i and 2i + 1 are pair i.
 
-    Authors are drawn alike, whoever wrote much or little. A loss with ``paired=True`` sees these pairs only.
-    ValueError where fewer than two authors have two posts.
+    As in tyo2021 section 2.1.1. Authors are drawn alike, whoever wrote much or little. A loss with ``paired=True`` sees
+    these pairs only. ValueError where fewer than two authors have two posts.
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:
@@ -23,4 +23,16 @@ class PairSampler(Sampler):
         any_post = (rng.random(len(different)) * store.posts_per_author()[different]).astype(np.int64)
         author = np.concatenate([np.repeat(same, 2), different])
         post = store.author_offsets[author] + np.concatenate([np.column_stack([one, other]).ravel(), any_post])
+        return self.gather(author, post, np.ones_like(post), rng)
+
+
+class RandomDocumentSampler(Sampler):
+    """``authors_per_batch`` different posts, whoever wrote them: what a shuffled data loader gives, as released.
+
+    Two of one author meet by chance only, so a triplet loss finds hardly a positive (tyo2021 section 4).
+    """
+
+    def draw(self, rng: np.random.Generator) -> Batch:
+        post = rng.choice(self.store.posts, min(self.config.authors_per_batch, self.store.posts), replace=False)
+        author = np.searchsorted(self.store.author_offsets, post, side="right") - 1
         return self.gather(author, post, np.ones_like(post), rng)

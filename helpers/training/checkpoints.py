@@ -15,22 +15,14 @@ from helpers.runs.artifacts import atomic_write, fingerprint_of
 
 def weights(**parts: nn.Module) -> dict[str, Tensor]:
     """The tensors of named parts, such as ``encoder`` and ``loss``, as a checkpoint names them."""
-    return {
-        f"{part}.{name}": value.contiguous()
-        for part, module in parts.items()
-        for name, value in module.state_dict().items()
-    }
+    return {f"{part}.{name}": value.contiguous()
+            for part, module in parts.items() for name, value in module.state_dict().items()}
 
 
 def optimizer_state(optimizer) -> dict[str, Tensor]:
     """An optimizer's tensors, by number of the parameter and name."""
-    state = optimizer.state_dict()["state"]
-    return {
-        f"optimizer.{number}.{name}": value
-        for number, values in state.items()
-        for name, value in values.items()
-        if value is not None
-    }
+    return {f"optimizer.{number}.{name}": value for number, values in optimizer.state_dict()["state"].items()
+            for name, value in values.items() if value is not None}
 
 
 def save(path: Path, tensors: dict[str, Tensor], state: dict) -> None:

@@ -27,11 +27,9 @@ def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
 def experiments(encoder: StreamConfig, sampler: SamplerConfig, loss: str, settings: dict[str, Any],
                 training: dict[str, Any]) -> list[Experiment]:
     """One experiment for every combination of the lists in the settings of a loss and of TrainingConfig."""
-    return [
-        Experiment(encoder=encoder, sampler=sampler, loss=LossConfig.of({"name": loss, "settings": each}, loss),
-                   training=TrainingConfig.of(schedule, "training"))
-        for each in grid(settings) for schedule in grid(training)
-    ]  # fmt: skip
+    return [Experiment(encoder=encoder, sampler=sampler, loss=LossConfig.of({"name": loss, "settings": each}, loss),
+                       training=TrainingConfig.of(schedule, "training"))
+            for each in grid(settings) for schedule in grid(training)]  # fmt: skip
 
 
 def choose(experiments: Sequence[Experiment], seed: int, train_one: Callable[[Experiment], Trained],

@@ -81,8 +81,10 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
     Raises ValueError where a named folder holds a complete training of something else, or the name is none of a folder.
     """
     experiment = experiment.model_copy(update={"start": start.fingerprint}) if start else experiment
-    fingerprint = fingerprint_of(VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"],
-                                 _pretrained_weights(experiment.encoder))  # fmt: skip
+    # what a transformer begins with: another file under the same name is another experiment
+    weights = pretrained.weights_fingerprint(experiment.encoder.model) if experiment.encoder.is_pretrained else ""
+    fingerprint = fingerprint_of(
+        VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"], weights)
     folder = Path(models) / (checked_name("model", name) if name else fingerprint)
     if (folder / "training.json").exists() and not is_current(folder / "training.json", fingerprint):
         raise ValueError(f"{folder.name} is already trained with other settings, data or code: "
@@ -93,8 +95,7 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
         encoder.load_state_dict(start.encoder.state_dict())
     write_json(folder / "experiment.json", {
         "fingerprint": fingerprint, "experiment": experiment.model_dump(mode="json"), "topics": topics,
-        "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"],
-    })  # fmt: skip
+        "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
     loss = loss or make_loss(experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings)
     trainer = Trainer(encoder, loss, experiment.training, experiment.seed, folder, fingerprint)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
@@ -129,8 +130,3 @@ def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], 
         return {metric: float(table.value[metric]) for metric in ("MRR", "R@8")}
 
     return score
-
-
-def _pretrained_weights(encoder: StreamConfig) -> str:
-    """What a transformer begins with: another file under the same name is another experiment."""
-    return pretrained.weights_fingerprint(encoder.model) if encoder.is_pretrained else ""

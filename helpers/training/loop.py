@@ -122,7 +122,11 @@ class Trainer:
     def _prepare(self):
         # not wrapped like the encoder: every process computes the whole loss, so its gradients are equal as they are
         learned = self.loss.to(self.accelerator.device) if isinstance(self.loss, nn.Module) else nn.Module()
-        optimizer = _optimizer([*self.encoder.parameters(), *learned.parameters()], self.config)
+        parameters, config = [*self.encoder.parameters(), *learned.parameters()], self.config
+        if config.optimizer == "sgd":
+            optimizer = torch.optim.SGD(parameters, config.lr, momentum=0.9, weight_decay=config.weight_decay)
+        else:
+            optimizer = torch.optim.AdamW(parameters, config.lr, weight_decay=config.weight_decay, fused=True)
         return *self.accelerator.prepare(self.encoder, optimizer), {"encoder": self.encoder, "loss": learned}
 
     def _step(self, wrapped, optimizer, batch: Batch, step: int) -> Tensor:
@@ -171,8 +175,7 @@ class Trainer:
             "fingerprint": self.fingerprint, **self.config.model_dump(), "seed": self.seed, "best_step": best["step"],
             "best_dev_MRR": best["MRR"], "seconds": history[-1]["seconds"],
             "device": device_name(self.accelerator.device),
-            "sha256": {name: file_fingerprint(self.folder / name) for name in ("best.safetensors", "history.csv")},
-        }  # fmt: skip
+            "sha256": {name: file_fingerprint(self.folder / name) for name in ("best.safetensors", "history.csv")}}
 
     def _best(self) -> pd.DataFrame:
         checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
@@ -189,12 +192,6 @@ def gather_with_gradient(embeddings: Tensor) -> Tensor:
     from torch.distributed.nn.functional import all_gather
 
     return torch.cat(all_gather(embeddings.contiguous()))
-
-
-def _optimizer(parameters, config: TrainingConfig) -> torch.optim.Optimizer:
-    if config.optimizer == "sgd":
-        return torch.optim.SGD(parameters, config.lr, momentum=0.9, weight_decay=config.weight_decay)
-    return torch.optim.AdamW(parameters, config.lr, weight_decay=config.weight_decay, fused=True)
 
 
 def device_name(device: torch.device | None = None) -> str:

@@ -25,7 +25,3 @@ class Averaged(Encoder):
         groups, sample = batch.in_groups(self.posts)
         vectors = self.encoder(groups)
         return nnf.normalize(vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors), dim=1)
-
-    def inference(self):
-        """That of the encoder."""
-        return self.encoder.inference()

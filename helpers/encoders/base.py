@@ -3,7 +3,8 @@
 Letters: B samples of a batch, N of a list, D dimensions.
 """
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import numpy as np
 import torch
@@ -26,9 +27,13 @@ class Encoder(nn.Module):
         """Batch of B samples -> (B, dim)."""
         raise NotImplementedError
 
-    def inference(self) -> AbstractContextManager:
-        """What to open around many batches with unchanged weights."""
-        return nullcontext()
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Open around many batches with unchanged weights: what parts with an ``inference`` prepare for them."""
+        with ExitStack() as opened:
+            for part in self.children():
+                opened.enter_context(getattr(part, "inference", nullcontext)())
+            yield
 
     @property
     def device(self) -> torch.device:

@@ -15,7 +15,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from helpers.encoders.base import Encoder
-from helpers.encoders.ngram_counts import count_matrix, ngram_counts
+from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.tokens.batch import Batch, Samples
 
 

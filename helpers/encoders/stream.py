@@ -4,6 +4,7 @@ khan2021's encoder, IUR, LUAR's pooling and the Siamese transformer of tyo2021 a
 Letters: B samples, M posts a sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import torch
@@ -14,12 +15,24 @@ from torch import Tensor, nn
 from helpers.encoders.averaged import Averaged
 from helpers.encoders.base import Encoder
 from helpers.encoders.pooling import POOLINGS
-from helpers.encoders.projections import PROJECTIONS
 from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
 from helpers.runs.config import Config
 from helpers.tokens.batch import Batch
+
+# from a pooled sample to its embedding, of (width, D): the last layers by name
+PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
+    # two layers without bias between LayerNorms, as released
+    "khan2021": lambda width, dim: nn.Sequential(
+        nn.LayerNorm(width), nn.Linear(width, dim, bias=False), nn.ReLU(), nn.Linear(dim, dim, bias=False),
+        nn.LayerNorm(dim)),
+    # two layers with bias, as the paper's text says
+    "khan2021_text": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)),
+    "linear": lambda width, dim: nn.Sequential(nn.Linear(width, dim)),
+    "tyo2021": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU()),  # a dense layer, as released
+    "none": lambda width, dim: nn.Sequential(),  # the pooled vector itself, as sentence encoders are made
+}
 
 
 class StreamConfig(Config):
@@ -115,10 +128,6 @@ class StreamEncoder(Encoder):
         posts = torch.cat([self.post(batch.tokens[batch.mask]), *(feature(batch) for feature in self.side)], 1)
         vectors = self.projection(self.pooling(posts, batch.mask)).float()
         return nnf.normalize(vectors, dim=1) if self.unit else vectors
-
-    def inference(self):
-        """The tables of the post encoder, made once for many batches."""
-        return self.post.inference()
 
 
 def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0) -> Encoder:

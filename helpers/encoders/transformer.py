@@ -93,7 +93,3 @@ class Transformer(nn.Module):
         with torch.autocast(tokens.device.type, torch.bfloat16) if low else nullcontext():
             states = self.body(input_ids=tokens, attention_mask=seen.long()).last_hidden_state.float()
         return (states * real[..., None]).sum(1) / real.sum(1, keepdim=True).clamp(min=1)
-
-    def inference(self):
-        """Nothing to prepare."""
-        return nullcontext()

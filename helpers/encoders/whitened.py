@@ -33,10 +33,6 @@ class Whitened(Encoder):
         vectors = self.encoder(batch)
         return nnf.normalize((vectors - self.mean) @ self.whiten, dim=1) * vectors.any(1, keepdim=True)
 
-    def inference(self):
-        """That of the encoder."""
-        return self.encoder.inference()
-
     def fit(self, samples: Samples, max_tokens: int = 32, shrink: float = 0.3) -> "Whitened":
         """Fit on samples of training authors, several each.
 

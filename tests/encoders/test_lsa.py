@@ -8,8 +8,8 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from helpers.encoders.base import embed
 from helpers.encoders.fitted import FITTED, companions, fit_encoder
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.ngram_counts import count_matrix, ngram_counts
 from helpers.encoders.profiles import HourProfile, TopicShares
+from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.encoders.whitened import Whitened, training_windows, wccn
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes

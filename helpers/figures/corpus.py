@@ -1,14 +1,12 @@
 """Figures of a corpus and its splits: who writes how much and when, who is used when, how long posts are."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.labels import label
-from helpers.figures.style import COLOURS, GREY, coloured, state, words
+from helpers.figures.style import COLOURS, GREY, coloured, short, state, words
 
 LONGEST = 200  # tokens; the curve ends there
 
@@ -58,11 +56,11 @@ def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
     for part, colour in coloured(posts.part).items():
         here = posts[posts.part == part]
         mark = {"symbol": "line-ns", "size": 22, "line": {"width": 1.6, "color": colour}}
-        figure.add_scatter(x=here.time, y=here.author.astype(str).map(escape), name=words(part), mode="markers",
+        figure.add_scatter(x=here.time, y=here.author.map(authors.index), name=words(part), mode="markers",
                            marker=mark)  # fmt: skip
     figure.update_xaxes(title="time of a post, UTC")
-    figure.update_yaxes(title="author", type="category", categoryorder="array",
-                        categoryarray=[escape(str(author)) for author in authors[::-1]])  # fmt: skip
+    figure.update_yaxes(title="author", tickvals=[*range(len(authors))], ticktext=list(map(short, authors)),
+                        autorange="reversed")  # fmt: skip
     ends = posts.groupby(["author", "part"], sort=False).time.agg(["min", "max"]).sort_values(["author", "min"])
     before = ends["max"].groupby("author").cummax().groupby("author").shift()
     crossing = (ends["min"] <= before).groupby("author").any().sum()

@@ -1,7 +1,5 @@
 """Figures of account linking: errors at every threshold, by size, and whether probabilities are right."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -100,7 +98,7 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
         figure.add_scatter(
             x=table.predicted, y=table.observed, name=words(name), mode="lines+markers", hoverinfo="text",
             line_color=colour, error_y=whiskers(table, "observed", "observed_low", "observed_high"),
-            text=[f"{escape(label(name))}<br>{same:,} pairs of one account, {different:,} of two"
+            text=[f"{words(name)}<br>{same:,} pairs of one account, {different:,} of two"
                   for same, different in zip(table.same, table.different)],
         )  # fmt: skip
         share = table.same / table.same.sum() + table.different / table.different.sum()

@@ -1,7 +1,5 @@
 """The map of authors: what one model makes of a few accounts."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,7 +7,7 @@ from plotly.subplots import make_subplots
 from scipy.spatial import cKDTree
 
 from helpers.figures.labels import label
-from helpers.figures.style import coloured, state
+from helpers.figures.style import coloured, escaped, short, state
 
 SHOWN = 90  # letters of a post
 
@@ -26,15 +24,15 @@ def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = 
         counts neighbours on the map, which is flatter than the embedding.
     panels : titles. model : label of the model that made the vectors.
     """
-    figure = make_subplots(1, len(panels), subplot_titles=[escape(panel) for panel in panels], horizontal_spacing=0.04)
+    figure = make_subplots(1, len(panels), subplot_titles=[escaped(panel) for panel in panels], horizontal_spacing=0.04)
     for author, colour in coloured(sorted(set(points.author))).items():
         for panel, part in points[points.author == author].groupby("panel"):
             figure.add_scatter(
-                x=part.x, y=part.y, mode="lines+markers", name=escape(str(author)), legendgroup=escape(str(author)),
+                x=part.x, y=part.y, mode="lines+markers", name=short(author), legendgroup=escaped(author),
                 showlegend=panel == 0, row=1, col=int(panel) + 1, hoverinfo="text",
                 marker={"color": colour, "size": 7 + part.posts * 0.5, "opacity": 0.75},
                 line={"color": colour, "width": 0.7},
-                text=[f"{escape(str(author))}<br>{posts} posts<br>{escape(text[:SHOWN])}"
+                text=[f"{short(author)}<br>{posts} posts<br>{escaped(text[:SHOWN])}"
                       for posts, text in zip(part.posts, part.text)],
             )  # fmt: skip
     figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")

@@ -18,6 +18,7 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6
 GREY, DARK = "#999999", "#333333"
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 CHARACTER = 7.5  # pixels of a title's letter, on average
+SHORT = 40  # letters of an author's name
 BELOW = 72  # pixels from an x axis to its legend
 AXIS = {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True, "title": {"standoff": 8}}
 pio.templates["authorbook"] = go.layout.Template(
@@ -32,9 +33,19 @@ pio.templates["authorbook"] = go.layout.Template(
 pio.templates.default = "authorbook"
 
 
+def escaped(text: object) -> str:
+    """Any text as a figure shows it: no HTML, and no formula, which a page with MathJax would set, links and all."""
+    return escape(str(text)).replace("$", "&#36;")
+
+
+def short(name: object) -> str:
+    """The first letters of a name that somebody chose, escaped: a long one would leave no place for the figure."""
+    return escaped(str(name)[:SHORT])
+
+
 def words(identifier: object) -> str:
     """Words for an identifier, escaped."""
-    return escape(label(identifier))
+    return escaped(label(identifier))
 
 
 def coloured(names: Iterable) -> dict:
@@ -49,7 +60,7 @@ def state(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     top = 34 + 20 * len(lines) + (22 if figure.layout.annotations else 0)  # panels have titles of their own
     if figure.layout.legend.y is None:  # below the title of the x axis
         figure.update_layout(legend_y=-BELOW / (height - top - 90))
-    title = {"text": "<br>".join(map(escape, lines)), "pad_t": 2 + 12 * len(lines)}
+    title = {"text": "<br>".join(map(escaped, lines)), "pad_t": 2 + 12 * len(lines)}
     return figure.update_layout(title=title, margin_t=top, width=width, height=height)
 
 
@@ -86,7 +97,7 @@ def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", 
         raise ValueError(f"{metric} of {', '.join(map(str, twice.iloc[0][list(key)]))} is there twice: choose one seed")
     shown = rows.label.fillna("") if "label" in rows else pd.Series("", rows.index)
     plain = [text or label(model) for text, model in zip(shown, rows.model)]
-    return rows.assign(plain=plain, name=list(map(escape, plain)))
+    return rows.assign(plain=plain, name=list(map(escaped, plain)))
 
 
 def best(rows: pd.DataFrame, metric: str) -> pd.Series:

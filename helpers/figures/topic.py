@@ -1,7 +1,5 @@
 """Figures of topic regularisation (sawatphol2022): what the parts of the loss look like, and what embeddings encode."""
 
-from html import escape
-
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,7 +7,7 @@ from plotly.subplots import make_subplots
 from scipy import stats
 
 from helpers.figures.labels import label
-from helpers.figures.style import GREY, best, coloured, result_bars, select, state, whiskers, with_interval, words
+from helpers.figures.style import GREY, best, coloured, escaped, result_bars, select, state, whiskers, with_interval, words
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:
@@ -22,9 +20,9 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
     panels : title -> matrix. names : of the N rows. authors : (N,), who wrote each.
     """
     rows = -(-len(panels) // 2)
-    figure = make_subplots(rows, 2, subplot_titles=[escape(name) for name in panels], horizontal_spacing=0.06,
+    figure = make_subplots(rows, 2, subplot_titles=[escaped(name) for name in panels], horizontal_spacing=0.06,
                            vertical_spacing=0.2 / (rows + 1), shared_xaxes=True, shared_yaxes=True)  # fmt: skip
-    shown, itself = [escape(name) for name in names], np.eye(len(names), dtype=bool)
+    shown, itself = [escaped(name) for name in names], np.eye(len(names), dtype=bool)
     same = np.asarray(authors)[:, None] == np.asarray(authors)[None, :]
     told = []
     for number, (name, matrix) in enumerate(panels.items()):
@@ -62,7 +60,7 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
     ----------
     differences : columns ``label, split, value, low, high``; a label says which model minus which.
     """
-    rows = differences.assign(name=differences.label.map(escape)).reset_index(drop=True)
+    rows = differences.assign(name=differences.label.map(escaped)).reset_index(drop=True)
     names = list(dict.fromkeys(rows.name))
     splits = coloured(dict.fromkeys(rows.split))
     figure = go.Figure(layout={"height": 190 + 26 * len(names) * len(splits)})

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.figures import corpus, linking, losses, map, ranking, style, topic, training, verification
 
-HOSTILE = "<script>alert(1)</script>"
+HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
 
 
@@ -225,6 +225,15 @@ def test_probes_of_different_units_have_axes_of_their_own():
 def test_text_is_escaped(make):
     text = make().to_json().replace("\\u003c", "<").replace("\\u003e", ">")
     assert SAFE in text and "<script>" not in text
+    assert "&#36;" in text and "$" not in text, "a page with MathJax would set it as a formula"
+
+
+def test_long_names_leave_place_for_the_figure():
+    first, second = ("a" * 3000 + end for end in "bc")  # and two that begin alike stay two
+    figure = corpus.author_timelines(timeline((first, "2020-01-01", "train"), (second, "2020-01-02", "train")))
+    assert max(len(name) for name in figure.layout.yaxis.ticktext) < 100 and list(figure.data[0].y) == [0, 1]
+    figure = map.author_map(points(first), ["one", "all"], "fused")
+    assert max(len(trace.name) for trace in figure.data) < 100
 
 
 def test_results_are_selected_once():

@@ -23,10 +23,9 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
     document has the time and the topic of its first post; ids are not kept. A result that is current is reused.
 
     min_chars: documents of fewer characters are dropped. per_topic: otherwise posts are joined across an author's
-    topics. Raises ValueError for a limit out of order, or where no document is left.
-
-    Returns ``documents``, ``authors``, ``topics``, ``documents_cut``; ``posts_used`` and ``posts_in_short_documents``
-    are all posts; ``characters_used``, ``characters_in_short_documents``, ``characters_cut`` all but newlines.
+    topics. Raises ValueError for a limit out of order, or where no document is left. Returns ``documents``,
+    ``authors``, ``topics``, ``documents_cut``; ``posts_used`` and ``posts_in_short_documents`` are all posts;
+    ``characters_used``, ``characters_in_short_documents``, ``characters_cut`` all but newlines.
     """
     if not 0 < min_chars <= max_chars:
         raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")

@@ -49,9 +49,8 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
     Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones. The encoder is
     put in eval mode and back.
 
-    max_tokens : tokens read of each post, L. batch_size : samples at a time.
-    Returns (N, D) float32, an array or a CSR matrix.
-    Raises ValueError where there is no sample, or a vector is not finite.
+    max_tokens : tokens read of each post, L. batch_size : samples at a time. Returns (N, D) float32, an array or a CSR
+    matrix. Raises ValueError where there is no sample, or a vector is not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")

@@ -42,10 +42,7 @@ class LSAEncoder(Encoder):
 
     @torch.no_grad()
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "LSAEncoder":
-        """Fit idf and axes on training samples.
-
-        Raises ValueError where the samples are no more than the dimensions, or there are none of these.
-        """
+        """Fit idf and axes. Raises ValueError where samples are no more than dimensions, or these are none."""
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
         blocks = (samples.batch(slice(begin, begin + 512), max_tokens) for begin in range(0, len(samples), 512))

@@ -90,10 +90,7 @@ PRESETS = {
 
 
 def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
-    """The config of a preset with some settings changed.
-
-    Raises ValueError for an unknown preset or setting, in one line.
-    """
+    """The config of a preset with some settings changed. Raises ValueError for an unknown preset or setting."""
     if preset not in PRESETS:
         raise ValueError(f"encoder {preset!r}: one of {', '.join(PRESETS)}")
     return StreamConfig.of(PRESETS[preset] | settings, f"encoder {preset}")

@@ -42,9 +42,8 @@ WEIGHTINGS: dict[str, Callable[[], BaseEstimator]] = {
 def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:
     """The features that occur in each sample; pairs within a post are hashed into ``buckets`` beyond the vocabulary.
 
-    tokens : (B, M, L) int64, PAD below 0.
-    Returns sample, feature (0 .. vocabulary + buckets - 1) and count, (occurring,) each, sorted by sample, then
-    feature.
+    tokens : (B, M, L) int64, PAD below 0. Returns sample, feature (0 .. vocabulary + buckets - 1) and count,
+    (occurring,) each, sorted by sample, then feature.
     """
     features = vocabulary + buckets
     sample = torch.arange(len(tokens), device=tokens.device)[:, None, None].expand_as(tokens)
@@ -76,10 +75,7 @@ class TfidfEncoder(Encoder):
         self.kind, self.tokenizer, self.weighting = kind, tokenizer, WEIGHTINGS[kind]()
 
     def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
-        """Fit vocabulary and idf on training samples.
-
-        Raises ValueError where their texts hold no term.
-        """
+        """Fit vocabulary and idf on training samples. Raises ValueError where their texts hold no term."""
         read = [self._read(samples.batch(slice(at, at + 1024), max_tokens)) for at in range(0, len(samples), 1024)]
         whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
         self.dim = self.weighting.fit(whole).transform(whole[:1]).shape[1]

@@ -17,10 +17,7 @@ from helpers.tokens.store import TokenStore
 
 
 class Whitened(Encoder):
-    """An encoder's vectors, centred and whitened within authors, unit length.
-
-    A sample that the encoder says nothing about (a zero row) stays zero.
-    """
+    """An encoder's vectors, centred and whitened within authors, unit length; a zero row stays zero."""
 
     def __init__(self, encoder: Encoder):
         super().__init__()
@@ -51,9 +48,8 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
 
     The within-author covariance is blended with a multiple of the identity; authors with one row say nothing about it.
 
-    vectors : (N, D). authors : (N,). shrink : weight of the identity.
-    Returns (D, D).
-    Raises ValueError where no author has two rows, or the covariance cannot be inverted: raise ``shrink``.
+    vectors : (N, D). authors : (N,). shrink : weight of the identity. Returns (D, D). Raises ValueError where no author
+    has two rows, or the covariance cannot be inverted: raise ``shrink``.
     """
     if not 0 <= shrink <= 1:
         raise ValueError(f"shrink must lie in 0..1, not {shrink}")

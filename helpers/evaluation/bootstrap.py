@@ -19,10 +19,7 @@ def weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.nd
 
 def interval(values: np.ndarray, groups: np.ndarray, resamples: int = 1000,
              seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the 95% interval of the mean of each column of values (N, C), low (C,) and high (C,).
-
-    groups (N,): whose each row is. NaN without resamples.
-    """
+    """The 95% interval of the mean of each column of values (N, C): low, high (C,). groups (N,): whose each row is."""
     row = np.unique(groups, return_inverse=True)[1]
     count = np.bincount(row)
     sums = np.stack([np.bincount(row, column) for column in np.asarray(values, np.float64).T], 1)
@@ -30,7 +27,7 @@ def interval(values: np.ndarray, groups: np.ndarray, resamples: int = 1000,
 
 
 def ends(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the 95% interval of each statistic, from its values in all resamples; NaN are left out."""
+    """Both ends of the 95% interval of each statistic, of its values in all resamples but NaN; NaN without any."""
     if not len(statistics):
         return np.full(columns, np.nan), np.full(columns, np.nan)
     low, high = np.nanpercentile(statistics, ENDS, axis=0)

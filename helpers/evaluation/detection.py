@@ -113,9 +113,7 @@ def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resampl
     """EER, minDCF and minDCF_released (at the costs of the released code), each the mean over the tallies (topics).
 
     Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
-    other. A topic that draws no account is left out of that resample.
-
-    Returns a table (value, low, high).
+    other. A topic that draws no account is left out of that resample. Returns a table (value, low, high).
     """
 
     def measure(drawn):

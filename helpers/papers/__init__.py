@@ -14,10 +14,7 @@ DOUBTFUL_COLOUR = "#D55E00"
 
 
 def table(paper: str, number: int) -> pd.DataFrame:
-    """A published table, indexed by what its rows are; ``attrs`` hold its ``caption`` and ``doubtful`` rows.
-
-    Raises ValueError for a table that is not here.
-    """
+    """A published table; ``attrs`` hold its ``caption`` and ``doubtful`` rows. Raises ValueError for one not here."""
     captions = pd.read_csv(FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False)
     if (paper, number) not in captions.index:
         raise ValueError(f"table {number} of {paper!r}: one of {', '.join(f'{p} {n}' for p, n in captions.index)}")
@@ -46,10 +43,8 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     """Rows of both, joined on their index, ``<column> published`` beside ``<column> ours``; what is missing is empty.
 
     Columns that are measured only, or published only, come last. A series of measured values stands beside a
-    published table of one column, and the columns are ``published`` and ``ours``.
-
-    Raises ValueError where a series meets a table of several columns, a row is there twice, or rows are named by other
-    levels.
+    published table of one column, and the columns are ``published`` and ``ours``. Raises ValueError where a series
+    meets a table of several columns, a row is there twice, or rows are named by other levels.
     """
     if isinstance(measured, pd.Series):
         if published.shape[1] != 1:

@@ -49,10 +49,7 @@ def _seal(path):
 
 
 def stamp(path: str | Path) -> str:
-    """A fingerprint of the names, sizes and times of a file or of the files below a folder, which are not read.
-
-    Empty where there is nothing (yet), as of an address that is no path.
-    """
+    """Hash of names, sizes and times of a file or of a folder's files, unread; empty where there is nothing yet."""
     path = Path(path)
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
     stats = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
@@ -61,10 +58,7 @@ def stamp(path: str | Path) -> str:
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary sibling of ``path`` (file or folder) that takes its name when the block succeeds.
-
-    On an error the temporary is removed and ``path`` stays as it was.
-    """
+    """Yield a temporary file or folder that takes the place of ``path`` on success, and is removed on an error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")

@@ -19,10 +19,7 @@ class Config(BaseModel):
 
     @classmethod
     def of(cls, settings: dict[str, Any], where: str = "") -> Self:
-        """Build from a dict of settings, such as a notebook's parameter.
-
-        Raises ValueError in one line, that names the setting, what is wrong with it and the nearest valid name.
-        """
+        """Build from a dict. ValueError, in one line, names the setting, its fault and the nearest valid name."""
         try:
             return cls.model_validate(settings)
         except ValidationError as error:

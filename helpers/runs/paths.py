@@ -45,10 +45,7 @@ def shown(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Run:
-    """The files of one run, ``outputs/<name>/``. Nothing is created by naming it.
-
-    Raises ValueError where the name could leave the outputs folder.
-    """
+    """The files of one run, ``outputs/<name>/``; nothing is created. ValueError for a name that could leave it."""
 
     name: str
 

@@ -33,9 +33,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         Messages are files whose name is a number; their folder's name is the group, the posts table's topic.
     raw: keep the whole body.
     Drops counted: too_large, no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
-    Noted: see :func:`helpers.cleaning.email_headers.decode`.
-    Raises ValueError where a location is missing, an archive is unreadable or two groups have the same path, or an
-    archive holds more than memory should.
+    Noted: see :func:`helpers.cleaning.email_headers.decode`. Raises ValueError where a location is missing, an archive
+    is unreadable or two groups have the same path, or an archive holds more than memory should.
     """
     groups = {}
     for root in (existing("newsgroups", place) for place in places(location)):
@@ -93,10 +92,7 @@ class _Member(tarfile.TarInfo):
 
 
 def _archive(path):
-    """The same of an archive, whose messages are held in memory: a compressed one has no middle to begin at.
-
-    One that is too large is None.
-    """
+    """The same of an archive, held in memory as a compressed one has no middle to begin at; too large ones are None."""
     groups, room = defaultdict(list), ARCHIVE
     try:
         with tarfile.open(path, tarinfo=_Member) as archive:

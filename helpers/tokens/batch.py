@@ -124,8 +124,7 @@ def gather(store: TokenStore, authors: np.ndarray, first: np.ndarray, count: np.
 
     authors, first, count : (B,), sample b is posts ``first[b] .. first[b] + count[b] - 1``. max_tokens : L.
     window : each post's first L tokens ("prefix"), or L consecutive ones from a random start ("random").
-    rng : draws the starts of random windows.
-    Raises ValueError for an unknown window.
+    rng : draws the starts of random windows. Raises ValueError for an unknown window.
     """
     if window not in WINDOWS:
         raise ValueError(f"window {window!r}: one of {', '.join(WINDOWS)}")

@@ -42,10 +42,7 @@ class Documents:
 
 
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
-    """Join the posts of a run and encode them; what is current is opened.
-
-    Raises ValueError where posts or tokenizer are missing, or no document is left.
-    """
+    """Join and encode the posts of a run, or open what is current. ValueError: no posts, tokenizer or document left."""
     folder = files.folder / "documents"
     paths = {split: files.posts / f"{split}.parquet" for split in SPLITS}
     topics = list_topics(paths["train"])

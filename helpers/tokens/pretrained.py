@@ -27,10 +27,7 @@ def locate(name: str) -> str:
 
 
 def read(name: str, kind: type) -> Any:
-    """What ``kind``, a class of transformers with ``from_pretrained``, makes of a model.
-
-    Raises ValueError where the model cannot be loaded without the network.
-    """
+    """A model as ``kind``, a class of transformers, reads it. Raises ValueError where that needs the network."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # a tenth of a second each

@@ -164,10 +164,7 @@ def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, s
 
 
 def load(folder: str | Path) -> Tokenizer:
-    """The tokenizer kept in ``folder``, its fingerprint as ``fingerprint``.
-
-    Raises ValueError where there is none, or where it is damaged.
-    """
+    """The tokenizer kept in ``folder``, with its ``fingerprint``. Raises ValueError where it is missing or damaged."""
     folder = Path(folder)
     about, model = read_json(folder / "tokenizer.json"), folder / "tokenizer.model"
     if not model.exists() or file_fingerprint(model) != about.get("sha256"):

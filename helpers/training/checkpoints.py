@@ -26,10 +26,7 @@ def optimizer_state(optimizer) -> dict[str, Tensor]:
 
 
 def save(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
-    """Write tensors and a small JSON-able state with a checksum of both, whole or not at all.
-
-    Raises FloatingPointError where a value is not finite; the file stays as it was.
-    """
+    """Write tensors, a JSON-able state and their checksum in one step. FloatingPointError: a value is not finite."""
     if bad := [name for name, value in tensors.items() if not value.isfinite().all()]:
         raise FloatingPointError(f"{bad[0]} has values that are not finite: lower lr or raise warmup")
     state = {**state, "sha256": _checksum(tensors, state)}
@@ -104,10 +101,7 @@ def history_fingerprint(history: list[dict]) -> str:
 
 
 def load_weights(module: nn.Module, path: str | Path, part: str = "encoder") -> None:
-    """Load one part of ``best.safetensors`` (the encoder) or ``last.safetensors`` into a module of the same shape.
-
-    Raises ValueError where the file is missing or damaged.
-    """
+    """Load one part of a checkpoint into a module of its shape. Raises ValueError where it is missing or damaged."""
     module.load_state_dict(_part(read(path)[0], part))
 
 

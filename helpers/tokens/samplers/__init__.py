@@ -67,8 +67,5 @@ class SamplerConfig(Config):
 
 
 def make_sampler(config: SamplerConfig, store: TokenStore, seed: int) -> Sampler:
-    """The sampler of a config: ``sampler(step) -> Batch``, a pure function of (store, seed, step).
-
-    Raises ValueError, here or at a step, where the store has too few authors for it.
-    """
+    """``sampler(step) -> Batch`` of a config. Raises ValueError, here or at a step, where there are too few authors."""
     return SAMPLERS[config.kind](config, store, seed)

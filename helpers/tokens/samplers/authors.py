@@ -33,8 +33,7 @@ def draw_windows(available: np.ndarray, sizes: np.ndarray, rng: np.random.Genera
     available : (P,) posts each author has. sizes : (P, K) sizes to draw, cut to the posts there are.
     overlap : starts are uniform in 0..n - M, as in the paper; False: an author's windows share no post (sizes are
     scaled down where they do not fit), so that a pair of samples cannot be matched by a post they have in common; every
-    author needs K posts.
-    Returns the first post within the author (P, K) and size (P, K).
+    author needs K posts. Returns the first post within the author (P, K) and size (P, K).
     """
     available = available[:, None]
     if overlap:

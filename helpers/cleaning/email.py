@@ -4,6 +4,7 @@ Everything works line by line with bounded look-ahead, so the cost is linear in 
 """
 
 import re
+from itertools import groupby
 
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
@@ -23,14 +24,14 @@ HEADER = re.compile(
 )
 FROM = re.compile(r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od)\W{0,2}\s?:\s*\S")
 VERB = (
-    r"(?:wrote|writes|said|says|schrieb|schrieben|[ée?]crit|[ée]crivait|escribi[óo?]|escribe|ha scritto|scrisse|scritto"
-    r"|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"
+    r"(?:wrote|writes|said|says|schrieb|schrieben|(?:es|[ée?])crit|[ée]crivait|escribi[óo?]|escribe|ha scritto"
+    r"|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"
 )
 # "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote follows, or where an
 # address, or a date after an opening word, leaves no doubt
 ATTRIBUTION = re.compile(rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I)
 OPENING = re.compile(r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s")
-QUOTING = re.compile(r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?\s.{1,200}>):$")
+QUOTING = re.compile(r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$")
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # "In article <1@x> jd@example.org (Jane) writes:", also without the colon, and the fields that news readers keep
@@ -49,32 +50,45 @@ CODE = re.compile(
     r"|[^;]*[=()\[\]{}][^;]*;\s*$"
     r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\("
     r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ = [\w.]+\("
+    r"|.*[^\s.):*-]\s{4,}\S"  # columns
     r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\("
-    r"|Call:\s*$|attached base packages|other attached|loaded via)"
+    r"|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs|Linear mixed model"
+    r"|Correlation of Fixed|attached base packages|other attached|loaded via)"
 )
 # console output, comments and crash logs, however many words they hold
 SURELY_CODE = re.compile(
     r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#+(?:\s|$)|#'|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}|\d+:\s+\w+\("
     r"|(?:Error|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|R version \d|Platform:|locale:|LC_\w+="
-    r"|Loading required package|The following object)"
+    r"|Loading required package|The following object|checking .*\.\.\.|\*\* \w"
+    r"|.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w"
+    r"|[-dl](?:[r-][w-][x-]){3}\s|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:[-.\d]*\s-|:\s))"
+)
+SENTENCE = re.compile(
+    r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b", re.I
 )
 CODE_LIKE = re.compile(r"[=(){}\[\]$~|\"]|<-|::|\w_\w")
 PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 CONTACT = re.compile(
-    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty"
+    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty|lab"
     r"|ph\.?\s?d|professor|school of|college|laborator\w*|p\.?o\.? box|street|avenue)\b|https?://|www\.|\S@\S+\.\w"
     r"|\w at [\w-]+\.\w"
     r"|\w\.(?:com|org|net|edu|gov|ac\.uk|de|ch|fr)\b|views expressed|\+\d[\d\s().-]{6,}|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
     re.I,
 )
 JUNK = re.compile(
-    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent from (?:my|the \S+ mailing list) |Sent via "
+    r"\s*(?:\[\[alternative HTML version deleted\]\]|.{0,200}\{\{dropped:\d|Sent via "
+    r"|Sent from (?:my|the \S+ mailing list) "
     r"|View this message in context|Get your (?:free|own)|Do you Yahoo|(?:Please )?consider the environment"
-    r"|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet)",
+    r"|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
+MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
+QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
+RESERVED = re.compile(r"views expressed|disclaimer", re.I)
 DISCLAIMER = re.compile(
-    r"confidential|vertraulich|recipient|privileged|in error|by mistake|unauthori|disclos|disseminat|forbidden", re.I
+    r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error|by mistake|unauthori"
+    r"|disclos|disseminat|forbidden",
+    re.I,
 )
 
 
@@ -84,15 +98,19 @@ def own_words(body: str) -> str:
     if any(line.startswith("-----BEGIN PGP") for line in lines):
         lines = _without_pgp(lines)
     lines = _without_quotes(_without_appended(_without_fields(lines)))
-    lines = _without_signature(lines)
-    lines = _without_code([line for line in lines if not JUNK.match(line)])
-    paragraphs = re.split(r"\n\s*\n", "\n".join(lines))
-    return "\n\n".join(text.strip("\n") for text in paragraphs if text.strip() and not _disclaims(text))
+    paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
+    lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
+    lines = _without_signature(_without_code(_without_signature(lines)))
+    return "\n\n".join(_paragraphs(lines))
+
+
+def _paragraphs(lines):
+    return [text.strip("\n") for text in re.split(r"\n\s*\n", "\n".join(lines)) if text.strip()]
 
 
 def _disclaims(paragraph):
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
-    return len(words) >= 3 and bool(words & {"confidential", "vertraulich"})
+    return len(words) >= 3 and bool(words & {"confidential", "vertraulich", "confidencial"})
 
 
 def _without_pgp(lines):
@@ -201,31 +219,38 @@ def _without_signature(lines):
     """Cut from a "-- " on, and the closing lines that hold titles, addresses and numbers."""
     cut, below = None, 0
     for i in range(len(lines) - 1, -1, -1):
-        if DELIMITER.match(lines[i]):
+        if DELIMITER.match(lines[i]) and (below <= 15 or _is_card(lines[i + 1 :], False, 99)):
             cut = i
         elif lines[i].strip():
             below += 1
-            if below > 15:  # more is not a signature: somebody draws lines with dashes
+            if below > 40:  # more is not a signature: somebody draws lines with dashes
                 break
     above = lines[:cut]  # what stands below a rule and under nothing is the message
     lines = above if any(map(str.strip, above)) else [line for line in lines if not DELIMITER.match(line)]
-    for _ in range(4):  # paragraphs
-        while lines and (not lines[-1].strip() or RULE.match(lines[-1])):
+    for _ in range(8):  # paragraphs
+        while lines and (not lines[-1].strip(" -") or RULE.match(lines[-1])):
             lines.pop()
         start = next((i for i in range(len(lines) - 1, -1, -1) if not lines[i].strip() or RULE.match(lines[i])), -1) + 1
         block = lines[start:]
-        # one paragraph at the very end, of short lines; a lone paragraph is the message itself
-        if start == 0 or not 1 <= len(block) <= 16 or max(map(len, block)) > 80:
+        # paragraphs at the very end; a lone one is the message itself
+        if start == 0 or len(block) > 16:
             return lines
-        ruled = RULE.match(lines[start - 1]) and len(block) <= 6
-        if not ruled and not any(CONTACT.search(line) for line in block):
-            return lines
-        if sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block) > 1:
-            return lines
-        if len(block) == 1 and len(block[0].split()) > 5 or _prose(block):
+        motto = len(block) > 1 and MOTTO.match(block[-1].strip()) or QUOTATION.fullmatch(" ".join(block).strip())
+        if not motto and not _is_card(block, len(block) <= 6 and RULE.match(lines[start - 1])):
             return lines
         lines = lines[:start]
     return lines
+
+
+def _is_card(block, ruled, sentences=1):
+    """Whether lines hold an address or stand below a rule, are short, and are no prose of more sentences."""
+    if not ruled and not any(CONTACT.search(line) for line in block):
+        return False
+    if any(RESERVED.search(line) for line in block):
+        return True
+    ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
+    sentence = len(block) == 1 and len(block[0].split()) > 5 and (ends or not ruled)
+    return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not _prose(block)
 
 
 def _prose(block):
@@ -239,6 +264,12 @@ def _without_code(lines):
         step = order.step
         for i in order:  # a statement's other lines: arguments, brackets, strings
             code[i] |= code[i - step] and CODE_LIKE.search(lines[i]) is not None and _words(lines[i]) < 5
+    # in a paragraph that is half code or more, what holds no sentence is output
+    for blank, group in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
+        numbers = list(group)
+        if not blank and 2 * sum(code[i] for i in numbers) >= len(numbers):
+            for i in numbers:
+                code[i] |= SENTENCE.search(lines[i].strip()) is None
     return [line for line, drop in zip(lines, code, strict=True) if not drop]
 
 
@@ -257,4 +288,5 @@ def is_code(line: str) -> bool:
     if CODE.match(line[:400]):
         return _words(text) < 6
     letters = sum(char.isalpha() or char == " " for char in text)
-    return len(text) >= 8 and letters < 0.6 * len(text)
+    path = text.count("/") > 1 and "://" not in text and not _words(text)
+    return len(text) >= 8 and (path or letters < 0.6 * len(text))

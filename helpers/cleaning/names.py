@@ -25,7 +25,7 @@ NOBODY = (
     r"|Colleagues?|Members?|Community|Group|World|Team|People|Thanks|Thank|Thx|Cheers|Best|Regards|Kind|Warm|Many"
     r"|Yours|Sincerely|Wishes|Greetings|Hope|Hi|Hello|Dear|Yes|No|So|But|And|The|For|In|If|It|Is|This|That|You|We|My"
     r"|Any|What|How|Why|As|Hth|Not|Well|Sorry|Please|Edit|Update|Done|Also|Here|Just|Now|One|Of|To|On|Or|Great|Good"
-    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps)\b)"
+    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?)\b)"
 )
 TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
 GREETING = re.compile(
@@ -33,14 +33,19 @@ GREETING = re.compile(
     rf"((?:{TITLE}{{0,2}}{NOBODY}{NAME}(?: ?, | and | & | )?){{1,5}})(?<! )(?=\s*(?:[,:;!.–(-]|\n|\Z))"
     rf"|\A\s*((?:{NOBODY}{NAME}(?: and | )?){{1,4}})(?<! )(?=\s*(?:,[ \t]*\n|--))"
 )
+# after words that close a letter, on a line of its own, or in lower case where nothing else can stand
+CLOSED = r"(?i:regards|cheers|thanks|thank you|thx)\b"
 SIGNED = re.compile(
-    rf"(?:(?<!\w)(?i:regards|cheers|thanks|thank you|thx|sincerely|yours|greetings|wishes|best|hth|helps|advance"
-    rf"|saludos|ciao|luck)\b[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w)))[\s–—/~-]*"
-    rf"((?:{NOBODY}{NAME}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]\.?)){{0,3}}|(?:(?<=\n\n)|(?<=,\n))(?i:{NOBODY})[a-z]{{3,12}})[.,]?\s*\Z"
+    rf"(?:(?:(?<!\w)(?i:{CLOSED}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
+    rf"[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w))|[.!?][ \t]*\n|\n[^\n]{{0,30}},[ \t]*\n"
+    rf"|\b{CLOSED}[^\n.?]{{0,40}}(?:\n|, ))[\s–—/~-]*((?:{NOBODY}{NAME}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]\.?)){{0,3}})"
+    rf"|(?:\n\n|,\n|(?:\A|\n)(?i:kind |best |many |warm )?{CLOSED},? )((?i:{NOBODY})[a-z]{{3,12}}))[.,]?\s*\Z"
 )
+CLOSES = re.compile(r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I)  # who signs
 TAIL = 200  # characters that SIGNED looks at
 # no part of a path, an address or an identifier
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
+COMPOUND = re.compile(r"\w- | -\w")
 BETWEEN = {" ", ". ", ".", "-", ", ", "' "}
 MIDDLE = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")  # a word that opens no sentence
 
@@ -54,8 +59,9 @@ def letter(text: str) -> tuple[str, list[str]]:
         text = f"{text[:start]}@user{text[end:]}"
     tail = text[-TAIL:]
     if signed := SIGNED.search(tail):
-        heard.append(signed[1])
-        text = f"{text[:len(text) - len(tail)]}{tail[: signed.start(1)]}@self{tail[signed.end(1) :]}"
+        start, end = signed.span(signed.lastindex)
+        heard.append(tail[start:end])
+        text = f"{text[:len(text) - len(tail)]}{tail[:start]}@self{tail[end:]}"
     return text, [name for name in heard if name]
 
 
@@ -74,9 +80,12 @@ def known(connection: duckdb.DuckDBPyConnection, parts: list[Path], people: Iter
     connection.read_parquet(list(map(str, parts))).create_view("texts")
     connection.register("name_words", pa.table({"word": pa.array(sorted(set().union(*names.values())), pa.string())}))
     use = {word: (lower, proper) for word, lower, proper in connection.execute("""
-        WITH words AS (SELECT unnest(regexp_extract_all(text, '\\pL+')) AS word FROM texts)
+        WITH words AS (SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM texts)
         SELECT lower(word), count(*) FILTER (word = lower(word)), count(*) FILTER (word != lower(word))
         FROM words WHERE lower(word) IN (FROM name_words) GROUP BY 1""").fetchall()}  # fmt: skip
+    for name, count in heard.items():  # these uses are masked already
+        for word in set(names.get(name, ())) & use.keys():
+            use[word] = use[word][0], use[word][1] + count
     lower = {word for word, (low, high) in use.items() if low > LOWER * high}
     masked = {(word,): False for word in single - lower}
     for words in names.values():
@@ -106,8 +115,9 @@ def mask(text: str, names: dict, starts: frozenset[str]) -> str:
     while i < len(words):
         sizes = range(LONGEST, 0, -1) if words[i] in starts else ()
         if size := next((n for n in sizes if _is_name(text, found, words, i, n, names)), 0):
-            pieces += text[end : found[i].start()], "@user"
-            end = found[i + size - 1].end()
+            before, end = text[end : found[i].start()], found[i + size - 1].end()
+            closes = CLOSES.search(before[-20:]) or before.endswith((". ", "! ", "? ")) and not text[end:].strip(". ")
+            pieces += before, "@self" if closes else "@user"
         i += size or 1
     return "".join(pieces) + text[end:]
 
@@ -116,4 +126,8 @@ def _is_name(text, found, words, i, size, names):
     proper = names.get(tuple(words[i : i + size])) if i + size <= len(words) else None
     matches = found[i : i + size]
     between = (text[a.end() : b.start()] in BETWEEN for a, b in zip(matches, matches[1:]))
-    return proper is not None and all(between) and not (proper and any(match[0][0].islower() for match in matches))
+    if proper is None or not all(between) or proper and any(match[0][0].islower() for match in matches):
+        return False
+    # a lone word in a compound is the name of a thing: Kenward-Roger
+    start, end = matches[0].start(), matches[-1].end()
+    return size > 1 or not COMPOUND.search(text[max(start - 2, 0) : start] + " " + text[end : end + 2])

@@ -19,14 +19,15 @@ INVISIBLE = re.compile(
 )
 QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
 INLINE_CODE = re.compile(r"(?<![\w`])(`{1,2})(?![\s`])[^`\n]{1,400}(?<!\s)\1(?!`)")  # not the quotes of `this' kind
-TLD = (
-    "com|org|net|edu|gov|mil|int|info|biz|io|dev|app|ai|me|tv|eu|uk|us|ca|au|nz|de|at|ch|fr|it|es|pt|nl|be|lu|dk|se|no"
-    "|fi|pl|cz|sk|hu|ro|bg|gr|tr|ru|ua|il|za|br|ar|cl|co|mx|jp|cn|tw|hk|kr|in|sg|my|th|id|ie|is|si|hr|rs|ee|lv|lt|ir"
+BARE_TLD = (
+    "com|org|net|edu|gov|mil|int|info|biz|io|ai|tv|eu|uk|us|ca|au|nz|de|at|ch|fr|it|es|pt|nl|be|lu|dk|se|no"
+    "|fi|pl|cz|sk|hu|ro|bg|gr|tr|ru|ua|il|za|br|ar|cl|co|mx|jp|cn|tw|hk|kr|sg|th|ie|si|hr|rs|ee|lv|lt|ir"
 )
+TLD = BARE_TLD + "|dev|app|me|in|my|id|is"  # R.app, Std.Dev and as.is are no addresses: these need a path
 MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{0,2000}\)")
 URL = re.compile(
     r"<?(?:URL:\s?)?\b(?:(?:https?|ftp|file|git|ssh)://|www\.(?=[\w-]))[^\s<>\"]++>?"
-    rf"|(?<![\w.@/-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,4}}(?:{TLD})(?:/[^\s<>\"]*+|(?![\w.-]*\w))",
+    rf"|(?<![\w.@/-])(?:[A-Za-z0-9-]{{1,63}}\.){{1,4}}(?:(?:{TLD})/[^\s<>\"]*+|(?:{BARE_TLD})(?![\w.-]*\w))",
     re.I,
 )
 DOMAIN = rf"(?:[\w-]{{1,63}}\.){{1,5}}(?:{TLD})(?![\w-])"

@@ -57,13 +57,37 @@ def test_own_words_of_a_mail():
         "\t[[alternative HTML version deleted]]",
         "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
         "Sent from my iPhone",
+        "This email and any files are confide...{{dropped:9}}",
         "This e-mail is confidential. If you are not the intended\nrecipient, any disclosure is forbidden.",
+        "2012/3/7, Some One <some.one at example.org>:\n> their words",
+        "El 16 de mar? de 2012 20:34, X <x at example.org> ha escrit:\n> their words",
+        "Jane Doe FAA\nUniversity of Nowhere, Department of Silly Walks and of very long names of departments",
+        "A plural is no singular, as they always say.\n~ Jane Doe",
+        "-\n=====\nSome Action of a University\nWeb: https://example.org\n=====\nDISCLAIMER:\n\"The views expressed are"
+        " mine\nand may not be taken\nas yours.\"\n=====\nA user of something -- and of something else\n=====",
+        "-- \nDr. Jane Doe\n" + "A book of mine, and one more.\n" * 20 + "Tel: 020 7946 0000",
+        "Jane Doe\nUniversity of Nowhere\n\nx <- c(1, 2)\ny <- c(3, 4)",
+        "Linear mixed model fit by REML\nFormula: y ~ x\n   Data: d\n  AIC   BIC\n 1234.5 2345.6\n"
+        + "-123.4 3.4567\n" * 3,
+        "Formula: y ~ x + (1 | a)\nRandom effects:\n\nNumber of obs: 8, groups: a, 2",
+        "-rw-r--r-- 1 jane users 305553 Jul 2 2010 PACKAGES\nResources/library/stats/libs/stats.so",
+        "Jane Doe\nCalle Mayor 7\njane@example.org\n\nEste correo contiene informaci?n confidencial para"
+        " su destinatario. En el caso\nde haberlo recibido por error.\n\nEvite imprimir este mensaje.",
+        'Jane Doe\nMarine Lab\n\n"Without a motto, you are just\nanother person."',
+        "platform       i386-pc\narch           i386\nlanguage       R",
+        "* installing\nchecking for main in -lx... no\ngcc -arch ppc -g -O2 -c x.c -o x.o\nld: warning: no file\n"
+        "** libs\nmake: *** [x.so] Error 1",
         "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
         "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
     ],
 )
 def test_what_others_wrote_or_programs_appended_goes(appended):
     assert own_words(f"My own words are these.\n\n{appended}\n") == "My own words are these."
+
+
+def test_prose_among_code_stays():
+    prose = "I tried\nx <- 3\ny <- 4\nand I got\n[1] 3\n\nSo I write R:     it is good.\n1.      Yes"
+    assert own_words(prose) == "I tried\nand I got\n\nSo I write R:     it is good.\n1.      Yes"
 
 
 ANSWER = "I do not think so.\nThe moon is no cheese."

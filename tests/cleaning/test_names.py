@@ -21,6 +21,13 @@ from tests.factories import posts_table
         ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
         ("It works.\n\njane", "It works.\n\n@self"),
         ("It works, thanks,\n\nHans-Peter M.", "It works, thanks,\n\n@self"),
+        ("It works.\nJane", "It works.\n@self"),
+        ("It works\nThanks for any comments\nJane", "It works\nThanks for any comments\n@self"),
+        ("It works\nMy 2c,\nJane", "It works\nMy 2c,\n@self"),
+        ("It works, thanks for your help, Jane", "It works, thanks for your help, @self"),
+        ("It works\nMany thanks, jane", "It works\nMany thanks, @self"),
+        ("it is the best solution", "it is the best solution"),
+        ("It runs on Linux and\nWindows", "It runs on Linux and\nWindows"),
         ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
         ("Hi R users, it works. Best wishes", "Hi R users, it works. Best wishes"),
         ("Hello World, it works, thanks", "Hello World, it works, thanks"),
@@ -54,9 +61,22 @@ def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
         "Ann Lee and Ann B. Lee and doe@x and a/Doe and Doe.x": "@user and @user and doe@x and a/Doe and Doe.x",
         "ask rust_fan or Rust Fan, python": "ask rust_fan or @user, python",
         "so said Bob, and Tim": "so said @user, and Tim",
+        "the Kenward-Jane test, Jane-like, Jane--no": "the Kenward-Jane test, Jane-like, @user--no",
+        "It works. Jane Doe": "It works. @self",
+        "It works for all -Jane Doe and more": "It works for all -@self and more",
+        "It works for Jane Doe": "It works for @user",
+        "It works. Cheers, Jane P.S. Thanks, Jane": "It works. Cheers, @self P.S. Thanks, @user",
     }
     heard = ["Bob"] * 3 + ["Tim"]
     assert known(tmp_path, list(pairs), people, heard) == list(pairs.values())
+
+
+def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
+    assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 20) == ["ask @user, said @user"]
+
+
+def test_a_path_says_nothing_about_a_name(tmp_path):
+    assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == ["/bob x/bob $bob, ask @user"]
 
 
 def test_what_is_left_is_a_share():

@@ -20,6 +20,8 @@ from helpers.cleaning.text import clean, is_bot, mask_name, normalise_unicode
         ("jane at example dot org", "@email"),
         ("jane (at) example.org", "@email"),
         ("have a look at data.frame and at plot.lm", "have a look at data.frame and at plot.lm"),
+        ("R.app, Std.Dev. and as.is=TRUE in configure.in", "R.app, Std.Dev. and as.is=TRUE in configure.in"),
+        ("on example.dev/app, www.example.app and example.org", "on @url, @url and @url"),
         ("ask @**Jane Doe** or @_**Jane Doe|12** or @jane", "ask @user or @user or @user"),
         ("x@y is a slot", "x@y is a slot"),
         ("call +44 20 7946 0000 or +1 (555) 123-4567 ext. 12.", "call @user or @user."),

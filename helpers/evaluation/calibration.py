@@ -57,10 +57,10 @@ def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.
 
 def _features(scores, query_posts, target_posts):
     scores = np.asarray(scores, np.float64)
-    if query_posts is None and target_posts is None:
-        return scores[:, None]
-    if query_posts is None or target_posts is None:
+    if (query_posts is None) != (target_posts is None):
         raise ValueError("give the sizes of both, query and target, or of neither")
+    if query_posts is None:
+        return scores[:, None]
     query, target = (np.log(np.asarray(size, np.float64)) for size in (query_posts, target_posts))
     return np.column_stack([scores, query, target, scores * query, scores * target])
 
@@ -105,16 +105,14 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
     return pd.DataFrame({
         "low": sums.index / bins, "high": (sums.index + 1) / bins, "predicted": sums.predicted / sums.weight,
         "observed": sums.observed / sums.weight, "observed_low": ends[:, 0], "observed_high": ends[:, 1],
-        "same": sums.same, "different": sums.different,
-    }).reset_index(drop=True)  # fmt: skip
+        "same": sums.same, "different": sums.different}).reset_index(drop=True)
 
 
 def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFrame:
     """Cllr and minCllr; at the Bayes threshold of the costs, P_miss, P_fa and normalised DCF, beside minDCF.
 
-    DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials.
-
-    Returns a table (value, low, high), without intervals.
+    DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials. Returns a table
+    (value, low, high), without intervals.
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold
@@ -122,5 +120,4 @@ def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFr
         "Cllr": cllr(llr, same), "minCllr": min_cllr(llr, same), "threshold": costs.threshold,
         "P_miss": 1 - accepted[same].mean(), "P_fa": accepted[~same].mean(),
         "DCF": actual_dcf(llr, same, costs.threshold, costs),
-        "minDCF": min_dcf(*error_rates(tally(llr, same)), costs),
-    })  # fmt: skip
+        "minDCF": min_dcf(*error_rates(tally(llr, same)), costs)})

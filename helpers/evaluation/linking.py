@@ -69,10 +69,8 @@ class LinkingConfig(Config):
     @model_validator(mode="after")
     def _fits(self):
         if (self.min_query_posts or 1) > self.query_posts or self.target_posts > self.min_target_posts:
-            raise ValueError(
-                f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
-                f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})"
-            )
+            raise ValueError(f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
+                             f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})")
         if self.accounts is not None and self.accounts < self.enrolled:
             raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
         return self
@@ -133,11 +131,9 @@ def _topics(store, author, early, late, config):
         if len(chosen) == config.topics:
             return chosen
     most = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8])
-    raise ValueError(
-        f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} posts there in "
-        f"the query period and {config.min_target_posts} later, among {accounts or 2} with so many later; accounts "
-        f"there: {most}"
-    )
+    raise ValueError(f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} "
+                     f"posts there in the query period and {config.min_target_posts} later, among {accounts or 2} with "
+                     f"so many later; accounts there: {most}")
 
 
 def _by_topic(store, posts):
@@ -185,8 +181,7 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
             "target_author": each.targets.authors.astype(np.int32)[target],
             "query_posts": each.queries.count.astype(np.int32)[query],
             "target_posts": each.targets.count.astype(np.int32)[target],
-            "score": scores.ravel(),
-        }))  # fmt: skip
+            "score": scores.ravel()}))
     scored = pd.concat(frames, ignore_index=True)
     return scored.assign(same=scored.query_author == scored.target_author)
 

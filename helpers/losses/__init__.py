@@ -87,11 +87,9 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings, checked against the loss's signature, with the defaults of those that are missing."""
     if name == "arr":
         return ARRConfig.of(settings, "loss 'arr'").model_dump()
-    fields = {key: (setting.annotation, _bounded(key, setting.default))
-              for key, setting in signature(LOSSES[name]).parameters.items()
-              if key not in ("embeddings", "labels", "classes", "dim")}  # fmt: skip
+    fields = {}
+    for key, setting in signature(LOSSES[name]).parameters.items():
+        if key not in ("embeddings", "labels", "classes", "dim"):
+            is_number = not isinstance(default := setting.default, bool | str)
+            fields[key] = setting.annotation, Field(default, **BOUNDS.get(key, {"ge": 0})) if is_number else default
     return create_model(name, __base__=Config, **fields).of(settings, f"loss {name!r}").model_dump()
-
-
-def _bounded(name: str, default: Any) -> Any:
-    return default if isinstance(default, bool | str) else Field(default, **BOUNDS.get(name, {"ge": 0}))

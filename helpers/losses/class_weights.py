@@ -28,8 +28,7 @@ class ArcFace(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(B, D) and (B,) -> scalar. Raises ValueError for a label outside 0..K - 1."""
-        _check(labels, len(self.weight))
-        embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
+        embeddings = _checked(embeddings, labels, self.weight)
         cosine = nnf.normalize(embeddings, dim=1) @ nnf.normalize(self.weight.to(embeddings.dtype), dim=1).T
         true = cosine.gather(1, labels[:, None])
         sine = (1 - true.square()).clamp(min=1e-12).sqrt()  # the root's slope is infinite at 0
@@ -61,8 +60,7 @@ class SoftmaxCrossEntropy(nn.Module):
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(B, D) and (B,) -> scalar. Raises ValueError for a label outside 0..K - 1."""
-        _check(labels, len(self.weight))
-        embeddings = embeddings.to(torch.promote_types(embeddings.dtype, self.weight.dtype))
+        embeddings = _checked(embeddings, labels, self.weight)
         unit = nnf.normalize(embeddings, dim=1)
         if self.centred:
             unit = nnf.normalize(unit - unit.mean(0), dim=1)
@@ -70,6 +68,8 @@ class SoftmaxCrossEntropy(nn.Module):
         return nnf.cross_entropy(nnf.linear(scaled, *(w.to(scaled.dtype) for w in (self.weight, self.bias))), labels)
 
 
-def _check(labels: Tensor, classes: int) -> None:
-    if labels.min() < 0 or labels.max() >= classes:
-        raise ValueError(f"labels {labels.min()}..{labels.max()}: this loss knows 0..{classes - 1}")
+def _checked(embeddings: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
+    """The embeddings in the precision of the weights at least."""
+    if labels.min() < 0 or labels.max() >= len(weight):
+        raise ValueError(f"labels {labels.min()}..{labels.max()}: this loss knows 0..{len(weight) - 1}")
+    return embeddings.to(torch.promote_types(embeddings.dtype, weight.dtype))

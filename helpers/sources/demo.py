@@ -21,6 +21,7 @@ Habits (columns of the truth table; every draw is the author's own, from the see
 import re
 from collections import Counter
 from functools import partial
+from itertools import chain, repeat
 from numbers import Integral
 from pathlib import Path
 
@@ -29,9 +30,8 @@ import pandas as pd
 
 from helpers.runs.artifacts import atomic_write
 from helpers.sources import Part
-from helpers.sources.demo_lexicon import (
-    CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, PATTERNS, TOPICS, TRAITS, fillings,
-)
+from helpers.sources.demo_lexicon import CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, PATTERNS, TOPICS, TRAITS
+from helpers.sources.demo_lexicon import fillings
 
 START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
 PARTS = 6
@@ -60,11 +60,8 @@ def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, a
     counts = _counts(seed, authors, posts)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
     slices = np.array_split(np.arange(authors), min(PARTS, authors))
-    return [
-        Part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
-             partial(_read, who.tolist(), counts, hostile, seed, topics, topic_giveaway))
-        for who in slices
-    ]
+    return [Part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
+                 partial(_read, who.tolist(), counts, hostile, seed, topics, topic_giveaway)) for who in slices]
 
 
 def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
@@ -181,7 +178,8 @@ class _Writer:
     """Writes one author's posts: names are the topics, rng the author's own."""
 
     def __init__(self, row, names, rng):
-        self.row, self.names, self.rng, self.u = row, names, rng, _uniforms(rng).__next__
+        self.row, self.names, self.rng = row, names, rng
+        self.u = chain.from_iterable(rng.random(4096).tolist() for _ in repeat(None)).__next__  # uniform numbers
         self.habits = fillings(row)
         self.slots = {name: self.habits | TOPICS[name] for name in names}
 
@@ -262,11 +260,6 @@ class _Writer:
             word = self.pick(slots[name]["N"]).replace(" ", "_")
             text += (f" https://example.org/{name}/{word}" if self.u() < 0.5 else f" `{word} = {int(self.u() * 100)}`")
         return text
-
-
-def _uniforms(rng):
-    while True:
-        yield from rng.random(4096).tolist()
 
 
 def _typo(word, kind, u):

@@ -24,10 +24,7 @@ def is_git_url(location: str) -> bool:
 
 
 def clone(url: str) -> Path:
-    """The shallow clone of a git repository under ``data/clones/``, reused where it is there already.
-
-    Raises ValueError with git's words where it cannot be cloned.
-    """
+    """The shallow clone of a git repository in ``data/clones/``, made once. Raises ValueError with git's words."""
     words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
     name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
     # every second archive is called "archive": the hash keeps two of them apart
@@ -40,10 +37,8 @@ def clone(url: str) -> Path:
     try:
         with atomic_write(folder) as partial:
             # no prompt: a private or misspelt address must fail, not wait for a password
-            subprocess.run(
-                ["git", "clone", "--quiet", "--depth", "1", "--", url, str(partial)],
-                check=True, capture_output=True, text=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"},
-            )  # fmt: skip
+            subprocess.run(["git", "clone", "--quiet", "--depth", "1", "--", url, str(partial)], check=True,
+                           capture_output=True, text=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"})
     except FileNotFoundError:
         raise ValueError("cloning needs git, which is not installed") from None
     except subprocess.CalledProcessError as error:

@@ -53,10 +53,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
                 raise ValueError(f"pipermail: {other} and {path} are both {name}; rename one of the folders")
             if other == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
                 months[name] = path, url
-    return [
-        Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw), "" if url else stamp(path))
-        for name, (path, url) in months.items()
-    ]
+    return [Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw),
+                 "" if url else stamp(path)) for name, (path, url) in months.items()]
 
 
 def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:

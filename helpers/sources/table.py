@@ -66,7 +66,7 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
     reader = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}[_kind(path)]
     try:
         for batch in reader(path, _needed(columns), drops):
-            frame = _frame(batch, columns, _stem(path), drops)
+            frame = _frame(batch, columns, _unpacked(path).stem, drops)
             if len(frame):
                 yield frame
     except UNREADABLE as error:
@@ -74,10 +74,8 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
 
 
 def _frame(batch, columns, stem, drops):
-    frame = pd.DataFrame(
-        {name: _text(batch, column, name, stem) for name, column in columns.items() if name != "time"},
-        index=range(len(batch)),
-    )
+    frame = pd.DataFrame({name: _text(batch, column, name, stem) for name, column in columns.items() if name != "time"},
+                         index=range(len(batch)))
     frame["time"] = 0 if columns["time"] is None else seconds(batch.column(columns["time"]))
     bots = {author for author in frame["author"].dropna().unique() if is_bot(author)}
     faults = {f"empty_{name}": frame[name].fillna("").str.strip().eq("") for name in ("author", "text", "topic")}
@@ -230,10 +228,8 @@ def _check(path, columns):
         row = "JSON object" if kind == "jsonl" else "row"
         raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
     if missing := [column for column in _needed(columns) if column not in present]:
-        raise ValueError(
-            f"table: {path.name} has no column {', '.join(map(repr, missing))}; "
-            f"it has {', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}"
-        )
+        raise ValueError(f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
+                         f"{', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}")
     if twice := [column for column in _needed(columns) if present.count(column) > 1]:
         raise ValueError(f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one")
 
@@ -242,9 +238,9 @@ def _unreadable(path, error):
     return ValueError(f"table: cannot read {path}: {' '.join(str(error).split())}")  # Arrow's are several lines
 
 
+def _unpacked(path):
+    return path.with_suffix("") if path.suffix == ".gz" else path
+
+
 def _kind(path):
-    return KINDS.get((path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower())
-
-
-def _stem(path):
-    return (path.with_suffix("") if path.suffix == ".gz" else path).stem
+    return KINDS.get(_unpacked(path).suffix.lower())

@@ -19,8 +19,6 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.tokens.batch import PAD
-
 CHUNK_FLOATS = 2**20  # window sums held at once: 4 MB stay in the cache, and memory is bounded for any batch
 TABLE_FLOATS = 2**29  # largest whole-vocabulary table kept for inference (2 GB)
 PATHS = ("auto", "projected", "dense")

@@ -58,9 +58,8 @@ class TimeSplit(Rule):
 
     def promises(self, facts: dict) -> dict:
         return super().promises(facts) | {
-            "authors_apart": ["train", "dev", "test"], "texts_apart": True,
-            "in_order_of_time": {"orders": [["train", "dev", "test"], ["train", "seen"]], "periods": self.periods},
-        }  # fmt: skip
+            "authors_apart": ["train", "dev", "test"],
+            "in_order_of_time": {"orders": [["train", "dev", "test"], ["train", "seen"]], "periods": self.periods}}
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         connection.execute(f"""

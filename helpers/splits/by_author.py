@@ -78,15 +78,16 @@ def place(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
     connection.register("files", names.astype({"place": int}))
     connection.execute(f"""
         CREATE TABLE given AS
-        WITH found AS (SELECT n, author, min_by(split, place) AS split, min(place) AS place
-                       FROM posts LEFT JOIN files ON starts_with({"id" if has_id else "''"}, name) GROUP BY n, author),
+        WITH found AS (SELECT n, author, min_by(split, place) AS split, min(place) AS place FROM posts
+                       LEFT JOIN files ON starts_with({"id" if has_id else "''"}, name) GROUP BY n, author),
         homes AS (SELECT author, min_by(split, place) AS home FROM found GROUP BY author)
-        SELECT n, author, home, CASE WHEN split IS DISTINCT FROM home THEN 'authors_of_other_splits' ELSE '' END AS reason
+        SELECT n, author, home,
+               CASE WHEN split IS DISTINCT FROM home THEN 'authors_of_other_splits' ELSE '' END AS reason
         FROM found JOIN homes USING (author)""")
     for split, name in files.items():
         if not scalar(connection, "SELECT count(*) FROM given WHERE home = ? AND reason = ''", [split]):
-            raise ValueError(f"files: no post of {split} is of the file {name!r}: name a file or folder below the "
-                             "location of a source with ids, such as pan; pseudonyms and joined documents have none")  # fmt: skip
+            raise ValueError(f"files: no post of {split} is of the file {name!r}: name a file or folder of a source "
+                             "with ids, such as pan; who gets a pseudonym, and joined documents, have none")
 
 
 def _components(connection, authors):

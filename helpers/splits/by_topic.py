@@ -106,7 +106,8 @@ class TopicSplit(Rule):
         """Which topics, (T,) of falling size, training may use, (T,) bool."""
         room = max(1, round(self.topic_share * len(topics)))
         if room >= len(topics) and not self.files:
-            raise ValueError(f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the cross-topic test")
+            raise ValueError(f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the cross-topic"
+                             " test")  # fmt: skip
         if clusters is None:
             return np.arange(len(topics)) < room
         cluster = clusters.loc[topics["topic"]].to_numpy()

@@ -54,7 +54,7 @@ def test_every_loss_has_a_reason(tmp_path):
               {"id": "liar", "same": True, "authors": ["1", "2"]}, truth("more", "1", "1")]  # fmt: skip
     rows, drops = read("pan", corpus(tmp_path, pairs, truths))
     assert drops == {"broken_json": 2, "bad_pair": 5, "duplicate_id": 1, "missing_truth": 1, "bad_truth": 2, "empty": 1}
-    assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/good/a", f"{tmp_path.name}/pairs.jsonl/good/b", f"{tmp_path.name}/pairs.jsonl/e/b"]
+    assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/{each}" for each in ("good/a", "good/b", "e/b")]
 
 
 def test_ids_tell_the_folder_and_differ_between_years(tmp_path):

@@ -101,10 +101,7 @@ def texts(batch: Batch, tokenizer) -> list[str]:
 
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
               posts: int = 16) -> TfidfEncoder:
-    """A baseline fitted on a training store: on windows of ``posts`` posts ("tfidf_subword"), else on single posts.
-
-    Of more than 500,000 posts as many are drawn, as released.
-    """
+    """A baseline fitted on windows of ``posts`` posts (subwords), or on single posts, as released at most 500,000."""
     if kind == "tfidf_subword":
         samples = training_windows(store, posts)
     else:

@@ -195,10 +195,7 @@ def evaluate(model, trials: list[Trials], costs: detection.Costs = detection.PAP
 
 def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
               resamples: int = 1000) -> pd.DataFrame:
-    """Table (value, low, high) of EER, minDCF and minDCF_released, means over topics (khan2021 Table 2).
-
-    Intervals are over query accounts. scored: of :func:`score`, or such a table read from a file.
-    """
+    """Means over topics of EER, minDCF and minDCF_released (khan2021 Table 2), with intervals over query accounts."""
     return detection.summarise(list(_tallies(scored).values()), costs, seed, resamples)
 
 

@@ -14,10 +14,7 @@ from helpers.training.experiment import Experiment, Trained, TrainingConfig
 
 
 def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Settings in which a value may be a list -> every combination of single values, the last name changing fastest.
-
-    Raises ValueError for an empty list.
-    """
+    """Every combination of values where these may be lists, the last name fastest. ValueError for an empty list."""
     choices = {name: value if isinstance(value, list) else [value] for name, value in settings.items()}
     if empty := [name for name, values in choices.items() if not values]:
         raise ValueError(f"setting {empty[0]!r} is an empty list: there is nothing to choose from")

@@ -104,11 +104,7 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
 
 
 def load(folder: str | Path, store: TokenStore) -> Trained:
-    """A trained encoder with its best weights, in eval mode.
-
-    Raises ValueError where the folder holds no complete training, or one on tokens that mean something else than those
-    of ``store``.
-    """
+    """A trained encoder with its best weights, in eval mode. Raises ValueError where incomplete, or of other tokens."""
     folder = Path(folder)
     summary, about = completed(folder), read_json(folder / "experiment.json")
     if about["encoding"] != store.meta["encoding"]:

@@ -1,7 +1,8 @@
-"""Pairs of documents: what is drawn, and how often."""
+"""Pairs of documents and random ones: what is drawn, and how often."""
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 
@@ -43,3 +44,15 @@ def test_all_documents_and_all_authors_are_reached(store):
 def test_too_few_authors_with_two_documents(make_store):
     with pytest.raises(ValueError, match="1 authors with 2 posts or more in nowhere: need at least 2"):
         make_sampler(SETTINGS, make_store([1, 1, 4]), 0)(0)
+
+
+def test_documents_are_drawn_uniformly_without_replacement(store):
+    def draw(count):
+        return make_sampler(SamplerConfig(kind="random", authors_per_batch=count, max_tokens=4), store, 0)
+
+    for count, size in ((5, 5), (24, 24), (100, 24)):
+        posts = draw(count)(3).tokens[:, 0, 0].tolist()
+        assert len(posts) == len(set(posts)) == size
+    five = draw(5)
+    seen = np.bincount(np.concatenate([five(step).tokens[:, 0, 0].numpy() for step in range(1000)]), minlength=24)
+    assert stats.chisquare(seen).pvalue > 1e-3

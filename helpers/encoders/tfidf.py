@@ -78,6 +78,8 @@ class TfidfEncoder(Encoder):
         """Fit vocabulary and idf on training samples. Raises ValueError where their texts hold no term."""
         read = [self._read(samples.batch(slice(at, at + 1024), max_tokens)) for at in range(0, len(samples), 1024)]
         whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
+        if (least := getattr(self.weighting, "min_df", 1)) > 1:  # of a gallery of a few accounts little is in several
+            self.weighting.set_params(min_df=min(least, 1 + len(samples) // 10))
         self.dim = self.weighting.fit(whole).transform(whole[:1]).shape[1]
         return self
 

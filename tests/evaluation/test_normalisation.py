@@ -116,3 +116,11 @@ def test_adapted_counting_learns_words_that_training_lacked(make_store):
     np.testing.assert_array_equal(all_scores(made, trials.queries),
                                   all_scores(Normalised(own).gallery(trials.targets), trials.queries))
     assert adapted("lsa", fitted, words).model is fitted
+
+
+def test_a_gallery_of_two_accounts_can_be_adapted_to(make_store):
+    words, store = Bytes(), make_store([40] * 2, topics=4, vocabulary=256, habits=True)
+    trials = ranking_trials(store, posts=8)
+    for name in ("tfidf_char", "tfidf_word", "tfidf_subword"):
+        model = adapted(name, TfidfEncoder(name, words), words)
+        assert np.isfinite(all_scores(model.gallery(trials.targets), trials.queries)).all()

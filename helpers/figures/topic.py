@@ -7,7 +7,9 @@ from plotly.subplots import make_subplots
 from scipy import stats
 
 from helpers.figures.labels import label
-from helpers.figures.style import GREY, best, coloured, escaped, result_bars, select, state, whiskers, with_interval, words
+from helpers.figures.style import (
+    GREY, best, coloured, escaped, result_bars, select, state, whiskers, with_interval, words,
+)  # fmt: skip
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:

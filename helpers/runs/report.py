@@ -21,8 +21,8 @@ PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 # What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text is parsed otherwise.
-ELEMENTS = set("table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong small"
-               " sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split())
+ELEMENTS = set("table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong"
+               " small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split())
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
 POLICY = ("default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
           "script-src ")

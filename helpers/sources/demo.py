@@ -74,8 +74,8 @@ def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
     return pd.DataFrame([_author(i, seed, topics, topic_giveaway) for i in range(authors)])
 
 
-def write_truth(path: Path, **options) -> None:
-    """Write the table of :func:`truth` (Parquet), whole or not at all."""
+def write_truth(path: Path, posts: int = 0, **options) -> None:
+    """Write the table of :func:`truth` (Parquet), whole or not at all. posts: changes nobody's habits."""
     with atomic_write(path) as partial:
         truth(**options).to_parquet(partial, index=False)
 

@@ -17,7 +17,7 @@ from helpers.figures.labels import label
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#8C564B", "#333333"]
 GREY, DARK = "#999999", "#333333"
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
-CHARACTER = 7.5  # pixels of a title's letter, on average
+CHARACTER = 8.0  # pixels of a title's letter, on average
 SHORT = 40  # letters of an author's name
 BELOW = 72  # pixels from an x axis to its legend
 AXIS = {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True, "title": {"standoff": 8}}

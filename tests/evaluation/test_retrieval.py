@@ -97,7 +97,7 @@ class TestEvaluate:
             assert table.value["R@8"] == table.value["right"] == 0
 
     def test_an_authors_own_equal_targets_do_not_stand_in_the_way(self):
-        table, _ = evaluate(*sides(np.tile([[1.0, 0.0]], (5, 1)), [0] * 5, [0, 1], [2, 3, 4]))
+        table, _ = evaluate(*sides(np.float64([[1, 0]] * 5 + [[0, 1]]), [0] * 5 + [1], [0, 1], [2, 3, 4, 5]))
         assert table.value["MRR"] == table.value["right"] == 1
 
     def test_the_nearest_neighbours_of_scikit_learn(self):
@@ -122,11 +122,13 @@ class TestEvaluate:
         assert row.high == pytest.approx(np.percentile(means, 97.5), abs=0.02)
 
     def test_what_does_not_fit_is_refused(self):
-        rows = unit_rows(4, 3)
+        rows, authors = unit_rows(5, 3), [0, 0, 1, 1, 2]
         with pytest.raises(ValueError, match="1 of 1 queries have no target"):
-            evaluate(*sides(rows, [0, 0, 1, 1], [0], [2, 3]))
-        with pytest.raises(ValueError, match="3 topics of 4 texts"):
-            evaluate(*sides(rows, [0, 0, 1, 1], [0], [1]), topics=["x"] * 3)
+            evaluate(*sides(rows, authors, [0], [2, 3, 4]))
+        with pytest.raises(ValueError, match="targets of two authors"):
+            evaluate(*sides(rows, authors, [0], [1]))
+        with pytest.raises(ValueError, match="3 topics of 5 texts"):
+            evaluate(*sides(rows, authors, [0], [1, 2]), topics=["x"] * 3)
 
 
 class TestDifferences:

@@ -59,9 +59,9 @@ def test_it_runs(tmp_path, monkeypatch):
         "01_collect": {"location": [str(tmp_path / "reddit")], "memory_limit": "1GB",
                        "split_settings": {"min_posts": 20, "max_posts": 50, "eval_posts": 32}},
         "02_tokenizer": {"vocabulary": 300, "sentences": 3000},
-        "03_train": short, "03_train.TPtriplet": short, "03_train.iur": short,
-        "06_evaluate": {"models": ["TP-triplet", "TPS-arcface-iur", "TPS-topk"]},
-        "08_link": {"models": ["TP-triplet", "TPS-arcface-iur"], "baselines": ["tfidf_word"],
+        "03_train": short, "03_train.iur": short,
+        "06_evaluate": {"models": ["TPS-arcface-iur", "TPS-topk"], "baselines": ["tfidf_word"]},
+        "08_link": {"models": ["TPS-arcface-iur"], "baselines": ["tfidf_word"],
                     "protocol": {"enrolled": 4, "min_enrolled": 2, "topics": 2, "accounts": None, "query_posts": 16},
                     "dev_protocol": {"min_enrolled": 2, "min_query_posts": 4, "min_target_posts": 8},
                     "target_sizes": [4, 8]},
@@ -74,5 +74,5 @@ def test_it_runs(tmp_path, monkeypatch):
     rows = results.read(files)
     assert {"MRR", "R@4", "R@8"} <= set(rows[rows.model == "stream_TPS-topk"].metric)
     linking = rows[(rows.protocol == "linking") & (rows.metric == "EER")]
-    assert {"stream_TP-triplet", "stream_TPS-arcface-iur", "tfidf_word"} <= set(linking.model)
+    assert {"stream_TPS-arcface-iur", "fused_TPS-arcface-iur", "tfidf_word"} <= set(linking.model)
     assert split["splits"]["seen"]["authors"] == split["splits"]["train"]["authors"]  # of Table 9

@@ -137,3 +137,8 @@ def test_two_notebooks_at_once_lose_nothing(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: record(path, measured, model=f"m{n}", protocol="p", split="test"), range(24)))
     assert sorted(read(path).model) == sorted(f"m{n}" for n in range(24))
+
+
+def test_stored_results_are_tables_of_today():
+    stored = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
+    assert stored and all(len(read(path)) > 100 for path in stored)

@@ -1,4 +1,4 @@
-"""Corpora: collect a source into one posts table, select authors, count."""
+"""Corpora: a source collected into one posts table."""
 
 import hashlib
 import multiprocessing
@@ -7,22 +7,22 @@ import re
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Thread
-from typing import Annotated, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from helpers import sources
 from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
 from helpers.corpus.deduplicate import merge
-from helpers.corpus.table import SCHEMA, database, scalar, write_posts
+from helpers.corpus.selection import statistics
+from helpers.corpus.table import SCHEMA, database
 from helpers.runs.artifacts import (
     atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
 )  # fmt: skip
@@ -34,7 +34,6 @@ VERSION = 6  # raised when the same settings give another posts table
 SAMPLE = 200  # posts that are searched for the names that are left
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file
-Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
 
 
 class CollectConfig(Config):
@@ -97,60 +96,6 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         "sha256": file_fingerprint(posts),
     })  # fmt: skip
     return read_json(run.data_card)
-
-
-class Selection(Config):
-    """Whose posts are used, and of which time."""
-
-    min_posts: int = Field(100, ge=1)  # of an author within the time
-    max_posts: int = Field(1000, ge=0)  # 0 is no limit
-    start: Day = ""  # ISO dates, UTC, of the first day and after the last; empty is open
-    end: Day = ""
-
-
-def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
-    """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
-
-    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left. After
-    khan2021, section 4.1.
-    """
-    out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
-    with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
-        connection.read_parquet(str(posts_path)).create_view("posts")
-        before = connection.execute("SELECT count(*), count(DISTINCT author) FROM posts").fetchall()[0]
-        connection.sql("FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
-                       params=[selection.start or "-infinity", selection.end or "infinity"]).create_view("inside")
-        connection.execute("""
-            CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM inside GROUP BY author
-            HAVING posts >= $low AND (posts <= $high OR $high = 0)""", {"low": low, "high": high})
-        authors = scalar(connection, "SELECT count(*) FROM chosen")
-        if not authors:
-            raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
-                             f"in [{selection.start}, {selection.end})")  # fmt: skip
-        written = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
-    return {"posts_before": before[0], "authors_before": before[1], "posts": written, "authors": authors}
-
-
-def statistics(posts_path: Path) -> dict:
-    """Size and shape of a posts table (khan2021, Table 8): means are over authors, ``words_per_post`` over posts.
-
-    ``active_months`` are calendar months, UTC, with a post.
-    """
-    with database(Path(f"{posts_path}.work")) as connection:
-        connection.read_parquet(str(posts_path)).create_view("posts")
-        row = connection.sql("""
-            SELECT * FROM (
-                SELECT count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics,
-                       strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
-                       strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
-                       round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
-                FROM posts), (
-                SELECT round(avg(posts), 2) AS posts_per_author, round(avg(topics), 2) AS topics_per_author,
-                       round(avg(months), 2) AS active_months FROM (
-                    SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
-                           count(DISTINCT date_trunc('month', time)) AS months
-                    FROM posts GROUP BY author))""")
-        return dict(zip(row.columns, row.fetchall()[0], strict=True))
 
 
 def _names_left(posts_path, words):

@@ -21,8 +21,6 @@ RIDGE = 1e-3
 class Fusion:
     """Models with weights, which add up to 1; wherever a score is asked for it stands for an encoder.
 
-    Parameters
-    ----------
     members : encoders or fusions by name.
     weights : one a member, not negative, not all 0; else ValueError.
     shares : where weights were fitted, the same in units of each member's spread of scores: what each contributes.

@@ -30,8 +30,6 @@ FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
 class Normalised:
     """A model whose scores are normalised by its gallery or by a cohort.
 
-    Parameters
-    ----------
     model : encoder, fusion, or another of this module.
     cohort : samples of training authors, one each; None for the targets themselves.
     """
@@ -53,8 +51,6 @@ class Normalised:
 class NormalisedGallery:
     """A gallery and the statistics of its targets.
 
-    Parameters
-    ----------
     inner : of the model, with ``targets``. cohort : of the same model; without it targets are measured against each
         other.
     """

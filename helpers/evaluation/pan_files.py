@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from helpers.evaluation.bootstrap import table
-from helpers.evaluation.verification import pan_metrics
+from helpers.evaluation.pan_metrics import pan_metrics
 from helpers.runs.artifacts import atomic_write
 
 
@@ -67,7 +67,7 @@ def align(truth: pd.Series, answers: pd.Series) -> tuple[pd.Series, int]:
 
 
 def evaluate(truth_path: str | Path, answers_path: str | Path, definition: str = "pan21") -> pd.DataFrame:
-    """Table (value, low, high) of :func:`helpers.evaluation.verification.pan_metrics`, ``n_pairs``, ``n_missing``.
+    """Table (value, low, high) of :func:`helpers.evaluation.pan_metrics.pan_metrics`, ``n_pairs``, ``n_missing``.
 
     Pairs are matched by id. A missing answer counts as unanswered, and both counts hold it.
     """

@@ -47,8 +47,6 @@ def split_timeline(months: pd.DataFrame, note: str = "") -> go.Figure:
 def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
     """A split as lived by some authors: one line an author, one mark a post, one colour a part.
 
-    Parameters
-    ----------
     posts : columns ``author``, ``time`` (UTC) and ``part``: train, dev, test, query, target ...
     """
     authors = list(dict.fromkeys(posts.author))

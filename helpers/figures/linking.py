@@ -61,8 +61,6 @@ def error_by_size(
 ) -> go.Figure:
     """khan2021 Figure 6: an error by the number of posts in a target (``sample_size``), with its interval.
 
-    Parameters
-    ----------
     results : tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target, ``against``.
     """
     rows = select(results, metric, ("model", against))
@@ -87,8 +85,6 @@ def error_by_size(
 def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
     """Are the probabilities right? On the dotted line they are. In the title both kinds of pairs weigh the same.
 
-    Parameters
-    ----------
     tables : label of a model -> columns ``predicted``, ``observed``, ``same``, ``different`` (pairs), and perhaps
         ``observed_low``, ``observed_high``.
     """

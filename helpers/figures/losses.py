@@ -20,8 +20,6 @@ def loss_picture(
     A line is the wider the larger the derivative of its pair; an arrow is the sum of a point's pairs, along the
     circle. Widths and lengths are relative to the largest of the picture.
 
-    Parameters
-    ----------
     loss : its identifier. points : (N, 2), length 1. labels : (N,) from 0.
     pairs : (N, N), derivative of the loss by the cosine of each pair: below 0 it pulls, above it pushes.
     vectors : the last points that are a loss's own class vectors, drawn as diamonds.

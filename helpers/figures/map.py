@@ -17,8 +17,6 @@ def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = 
 
     A marker grows with the posts behind it.
 
-    Parameters
-    ----------
     points : columns ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts``, ``text`` (shown on hovering, escaped),
         and perhaps ``nearest_same``: is the nearest other vector of the panel by the same author? Without it the title
         counts neighbours on the map, which is flatter than the embedding.

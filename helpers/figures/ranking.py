@@ -11,8 +11,6 @@ from helpers.figures.style import GREY, best, result_bars, select, state, with_i
 def ranking_bars(results: pd.DataFrame, metric: str = "MRR", note: str = "") -> go.Figure:
     """One bar a model and split, with its interval. The title is of the last split of the frame.
 
-    Parameters
-    ----------
     results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
     """
     rows = select(results, metric)
@@ -27,8 +25,6 @@ def ranking_bars(results: pd.DataFrame, metric: str = "MRR", note: str = "") -> 
 def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test", note: str = "") -> go.Figure:
     """Share of queries whose own account is among the k best, for every k; the dotted line is chance.
 
-    Parameters
-    ----------
     ranks : label of a model -> (Q,) ranks from 1. targets : accounts of the gallery.
     """
     figure, at = go.Figure(layout={"height": 520}), np.unique(np.geomspace(1, targets, 60).astype(int))

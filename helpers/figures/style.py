@@ -82,11 +82,7 @@ def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", 
     """The rows of a tidy results frame with one metric, paired differences left out.
 
     The model in words is added: ``plain`` for a title, ``name`` escaped for traces and axes.
-
-    Raises
-    ------
-    ValueError
-        Where no row is left, or one of ``key`` is there twice.
+    Raises ValueError: where no row is left, or one of ``key`` is there twice.
     """
     rows = results[results.metric == metric].copy()
     if "base" in rows:

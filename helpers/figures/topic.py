@@ -17,8 +17,6 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
 
     The title says how well each tells pairs of one author from pairs of two, as the AUC of its values.
 
-    Parameters
-    ----------
     panels : title -> matrix. names : of the N rows. authors : (N,), who wrote each.
     """
     rows = -(-len(panels) // 2)
@@ -43,8 +41,6 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
 def retrieval_bars(results: pd.DataFrame, metric: str = "R@8", note: str = "") -> go.Figure:
     """One bar a model and split, with its interval. The title is of the first split of the frame.
 
-    Parameters
-    ----------
     results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
     """
     rows = select(results, metric)
@@ -58,8 +54,6 @@ def retrieval_bars(results: pd.DataFrame, metric: str = "R@8", note: str = "") -
 def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     """Paired differences with their intervals, around a line at 0. The title counts those whose interval holds 0.
 
-    Parameters
-    ----------
     differences : columns ``label, split, value, low, high``; a label says which model minus which.
     """
     rows = differences.assign(name=differences.label.map(escaped)).reset_index(drop=True)
@@ -84,8 +78,6 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
 def probe_bars(results: pd.DataFrame, levels: dict[str, float] | None = None, note: str = "") -> go.Figure:
     """What a linear probe finds in frozen embeddings: one panel a metric, since accuracy and correlation differ.
 
-    Parameters
-    ----------
     results : tidy rows, columns ``model, label, metric, value, low, high``; metrics such as "topic accuracy".
     levels : metric -> the score of knowing nothing, a dashed line.
     """

@@ -21,8 +21,6 @@ def learning_curves(
 
     Losses of several trainings have no unit in common, so each is drawn as a share of its first value.
 
-    Parameters
-    ----------
     histories : label of a model -> columns ``step``, ``seconds``, ``loss``, ``metric`` and perhaps its ends.
     levels : baseline -> its dev metric, a dashed line.
     """

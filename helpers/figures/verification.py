@@ -13,8 +13,6 @@ BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str = "") -> go.Figure:
     """tyo2021 Figure 2a: shares of both kinds of pairs by score; 0.5 is no answer.
 
-    Parameters
-    ----------
     scores : (N,) in [0, 1]. same : (N,) bool. model : label of the model that gave them.
     """
     scores, same = np.asarray(scores), np.asarray(same, bool)
@@ -35,8 +33,6 @@ def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str
 def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Figure:
     """tyo2021 Figure 2b: overall by the two thresholds; the first highest is marked.
 
-    Parameters
-    ----------
     table : columns ``lower``, ``upper``, ``overall``, one row a combination, at least one.
     """
     grid, top = table.pivot(index="upper", columns="lower", values="overall"), table.loc[table.overall.idxmax()]
@@ -53,8 +49,6 @@ def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Fig
 def verification_bars(results: pd.DataFrame, metric: str = "overall", note: str = "") -> go.Figure:
     """One bar a model, with its interval.
 
-    Parameters
-    ----------
     results : tidy rows of one split, columns ``model, label, split, metric, value, low, high``.
     """
     rows = select(results, metric)
@@ -66,8 +60,6 @@ def verification_bars(results: pd.DataFrame, metric: str = "overall", note: str 
 def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
     """AUC of all pairs beside that of the hard comparisons, a row a model; below the dotted line is worse than a coin.
 
-    Parameters
-    ----------
     results : tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, as for :func:`verification_bars`.
     """
     hard, every = (select(results, metric).sort_values("value") for metric in ("hardest_AUC", "AUC"))

@@ -32,10 +32,7 @@ class TopicSplit(Rule):
     Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
     (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev are as large as
     test_cross, each as far as a third of the other authors goes. Its authors may overlap; here they do not.
-
-    References
-    ----------
-    sawatphol2022, Appendix A.2, Table 1
+    See: sawatphol2022, Appendix A.2, Table 1
     """
 
     splits = ("train", "test_cross", "test_in", "dev")

@@ -80,8 +80,6 @@ def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: 
 class ARR(nn.Module):
     """The loss of a student F: eq. 4 against a teacher's probabilities, flattened by the bias of the batch.
 
-    Parameters
-    ----------
     teacher : G. A copy is kept as it is now, without gradients, in eval mode whatever the mode of this module.
     topic_bias : H, frozen, such as a fitted :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or "bow"; the
         cosines of its rows, sparse or dense, are the similarity. It stays on its own device.

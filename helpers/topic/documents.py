@@ -66,11 +66,7 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     """Join, split and encode the selected posts of a run; whatever is current is reused.
 
     The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test documents here.
-
-    Raises
-    ------
-    ValueError
-        Where a split has no document, or a single topic trains.
+    Raises ValueError: where a split has no document, or a single topic trains.
     """
     posts = files.folder / "selected.parquet"
     if config.max_chars:
@@ -90,10 +86,7 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
 def open_corpus(files: Run, kind: str, data: str) -> TopicCorpus:
     """The corpus that :func:`make_corpus` left, by the fingerprint of one of its stores.
 
-    Raises
-    ------
-    ValueError
-        Where there is none.
+    Raises ValueError: where there is none.
     """
     folder = files.folder / "topics" / kind
     tokens = [path.parents[1] for path in folder.glob("*/*/store.json") if read_json(path)["fingerprint"] == data]

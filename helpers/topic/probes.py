@@ -31,8 +31,6 @@ def probe(
 ) -> pd.DataFrame:  # fmt: skip
     """Fit a linear probe on the vectors and targets of some rows, standardised by those, and score it on others.
 
-    Parameters
-    ----------
     train, test : vectors (N, D) and targets.
     kind : "classes", targets (N,), for a multinomial logistic regression; "values", targets (N, V), for ridges.
     control : a seed that shuffles the targets of the fitted rows: the score where nothing can be learned.
@@ -143,8 +141,6 @@ def probe_encoder(
 ) -> pd.DataFrame:  # fmt: skip
     """Fit probes on an encoder's vectors of training documents, and read them on unseen authors.
 
-    Parameters
-    ----------
     rows : documents of ``train`` to fit on. truth : the known authors of the demo. control : as of :func:`probe`.
 
     Returns

@@ -45,9 +45,7 @@ def compare(
 ) -> pd.DataFrame:
     """Paired differences between two models on the tests, recorded; ranks: of :func:`measure`, one each a seed.
 
-    Returns
-    -------
-    Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
+    Returns: Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
     """
     rows = []
     for part in corpus.tests:
@@ -71,10 +69,7 @@ def by_chance(corpus: TopicCorpus, part: str) -> dict[str, float]:
 def open_trained(files: Run, kind: str, models: list[str], seed: int = 0) -> tuple[TopicCorpus, dict[str, Trained]]:
     """What notebook 05 left: the documents of a kind of split, and trained models by their names in the results.
 
-    Raises
-    ------
-    ValueError
-        Where the results of the run hold no such model, or the models do not read the same tokens.
+    Raises ValueError: where the results of the run hold no such model, or the models do not read the same tokens.
     """
     rows = results.read(files).query("protocol == @protocol(@kind) and base == '' and experiment != ''")
     rows = rows[(rows.split == "test_cross") & (rows.seed == seed)].drop_duplicates("model").set_index("model")

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from helpers.corpus.collect import CollectConfig, Selection, collect, select
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.selection import Selection, select
 from helpers.corpus.documents import join_posts
 from helpers.corpus.table import database
 from helpers.runs import paths

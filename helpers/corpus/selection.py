@@ -1,0 +1,66 @@
+"""Of a posts table: whose posts are used, and how large and of what shape it is."""
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from helpers.corpus.table import database, scalar, write_posts
+from helpers.runs.config import Config
+
+Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
+
+
+class Selection(Config):
+    """Whose posts are used, and of which time."""
+
+    min_posts: int = Field(100, ge=1)  # of an author within the time
+    max_posts: int = Field(1000, ge=0)  # 0 is no limit
+    start: Day = ""  # ISO dates, UTC, of the first day and after the last; empty is open
+    end: Day = ""
+
+
+def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
+    """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
+
+    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left. After
+    khan2021, section 4.1.
+    """
+    out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
+    with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        before = connection.execute("SELECT count(*), count(DISTINCT author) FROM posts").fetchall()[0]
+        connection.sql("FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
+                       params=[selection.start or "-infinity", selection.end or "infinity"]).create_view("inside")
+        connection.execute("""
+            CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM inside GROUP BY author
+            HAVING posts >= $low AND (posts <= $high OR $high = 0)""", {"low": low, "high": high})
+        authors = scalar(connection, "SELECT count(*) FROM chosen")
+        if not authors:
+            raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
+                             f"in [{selection.start}, {selection.end})")  # fmt: skip
+        written = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
+    return {"posts_before": before[0], "authors_before": before[1], "posts": written, "authors": authors}
+
+
+def statistics(posts_path: Path) -> dict:
+    """Size and shape of a posts table (khan2021, Table 8): means are over authors, ``words_per_post`` over posts.
+
+    ``active_months`` are calendar months, UTC, with a post.
+    """
+    with database(Path(f"{posts_path}.work")) as connection:
+        connection.read_parquet(str(posts_path)).create_view("posts")
+        row = connection.sql("""
+            SELECT * FROM (
+                SELECT count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics,
+                       strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
+                       strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
+                       round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
+                FROM posts), (
+                SELECT round(avg(posts), 2) AS posts_per_author, round(avg(topics), 2) AS topics_per_author,
+                       round(avg(months), 2) AS active_months FROM (
+                    SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
+                           count(DISTINCT date_trunc('month', time)) AS months
+                    FROM posts GROUP BY author))""")
+        return dict(zip(row.columns, row.fetchall()[0], strict=True))

@@ -1,0 +1,95 @@
+"""The metrics of PAN: a score in [0, 1] per pair of texts, above 0.5 "one author", below it "two".
+
+A score of exactly 0.5 leaves the pair unanswered: it is compared as float64, so 0.5000001 is an answer. Published
+tables round the results to 3 decimals.
+"""
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+DEFINITIONS = ("pan21", "pan20")
+METRICS = ("AUC", "F1", "c@1", "F_0.5u", "Brier", "overall")
+
+
+def auc(level: np.ndarray, same: np.ndarray, times: np.ndarray) -> float:
+    """AUC of pairs that count several times, without scikit-learn's costly checks; level: rank of a score."""
+    positives, negatives = np.bincount(level, times * same), np.bincount(level, times * ~same)
+    total = positives.sum() * negatives.sum()
+    return float(positives @ (np.cumsum(negatives) - negatives / 2) / total) if total else np.nan
+
+
+def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21") -> dict[str, float]:
+    """AUC, F1, c@1, F_0.5u, Brier (1 - mean squared error), ``overall``, and ``n_unanswered``.
+
+    Of N pairs c are answered rightly and u not at all::
+
+        c@1 = (c + u c / N) / N          F_0.5u = 1.25 TP / (1.25 TP + 0.25 (FN + u) + FP)
+
+    AUC (under the ROC curve) and Brier count unanswered pairs as scores of 0.5. F1 leaves them out, and is 0 where no
+    pair of one author is accepted.
+
+    scores, same : (N,) in [0, 1]; (N,) bool.
+    definition : "pan21": overall is the mean of all five (tyo2021 Table 1). "pan20": F_0.5u takes an unanswered pair
+        for "same", as that year's evaluator did, and overall is the mean of the four without Brier (Tables 2 and 3).
+    """
+    if definition not in DEFINITIONS:
+        raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
+    scores, same = checked(scores, same)
+    return metrics(float(roc_auc_score(same, scores)), scores, same, definition, np.ones(len(same)))
+
+
+def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, times: np.ndarray) -> dict[str, float]:
+    """:func:`pan_metrics` of checked pairs that count several times, (N,) each; auc: of these."""
+    yes, skipped = scores > 0.5, scores == 0.5
+    count = lambda chosen: float(times @ chosen)  # noqa: E731
+    right, wrong = count((yes == same) & ~skipped), count((yes != same) & ~skipped)
+    hits, total, unanswered = count(yes & same), times.sum(), count(skipped)
+    # as the evaluator of 2020 had it, nothing is unanswered here
+    accepted, left_out = (yes, skipped) if definition == "pan21" else (yes | skipped, np.zeros_like(skipped))
+    found = 1.25 * count(accepted & same)
+    missed, accused = count(~accepted & (same | left_out)), count(accepted & ~same)
+    result = {
+        "AUC": auc,
+        "F1": 2 * hits / max(2 * hits + wrong, 1),
+        "c@1": right * (1 + unanswered / total) / total,
+        "F_0.5u": found / (found + 0.25 * missed + accused),
+        "Brier": 1 - float(times @ np.square(scores - same)) / total,
+    }
+    averaged = [value for name, value in result.items() if definition == "pan21" or name != "Brier"]
+    return result | {"overall": float(np.mean(averaged)), "n_unanswered": int(unanswered)}
+
+
+def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (N,) in [0, 1] as float64 and truth (N,) as bool. Raises ValueError where they are not, or of one kind."""
+    scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
+    if scores.ndim != 1 or scores.shape != same.shape:
+        raise ValueError(f"scores {scores.shape} and truth {same.shape} do not fit together")
+    if outside := int((~((0 <= scores) & (scores <= 1))).sum()):
+        raise ValueError(f"{outside} of {len(scores)} scores are not in [0, 1]")
+    if same.all() or not same.any():
+        raise ValueError(f"{same.sum()} of {len(same)} pairs are of one author: the metrics need both kinds")
+    return scores, same
+
+
+def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
+    """AUC of same-author pairs against different-author pairs, each within a topic, across topics, or all.
+
+    In PAN 2020 no two texts of one author share a fandom, but some of two authors do: an AUC over all pairs rewards
+    who tells topics apart. Columns ``same_author``, ``different_author`` ("all", "same topic", "different topic"),
+    ``positives``, ``negatives`` (pairs) and ``AUC``, NaN where there are none of either. Raises as
+    :func:`pan_metrics`, and for lengths that do not fit.
+    """
+    scores, same = checked(scores, same)
+    same_topic = np.asarray(same_topic, bool)
+    if same_topic.shape != same.shape:
+        raise ValueError(f"{len(same_topic)} topic labels for {len(same)} pairs")
+    kinds = {"all": np.ones(len(same), bool), "same topic": same_topic, "different topic": ~same_topic}
+    rows = []
+    for same_author, those in kinds.items():
+        for different_author, these in kinds.items():
+            positive, negative = same & those, ~same & these
+            chosen = positive | negative
+            auc = roc_auc_score(same[chosen], scores[chosen]) if positive.any() and negative.any() else np.nan
+            rows.append((same_author, different_author, int(positive.sum()), int(negative.sum()), float(auc)))
+    return pd.DataFrame(rows, columns=["same_author", "different_author", "positives", "negatives", "AUC"])

@@ -1,0 +1,114 @@
+"""PAN's metrics against loops written after their definition and the published results of two systems."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.evaluation.pan_files import evaluate as evaluate_files
+from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, pan_metrics
+from helpers.runs import paths
+from tests.oracles import slow_pan_metrics
+
+PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")
+PUBLISHED = {
+    "araujo20-small": {"F1": 0.811, "AUC": 0.874, "Brier": 0.829, "c@1": 0.770, "F_0.5u": 0.762, "overall": 0.809},
+    "weerasinghe20-large": {"F1": 0.891, "AUC": 0.953, "Brier": 0.904, "c@1": 0.880, "F_0.5u": 0.882, "overall": 0.902},
+}
+OVERALL_2020 = {"araujo20-small": 0.804, "weerasinghe20-large": 0.902}
+
+
+def trials(size=200, seed=0):
+    """Scores with many ties, some of them unanswered."""
+    rng = np.random.default_rng(seed)
+    same = rng.random(size) < 0.4
+    return np.round((rng.random(size) + 0.5 * same) / 1.5, 1), same
+
+
+class TestMetrics:
+    @pytest.mark.parametrize("definition", DEFINITIONS)
+    @pytest.mark.parametrize("seed", range(5))
+    def test_they_are_those_of_a_loop(self, definition, seed):
+        scores, same = trials(seed=seed)
+        assert (scores == 0.5).sum() > 5
+        assert pan_metrics(scores, same, definition) == pytest.approx(slow_pan_metrics(scores, same, definition))
+
+    def test_by_hand(self):
+        scores, same = [0.9, 0.5, 0.2, 0.7, 0.5, 0.1], [1, 1, 1, 0, 0, 0]
+        found = pan_metrics(scores, same)
+        assert found["AUC"] == pytest.approx((3 + 1.5 + 1) / 9)
+        assert found["F1"] == pytest.approx(2 / (2 + 1 + 1))
+        assert found["c@1"] == pytest.approx((2 + 2 * 2 / 6) / 6)
+        assert found["F_0.5u"] == pytest.approx(1.25 / (1.25 + 0.25 * (1 + 2) + 1))
+        assert found["Brier"] == pytest.approx(1 - (0.01 + 0.25 + 0.64 + 0.49 + 0.25 + 0.01) / 6)
+        assert found["n_unanswered"] == 2
+        assert pan_metrics(scores, same, "pan20")["F_0.5u"] == pytest.approx(2.5 / (2.5 + 0.25 + 2))
+
+    def test_nothing_answered(self):
+        found = pan_metrics(np.full(10, 0.5), np.arange(10) < 4)
+        assert found == {"AUC": 0.5, "F1": 0, "c@1": 0, "F_0.5u": 0, "Brier": 0.75, "overall": 0.25, "n_unanswered": 10}
+        old = pan_metrics(np.full(10, 0.5), np.arange(10) < 4, "pan20")
+        assert old["F_0.5u"] == pytest.approx(5 / (5 + 6)) and old["overall"] == pytest.approx((0.5 + 5 / 11) / 4)
+
+    def test_all_same_and_all_different(self):
+        same = np.arange(10) < 4
+        assert pan_metrics(np.ones(10), same) == pytest.approx(slow_pan_metrics(np.ones(10), same, "pan21"))
+        none = pan_metrics(np.zeros(10), same)
+        assert none["F1"] == none["F_0.5u"] == 0 and none["c@1"] == 0.6
+
+    def test_only_exactly_one_half_is_unanswered(self):
+        near = np.array([np.nextafter(0.5, 1), np.nextafter(0.5, 0), 0.5])
+        assert pan_metrics(near, [1, 0, 0])["n_unanswered"] == 1
+        assert pan_metrics(near.astype(np.float32), [1, 0, 0])["n_unanswered"] == 3, "as float32 they are 0.5"
+
+    @pytest.mark.parametrize(
+        ("scores", "same", "message"),
+        [
+            ([0.1, 1.2], [1, 0], "1 of 2 scores are not in"), ([0.1, np.nan], [1, 0], "1 of 2 scores are not in"),
+            ([0.1, 0.2], [1, 1], "2 of 2 pairs are of one author"), ([0.1, 0.2], [0, 0], "0 of 2 pairs"),
+            ([0.1], [1, 0], "do not fit together"), ([], [], "0 of 0"),
+        ],
+    )  # fmt: skip
+    def test_errors(self, scores, same, message):
+        with pytest.raises(ValueError, match=message):
+            pan_metrics(scores, same)
+        with pytest.raises(ValueError, match="one of pan21, pan20"):
+            pan_metrics([0.1, 0.2], [0, 1], "pan19")
+
+
+@pytest.mark.skipif(not PAN20.is_dir(), reason="needs PAN 2020's truth and answers, $AUTHORBOOK_PAN20 or data/pan20")
+@pytest.mark.parametrize("system", PUBLISHED)
+def test_published_results_of_pan_2020(system):
+    files = PAN20 / "truth.jsonl", PAN20 / f"{system}.jsonl"
+    found = evaluate_files(*files).value
+    assert {name: round(found[name], 3) for name in PUBLISHED[system]} == PUBLISHED[system]
+    assert (found["n_pairs"], found["n_missing"], found["n_unanswered"]) == (14311, 0, 0)
+    old = evaluate_files(*files, definition="pan20").value
+    assert round(old["overall"], 3) == OVERALL_2020[system]
+    assert round(old["F_0.5u"], 3) == PUBLISHED[system]["F_0.5u"]
+
+
+def test_auc_by_topic():
+    scores, same = trials()
+    topic = np.random.default_rng(1).random(len(same)) < 0.3
+    table = auc_by_topic(scores, same, topic).set_index(["same_author", "different_author"])
+    assert len(table) == 9
+    chosen = (same & topic) | (~same & ~topic)
+    row = table.loc["same topic", "different topic"]
+    assert row.AUC == pytest.approx(slow_pan_metrics(scores[chosen], same[chosen], "pan21")["AUC"])
+    assert (row.positives, row.negatives) == ((same & topic).sum(), (~same & ~topic).sum())
+    assert table.loc["all", "all"].AUC == pytest.approx(pan_metrics(scores, same)["AUC"])
+    none = auc_by_topic(scores, same, topic & ~same).set_index(["same_author", "different_author"])
+    assert np.isnan(none.loc["same topic", "all"].AUC) and none.loc["same topic", "all"].positives == 0
+    with pytest.raises(ValueError, match="1 topic labels for 200 pairs"):
+        auc_by_topic(scores, same, [True])
+
+
+def test_a_topic_reader_is_seen_through():
+    """Scores that say only whether the topic is the same, where two texts of one author never share one."""
+    rng = np.random.default_rng(0)
+    same = rng.random(1000) < 0.5
+    topic = ~same & (rng.random(1000) < 0.3)
+    table = auc_by_topic(1.0 - topic, same, topic).set_index(["same_author", "different_author"]).AUC
+    assert table["all", "all"] > 0.6 and table["all", "different topic"] == 0.5

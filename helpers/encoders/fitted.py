@@ -15,9 +15,9 @@ LSA_DIM = 1024
 
 
 def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int) -> Whitened:
-    """LSA and WCCN of a training store; of small ones with a quarter as many dimensions as there are samples."""
+    """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples."""
     windows = training_windows(store, posts)
-    dim = min(LSA_DIM, len(windows) // 4)
+    dim = min(LSA_DIM, len(windows) // 6)
     lsa = LSAEncoder(store.meta["vocabulary"], dim).fit(windows, max_tokens, seed)
     return Whitened(lsa).fit(windows, max_tokens)
 

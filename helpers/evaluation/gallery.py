@@ -24,6 +24,7 @@ class Gallery:
         self.encoder, self.targets, self.max_tokens = encoder, targets, max_tokens
         self.unit = getattr(encoder, "unit", True)
         self.rows = self._embed(targets)
+        self._last = targets, self.rows  # fusions that share a gallery ask it about the same queries
 
     def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks: rows of the queries, their scores (q, T) float32; at bounded memory, each block overwritten."""
@@ -34,7 +35,11 @@ class Gallery:
         return scores.pair_scores(self._rows(queries), self.rows, pairs, self.unit)
 
     def _rows(self, samples):
-        return self.rows if samples is self.targets else self._embed(samples)
+        if samples is self.targets:
+            return self.rows
+        if samples is not self._last[0]:
+            self._last = samples, self._embed(samples)
+        return self._last[1]
 
     def _embed(self, samples):
         return scores.prepare(embed(self.encoder, samples, self.max_tokens))

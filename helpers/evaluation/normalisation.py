@@ -23,7 +23,7 @@ from helpers.tokens.batch import Samples
 
 REFERENCE = 4096  # targets at most that a target is measured against
 CLOSEST = 300  # of a cohort, that a sample is measured against
-KEPT = 4  # galleries of a model
+KEPT = 8  # galleries of a model: two splits, each whole and in communities
 FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
 
 

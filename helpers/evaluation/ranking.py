@@ -115,10 +115,13 @@ def by_community(trials: Trials) -> dict[str, Trials]:
     return apart
 
 
-def within_communities(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
+def within_communities(model, apart: dict[str, Trials], max_tokens: int = 32, seed: int = 0,
                        resamples: int = 1000) -> tuple[pd.DataFrame, pd.Series]:
-    """As :func:`evaluate`, but every account is ranked among those of its own community only."""
-    rank = pd.concat([ranks(model, part, max_tokens) for part in by_community(trials).values()])
+    """As :func:`evaluate`, but every account is ranked among those of its own community only.
+
+    apart: of :func:`by_community`, made once, as adapted models keep the galleries of the same targets.
+    """
+    rank = pd.concat([ranks(model, part, max_tokens) for part in apart.values()])
     return summarise(rank, seed, resamples), rank
 
 

@@ -119,7 +119,7 @@ def test_a_stream_is_fused_with_what_sees_no_more_than_it(features, names):
 def test_a_store_of_documents_is_fitted_on_single_ones(store):
     encoder = fit_encoder("lsa", store, Bytes(), 20, posts=1)
     some = training_windows(store, 1, 16)
-    lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(some) // 4)).fit(some, 20)
+    lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(some) // 6)).fit(some, 20)
     assert np.array_equal(embed(encoder, some, 20), embed(Whitened(lsa).fit(some, 20), some, 20))
 
 

@@ -232,7 +232,7 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
     rows = {side: np.stack([np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first])
             for side, samples in (("query", trials.queries), ("target", trials.targets))}  # fmt: skip
     unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
-    table, rank = within_communities(model, trials)
+    table, rank = within_communities(model, apart)
     for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):
         wanted = slow_ranks(unit["query"][members], unit["target"][members], members, members)
         assert rank[members].tolist() == wanted

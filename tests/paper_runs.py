@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import nbformat
 
-from helpers.runs import paths, pipeline
+from helpers.runs import paths, pipeline, stages
 from helpers.runs.paths import Run
 
 _letters = random.Random(0)
@@ -60,9 +60,9 @@ def smaller(run, changes):
     changes : by stage and parameter a value, what differs in a dict, or a function of the value that there is. A stage
     that the run has not, as a small encoder needs a tokenizer where the paper's brings its own, is one of the notebook.
     """
-    every = {stage.name: stage for stage in pipeline.stages(run)}
+    every = {stage.name: stage for stage in stages.stages(run)}
     for name in sorted(changes, key=lambda name: name.partition(".")):
-        stage = every.get(name) or pipeline.Stage(run, name, name, {"run": run}, "test")
+        stage = every.get(name) or stages.Stage(run, name, name, {"run": run}, "test")
         there = stage.parameters
         yield replace(stage, parameters=there | {key: changed(there.get(key), value)
                                                  for key, value in changes[name].items()})  # fmt: skip
@@ -77,6 +77,7 @@ def changed(value, change):
 def execute(run, changes, outputs, monkeypatch):
     """Execute some stages of a run; returns its files."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(outputs))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)  # by which few authors are split
     for stage in smaller(run, changes):
         pipeline.execute(stage)
     return Run(run)

@@ -4,7 +4,11 @@ Everything works line by line with bounded look-ahead, so the cost is linear in 
 """
 
 import re
-from itertools import groupby
+
+from helpers.cleaning.code_lines import without_code
+from helpers.cleaning.email_words import (
+    CONTACT, DISCLAIMER, FIELD, FROM, HEADER, JUNK, LONE_FIELD, OPENING, QUOTING, RESERVED, VERB,
+)  # fmt: skip
 
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
@@ -16,80 +20,16 @@ RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
 FOOTER = re.compile(r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I)
 FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
-# header fields of a mail pasted by a mail program, in the languages mail programs speak
-HEADER = re.compile(
-    r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od|Sent|Date|Gesendet|Datum|Envoy[ée]|Enviado|Verzonden|Inviato|Sendt"
-    r"|Skickat|Data|Fecha|Dato|To|An|À|A|Para|Aan|Till|Til|Cc|Subject|Betreff|Objet|Asunto|Assunto|Onderwerp|Oggetto"
-    r"|Emne|Ämne|Reply-To|Message-ID)\W{0,2}\s?:\s*\S",
-)
-FROM = re.compile(r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od)\W{0,2}\s?:\s*\S")
-VERB = (
-    r"(?:wrote|writes|said|says|schrieb|schrieben|(?:es|[ée?])crit|[ée]crivait|escribi[óo?]|escribe|ha scritto"
-    r"|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"
-)
 # "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote follows, or where an
 # address, or a date after an opening word, leaves no doubt
 ATTRIBUTION = re.compile(rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I)
-OPENING = re.compile(r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s")
-QUOTING = re.compile(r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$")
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
-# "In article <1@x> jd@example.org (Jane) writes:", also without the colon, and the fields that news readers keep
+# "In article <1@x> jd@example.org (Jane) writes:", also without the colon
 ARTICLE = re.compile(r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I)
 ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
-FIELD = re.compile(
-    r"(?:From|Date|Subject|Organi[sz]ation|Lines|Newsgroups|Distribution|Keywords|Summary|Message-ID|References|Path"
-    r"|Sender|Reply-To|Followup-To|Expires|Approved|N(?:NTP|ntp)-Posting-\w+|Archive-name|Last-modified|Version"
-    r"|Posting-Frequency|To|Cc|X-[\w-]+|Article-I\.?D\.?):(?:\s|$)"
-)
-LONE_FIELD = re.compile(
-    r"(?:Organi[sz]ation|Newsgroups|Message-ID|N(?:NTP|ntp)-Posting-\w+|Archive-name): \S|Lines: \d+$"
-)
-CODE = re.compile(
-    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ |.*[{}]\s*$"
-    r"|[^;]*[=()\[\]{}][^;]*;\s*$"
-    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\("
-    r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ = [\w.]+\("
-    r"|.*[^\s.):*-]\s{4,}\S"  # columns
-    r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\("
-    r"|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs|Linear mixed model"
-    r"|Correlation of Fixed|attached base packages|other attached|loaded via)"
-)
-# console output, comments and crash logs, however many words they hold
-SURELY_CODE = re.compile(
-    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#+(?:\s|$)|#'|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}|\d+:\s+\w+\("
-    r"|(?:Error|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|R version \d|Platform:|locale:|LC_\w+="
-    r"|Loading required package|The following object|checking .*\.\.\.|\*\* \w"
-    r"|.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w"
-    r"|[-dl](?:[r-][w-][x-]){3}\s|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:[-.\d]*\s-|:\s))"
-)
-SENTENCE = re.compile(
-    r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b", re.I
-)
-CODE_LIKE = re.compile(r"[=(){}\[\]$~|\"]|<-|::|\w_\w")
-PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
-CONTACT = re.compile(
-    r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)|institut\w*|faculty|lab"
-    r"|ph\.?\s?d|professor|school of|college|laborator\w*|p\.?o\.? box|street|avenue)\b|https?://|www\.|\S@\S+\.\w"
-    r"|\w at [\w-]+\.\w"
-    r"|\w\.(?:com|org|net|edu|gov|ac\.uk|de|ch|fr)\b|views expressed|\+\d[\d\s().-]{6,}|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
-    re.I,
-)
-JUNK = re.compile(
-    r"\s*(?:\[\[alternative HTML version deleted\]\]|.{0,200}\{\{dropped:\d|Sent via "
-    r"|Sent from (?:my|the \S+ mailing list) "
-    r"|View this message in context|Get your (?:free|own)|Do you Yahoo|(?:Please )?consider the environment"
-    r"|\[?snip\]?\s*$|<snip>|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
-    re.I,
-)
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
-RESERVED = re.compile(r"views expressed|disclaimer", re.I)
-DISCLAIMER = re.compile(
-    r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error|by mistake|unauthori"
-    r"|disclos|disseminat|forbidden",
-    re.I,
-)
 
 
 def own_words(body: str) -> str:
@@ -100,7 +40,7 @@ def own_words(body: str) -> str:
     lines = _without_quotes(_without_appended(_without_fields(lines)))
     paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
-    lines = _without_signature(_without_code(_without_signature(lines)))
+    lines = _without_signature(without_code(_without_signature(lines)))
     return "\n\n".join(_paragraphs(lines))
 
 
@@ -256,37 +196,3 @@ def _is_card(block, ruled, sentences=1):
 def _prose(block):
     """True where most lines run on in lower case, as sentences do and business cards do not."""
     return sum(line.lstrip()[:1].islower() for line in block[1:]) * 2 > max(len(block) - 1, 1)
-
-
-def _without_code(lines):
-    code = [is_code(line) for line in lines]
-    for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
-        step = order.step
-        for i in order:  # a statement's other lines: arguments, brackets, strings
-            code[i] |= code[i - step] and CODE_LIKE.search(lines[i]) is not None and _words(lines[i]) < 5
-    # in a paragraph that is half code or more, what holds no sentence is output
-    for blank, group in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
-        numbers = list(group)
-        if not blank and 2 * sum(code[i] for i in numbers) >= len(numbers):
-            for i in numbers:
-                code[i] |= SENTENCE.search(lines[i].strip()) is None
-    return [line for line, drop in zip(lines, code, strict=True) if not drop]
-
-
-def _words(line):
-    """Number of plain words: not followed by a bracket or a dot within a name, not quoted."""
-    return len(PLAIN_WORD.findall(line))
-
-
-def is_code(line: str) -> bool:
-    """True for a line that is program, console output or a table of numbers rather than a sentence."""
-    text = line.strip()
-    if not text:
-        return False
-    if SURELY_CODE.match(line):
-        return True
-    if CODE.match(line[:400]):
-        return _words(text) < 6
-    letters = sum(char.isalpha() or char == " " for char in text)
-    path = text.count("/") > 1 and "://" not in text and not _words(text)
-    return len(text) >= 8 and (path or letters < 0.6 * len(text))

@@ -10,7 +10,8 @@ import os
 import sys
 
 from helpers.runs import paths, presentation
-from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all, stages
+from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
+from helpers.runs.stages import stages
 from helpers.runs.publish import publish
 
 # For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.

@@ -1,33 +1,23 @@
 """Run the notebooks of one run with papermill, each when something it is made from has changed.
 
-``params/<run>/<notebook>.yaml`` holds the flat parameters of one notebook; ``<notebook>.<variant>.yaml`` beside it
-holds what differs in one more execution of it. Every execution is a stage: the executed notebook and a small JSON
-that says what it was made from are in ``outputs/<run>/notebooks/``. A notebook whose input is missing calls
-:func:`ensure`, which goes through the same stages, so nothing is run twice.
+A notebook whose input is missing calls :func:`ensure`, which goes through the same stages, so nothing is run twice.
 """
 
-import ast
 import os
 import re
 import time
-import typing
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from helpers.runs import artifacts, paths
-from helpers.runs.parameters import check, unknown
+from helpers.runs.stages import Stage, stages
 
-RUNNER = {"pipeline", "__main__", "publish", "report", "presentation"}  # how notebooks are run and shown
-ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 HOLDS, ORPHANS = "AUTHORBOOK_HOLDS", 3  # the variable that names the lock to kernels; seconds until they have ended
 FULL = re.compile(r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large")
 PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments": ["--log-level=CRITICAL"]}
@@ -35,149 +25,6 @@ PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments":
 
 class StageFailed(RuntimeError):
     """A notebook stopped with an error; the message is the few lines that a reader needs."""
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One execution of one notebook: ``notebook`` names the source, ``name`` adds the variant.
-
-    needs : notebooks that must have run before: those it calls :func:`ensure` for.
-    """
-
-    run: str
-    name: str
-    notebook: str
-    parameters: dict
-    fingerprint: str
-    needs: tuple[str, ...] = ()
-
-    @property
-    def output(self) -> Path:
-        return paths.Run(self.run).notebooks / f"{self.name}.ipynb"
-
-    @property
-    def sidecar(self) -> Path:
-        return self.output.with_suffix(".json")
-
-    @property
-    def current(self) -> bool:
-        """True where the executed notebook is there and was made from just this."""
-        return self.output.exists() and artifacts.is_current(self.sidecar, self.fingerprint)
-
-
-def stages(run: str) -> list[Stage]:
-    """The stages of a run in order: notebooks by name, each first as it is, then its variants by name.
-
-    Raises ValueError on an unknown run, a missing notebook, bad YAML, or a parameter the notebook does not declare.
-    """
-    folder = paths.PARAMS / paths.Run(run).name
-    files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
-    if not files:
-        runs = sorted(path.name for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
-        raise ValueError(f"no run {run!r}: params/{run}/ holds no YAML file. The runs there are: "
-                         f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and edit it.")
-    done, books, bases, earlier = [], {}, {}, {}
-    for path in files:
-        notebook, _, variant = path.stem.partition(".")
-        where = f"params/{run}/{path.name}"
-        if path.suffix != ".yaml":
-            raise ValueError(f"{where}: rename it to {path.stem}.yaml")
-        if variant and notebook not in bases:
-            raise ValueError(f"{where} is a variant of {notebook}.yaml, which is not there")
-        if notebook not in bases:
-            books[notebook] = _cells(notebook, where)
-            earlier[notebook] = [stage.fingerprint for stage in done]  # whatever ran before may be read
-        given = _read(path, where, books[notebook])
-        settings = {**bases.setdefault(notebook, given), **given, "run": run}
-        made_from = _sources(books[notebook]), settings, _inputs(settings), earlier[notebook]
-        needs = tuple(ENSURED.findall("\n".join(cell.source for cell in books[notebook])))
-        done.append(Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from), needs))
-    return done
-
-
-def _cells(notebook: str, where: str) -> list:
-    """The code cells of a notebook."""
-    import nbformat
-
-    path = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    if not path.exists():
-        there = ", ".join(sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ValueError(f"{where}: there is no notebook {notebook!r}; there are: {there or 'none'}")
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
-def _read(path: Path, where: str, cells: list) -> dict[str, Any]:
-    """The values of one YAML file, checked against the names and types that the notebook declares."""
-    import yaml
-
-    try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(given, dict):
-        raise ValueError(f"{where} must hold lines of `name: value`, not a {type(given).__name__}")
-    if "run" in given:
-        raise ValueError(f"{where} sets 'run', which is the name of its folder: remove that line")
-    namespace = {}
-    for cell in cells:
-        if "parameters" in cell.metadata.get("tags", []):
-            exec(cell.source, {**vars(typing)}, namespace)  # annotated assignments, as the notebook itself runs them
-    try:
-        if message := unknown(map(str, given), namespace.get("__annotations__", {})):
-            raise ValueError(message)
-        check({**namespace, **given}, namespace.get("__annotations__", ()))  # which may be empty, the notebook knows
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    return given
-
-
-def _inputs(settings: dict[str, Any]) -> list[str]:
-    """Stamps of the files that ``location`` names, so that changed ones are read again."""
-    places = settings.get("location") or []
-    return [artifacts.stamp(paths.resolve(place)) for place in ([places] if isinstance(places, str) else places)]
-
-
-def _sources(cells: list) -> list:
-    """The code that a notebook runs: its cells, and every helpers module they import, directly or not."""
-    lines = [line for cell in cells for line in cell.source.splitlines() if not line.lstrip().startswith(("%", "!"))]
-    modules, todo = {}, imports("\n".join(lines))
-    while todo:
-        path = todo.pop()
-        name = path.relative_to(paths.ROOT).as_posix()
-        if name not in modules:
-            text = path.read_text(encoding="utf-8")
-            modules[name] = _parsed(text)[0]
-            todo |= imports(text)
-            if "import_module(" in text:  # a registry that looks modules up by name
-                todo |= set(path.parent.glob("*.py"))
-    return [[cell.source for cell in cells], sorted(modules.items())]
-
-
-@cache
-def _parsed(code: str) -> tuple[str, tuple[str, ...]]:
-    """A fingerprint of Python source that a changed comment does not change, and the modules it names at any depth."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:  # the kernel will say so, better
-        return "", ()
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return artifacts.fingerprint_of(ast.dump(tree)), tuple(name for name in names if name.startswith("helpers."))
-
-
-def imports(code: str) -> set[Path]:
-    """The files of the helpers modules that Python source imports, at any depth in it, and of the rooms they are in.
-
-    How notebooks are run and shown is left out: it does not change what they find.
-    """
-    parts = [name.split(".") for name in _parsed(code)[1]]
-    modules = [paths.ROOT.joinpath(*part[:depth]) for part in parts for depth in range(2, len(part) + 1)]
-    files = {file for module in modules for file in (module.with_suffix(".py"), module / "__init__.py")}
-    return {file for file in files if file.exists() and not (file.parent.name == "runs" and file.stem in RUNNER)}
 
 
 def execute(stage: Stage, force: bool = False) -> float | None:

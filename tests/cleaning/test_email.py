@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers.cleaning.email import is_code, own_words
+from helpers.cleaning.email import own_words
 
 MAIL = """Hi all,
 
@@ -142,15 +142,6 @@ def test_own_prose_stays():
     campus = "Two lines:\n\nOne thing at the University I like is that\npeople talk to each other."
     assert own_words(campus) == campus
     assert own_words("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"
-
-
-def test_code_lines():
-    for line in ("x <- 3", "library(lme4)", "}", "[1] 0.1 0.2 and more words than six in this line", "# a comment",
-                 "  12.5  13.1  0.001 ***", "Error in f(x) : object not found", "fit = lmer(y ~ x,"):  # fmt: skip
-        assert is_code(line), line
-    for line in ("I think that is right.", "Thanks!", "", "(see the manual for more on this)", "HTH,", "1. Yes, so",
-                 "Größe spielt keine Rolle;"):  # fmt: skip
-        assert not is_code(line), line
 
 
 @pytest.mark.parametrize("piece", ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"])

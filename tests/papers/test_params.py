@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.runs import paths
-from helpers.runs.pipeline import stages
+from helpers.runs.stages import stages
 from tests.paper_runs import settings
 
 PAPERS = ("khan2021", "tyo2021", "sawatphol2022")

@@ -16,39 +16,9 @@ import pytest
 
 from helpers.runs import paths, pipeline, publish
 from helpers.runs.__main__ import main
-from helpers.runs.pipeline import ensure, execute, imports, stages
-
-DECLARED = "\n".join([
-    "run: str = 'demo'  # name of the run", "size: int = 1  # how many", "rate: float = 0.1  # how fast",
-    "options: dict = {}  # nested"])  # fmt: skip
-
-
-def notebook(path, *cells, parameters=DECLARED):
-    """Write a notebook: a str is a code cell, a 1-tuple is Markdown."""
-    make, made = nbformat.v4, []
-    if parameters:
-        made.append(make.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
-    made += [make.new_markdown_cell(*c) if isinstance(c, tuple) else make.new_code_cell(c) for c in cells]
-    kernel = {"kernelspec": publish.KERNELSPEC, "language_info": {"name": "python"}}
-    nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
-
-
-@pytest.fixture
-def toy(tmp_path, monkeypatch):
-    """Two notebooks and a run with one variant; each execution adds a line to log.txt."""
-    for name in ("notebooks", "params/demo", "outputs"):
-        (tmp_path / name).mkdir(parents=True)
-    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    log = f"with open({str(tmp_path / 'log.txt')!r}, 'a') as file:\n    print(run, size, os.getcwd(), file=file)"
-    notebook(tmp_path / "notebooks/01_a.ipynb", "import os\n" + log, "print(size)")
-    notebook(tmp_path / "notebooks/02_b.ipynb", ("# Second",), "import os\n" + log)
-    values = {"01_a": "size: 3\noptions: {x: 1}", "02_b": "", "02_b.Z": "size: 9", "02_b.T": "size: 8"}
-    for name, text in values.items():
-        (tmp_path / f"params/demo/{name}.yaml").write_text(text)
-    return tmp_path
-
+from helpers.runs.pipeline import ensure, execute
+from helpers.runs.stages import stages
+from tests.toy_runs import log, notebook, params
 
 @pytest.fixture
 def without_kernels(monkeypatch):
@@ -66,54 +36,6 @@ def without_kernels(monkeypatch):
         nbformat.write(book, out)
 
     monkeypatch.setattr(papermill, "execute_notebook", execute_notebook)
-
-
-def log(toy):
-    path = toy / "log.txt"
-    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def params(toy, name, text):
-    (toy / f"params/demo/{name}.yaml").write_text(text)
-
-
-def test_stages_are_in_order_base_first(toy):
-    found = stages("demo")
-    assert [stage.name for stage in found] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
-    assert [stage.parameters.get("size") for stage in found] == [3, None, 8, 9]
-    assert all(stage.parameters["run"] == "demo" for stage in found)
-    assert len({stage.fingerprint for stage in found}) == 4
-
-
-@pytest.mark.parametrize(
-    "name, text, message",
-    [
-        ("01_a", "sise: 3", "unknown parameter 'sise' .did you mean 'size'"),
-        ("01_a", "size: {x: 1}", "params/demo/01_a.yaml: parameter 'size' must be int, not dict"),
-        ("01_a", "size: 1e3", "'size' must be int, not str '1e3'"),
-        ("01_a", "rate: 1e-3", "'rate' must be float, not str '1e-3' .in YAML write 1.0e-4"),
-        ("01_a", "size: 2020-01-01", "must be int, not date"),
-        ("01_a", "2020-01-01: 3", "unknown parameter '2020-01-01'"),
-        ("01_a", "size: [1", "params/demo/01_a.yaml is not valid YAML"),
-        ("01_a", "- 1", "must hold lines of"),
-        ("01_a", "run: other", "sets 'run'"),
-        ("03_c", "size: 3", "no notebook '03_c'; there are: 01_a, 02_b"),
-        ("00_x.T", "size: 3", "variant of 00_x.yaml, which is not there"),
-    ],
-)
-def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text, message):
-    params(toy, name, text)
-    with pytest.raises(ValueError, match=message):
-        stages("demo")
-    assert main(["demo"]) == 1
-    assert not log(toy) and "Traceback" not in capsys.readouterr().err
-
-
-def test_an_unknown_run_lists_the_runs(toy, capsys):
-    assert main(["dmeo"]) == 1
-    assert "The runs there are: demo." in capsys.readouterr().err
-    with pytest.raises(ValueError, match="letters, digits"):
-        stages("../demo")
 
 
 @pytest.mark.usefixtures("without_kernels")
@@ -141,39 +63,6 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
     (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
     assert main(["demo", "--list"]) == 0
     assert "current" not in capsys.readouterr().out
-
-
-def test_prose_does_not_make_a_stage_stale(toy):
-    before = stages("demo")
-    source = toy / "notebooks/02_b.ipynb"
-    source.write_text(source.read_text().replace("# Second", "# Two"))
-    assert stages("demo") == before
-
-
-def test_a_changed_helper_makes_what_imports_it_stale():
-    def names(code):
-        return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}
-
-    assert names("from helpers.runs import paths, pipeline\nimport helpers.runs.parameters") == {
-        "runs/__init__.py", "runs/paths.py", "runs/parameters.py"}  # how notebooks are run does not count
-    assert names("def f():\n    from helpers.runs.artifacts import atomic_write") == {
-        "runs/__init__.py", "runs/artifacts.py"}
-    assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
-
-
-def test_what_a_registry_looks_up_by_name_counts(toy, monkeypatch):
-    monkeypatch.setattr(paths, "ROOT", toy)
-    room = toy / "helpers" / "sources"
-    room.mkdir(parents=True)
-    (room / "__init__.py").write_text("from importlib import import_module\nimport_module(kind)")
-    (room / "table.py").write_text("x = 1")
-    notebook(toy / "notebooks/02_b.ipynb", "import helpers.sources.table")
-    notebook(toy / "notebooks/01_a.ipynb", "from helpers.sources import open_source")
-    before = {stage.name: stage.fingerprint for stage in stages("demo")}
-    (room / "table.py").write_text("x = 1  # one")
-    assert {stage.name: stage.fingerprint for stage in stages("demo")} == before
-    (room / "table.py").write_text("x = 2")
-    assert not set(before.values()) & {stage.fingerprint for stage in stages("demo")}
 
 
 def test_a_failure_is_told_in_a_few_lines(toy, capsys, request):
@@ -233,18 +122,6 @@ def test_ensure_says_what_it_cannot_do(toy):
         with pytest.raises(ValueError, match="outside of .*demo"):
             ensure("demo", "02_b", path)
     assert {line[1] for line in log(toy)} == {"8"}
-
-
-def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
-    path = toy / "posts.csv"
-    path.write_text("a")
-    notebook(toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files")
-    monkeypatch.setattr(paths, "ROOT", toy)
-    params(toy, "01_a", "location: [posts.csv]")
-    before = [stage.fingerprint for stage in stages("demo")]
-    assert before == [stage.fingerprint for stage in stages("demo")]
-    path.write_text("ab")
-    assert not set(before) & {stage.fingerprint for stage in stages("demo")}
 
 
 def test_a_published_notebook_is_clean(toy, monkeypatch):
@@ -338,7 +215,7 @@ def ends(process, seconds=10):
 
 HERE = """
 import pathlib, sys
-from helpers.runs import paths, pipeline
+from helpers.runs import paths, pipeline, stages
 toy = pathlib.Path(sys.argv[1])
 paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
 """
@@ -352,7 +229,7 @@ def test_a_kernel_ends_with_the_run_that_is_killed(toy):
     made = str(toy / "outputs/demo/x")
     notebook(toy / "notebooks/02_b.ipynb", sleep + patch + f"pipeline.ensure(run, '01_a', {made!r})")
     pids = toy / "pids.txt"
-    parent = python(HERE + "pipeline.execute(pipeline.stages('demo')[1])", toy, env=os.environ | {"PIDS": str(pids)})
+    parent = python(HERE + "pipeline.execute(stages.stages('demo')[1])", toy, env=os.environ | {"PIDS": str(pids)})
     while not pids.exists() or len(pids.read_text().split()) < 2:
         time.sleep(0.1)
         assert parent.poll() is None

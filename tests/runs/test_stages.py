@@ -1,0 +1,92 @@
+"""The stages of a run on toy notebooks: their order, their parameters, and when one is stale."""
+
+import pytest
+
+from helpers.runs import paths
+from helpers.runs.__main__ import main
+from helpers.runs.stages import imports, stages
+from tests.toy_runs import DECLARED, log, notebook, params
+
+
+def test_stages_are_in_order_base_first(toy):
+    found = stages("demo")
+    assert [stage.name for stage in found] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
+    assert [stage.parameters.get("size") for stage in found] == [3, None, 8, 9]
+    assert all(stage.parameters["run"] == "demo" for stage in found)
+    assert len({stage.fingerprint for stage in found}) == 4
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("01_a", "sise: 3", "unknown parameter 'sise' .did you mean 'size'"),
+        ("01_a", "size: {x: 1}", "params/demo/01_a.yaml: parameter 'size' must be int, not dict"),
+        ("01_a", "size: 1e3", "'size' must be int, not str '1e3'"),
+        ("01_a", "rate: 1e-3", "'rate' must be float, not str '1e-3' .in YAML write 1.0e-4"),
+        ("01_a", "size: 2020-01-01", "must be int, not date"),
+        ("01_a", "2020-01-01: 3", "unknown parameter '2020-01-01'"),
+        ("01_a", "size: [1", "params/demo/01_a.yaml is not valid YAML"),
+        ("01_a", "- 1", "must hold lines of"),
+        ("01_a", "run: other", "sets 'run'"),
+        ("03_c", "size: 3", "no notebook '03_c'; there are: 01_a, 02_b"),
+        ("00_x.T", "size: 3", "variant of 00_x.yaml, which is not there"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text, message):
+    params(toy, name, text)
+    with pytest.raises(ValueError, match=message):
+        stages("demo")
+    assert main(["demo"]) == 1
+    assert not log(toy) and "Traceback" not in capsys.readouterr().err
+
+
+def test_an_unknown_run_lists_the_runs(toy, capsys):
+    assert main(["dmeo"]) == 1
+    assert "The runs there are: demo." in capsys.readouterr().err
+    with pytest.raises(ValueError, match="letters, digits"):
+        stages("../demo")
+
+
+def test_prose_does_not_make_a_stage_stale(toy):
+    before = stages("demo")
+    source = toy / "notebooks/02_b.ipynb"
+    source.write_text(source.read_text().replace("# Second", "# Two"))
+    assert stages("demo") == before
+
+
+def test_a_changed_helper_makes_what_imports_it_stale():
+    def names(code):
+        return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}
+
+    assert names("from helpers.runs import paths, pipeline\nimport helpers.runs.parameters") == {
+        "runs/__init__.py", "runs/paths.py", "runs/parameters.py"}  # how notebooks are run does not count
+    assert names("def f():\n    from helpers.runs.artifacts import atomic_write") == {
+        "runs/__init__.py", "runs/artifacts.py"}
+    assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
+
+
+def test_what_a_registry_looks_up_by_name_counts(toy, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", toy)
+    room = toy / "helpers" / "sources"
+    room.mkdir(parents=True)
+    (room / "__init__.py").write_text("from importlib import import_module\nimport_module(kind)")
+    (room / "table.py").write_text("x = 1")
+    notebook(toy / "notebooks/02_b.ipynb", "import helpers.sources.table")
+    notebook(toy / "notebooks/01_a.ipynb", "from helpers.sources import open_source")
+    before = {stage.name: stage.fingerprint for stage in stages("demo")}
+    (room / "table.py").write_text("x = 1  # one")
+    assert {stage.name: stage.fingerprint for stage in stages("demo")} == before
+    (room / "table.py").write_text("x = 2")
+    assert not set(before.values()) & {stage.fingerprint for stage in stages("demo")}
+
+
+def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
+    path = toy / "posts.csv"
+    path.write_text("a")
+    notebook(toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files")
+    monkeypatch.setattr(paths, "ROOT", toy)
+    params(toy, "01_a", "location: [posts.csv]")
+    before = [stage.fingerprint for stage in stages("demo")]
+    assert before == [stage.fingerprint for stage in stages("demo")]
+    path.write_text("ab")
+    assert not set(before) & {stage.fingerprint for stage in stages("demo")}

@@ -1,4 +1,4 @@
-"""Words by which mail programs, news readers and lists mark what an author did not write, in the languages they speak."""
+"""Words by which mail programs, news readers and lists mark what an author did not write, in several languages."""
 
 import re
 

@@ -11,7 +11,7 @@ import re
 import numpy as np
 import pyarrow as pa
 
-from helpers.cleaning.near_duplicates import WHITE, Words, batches
+from helpers.cleaning.near_duplicates import WHITE
 
 SHORTEST, LONGEST = 1, 24  # words of one run
 POSTS = 3  # so many posts of the author end with it ...
@@ -57,36 +57,26 @@ def cut(text: str, words: int) -> str:
 
 
 def _round(connection, table, cuts, fresh):
-    connection.execute("CREATE OR REPLACE TABLE ends (n BIGINT, author UBIGINT, hash UBIGINT, fresh BOOLEAN)")
-    for number, author, words, end, count in _batches(connection, table, cuts):
-        hashes = np.zeros(len(number), np.uint64)  # a post shorter than a run counts for its author all the same
-        which = np.flatnonzero(count >= SHORTEST)
-        hashes[which] = words.hash(end[which] - SHORTEST, SHORTEST)
-        last = pa.table({"n": number, "author": author, "hash": hashes, "fresh": fresh[number]})
-        connection.execute("INSERT INTO ends SELECT * FROM last")
+    state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
+    connection.register("state", state)
+    connection.execute(f"""
+        CREATE OR REPLACE TABLE ends AS SELECT n, author, words, hash(words[-{SHORTEST}:]) AS hash, fresh
+        FROM (SELECT n, hash(author) AS author, fresh, words[:greatest(len(words) - cut, 0)] AS words
+              FROM (SELECT n, author, string_split(ltrim(right(normal, {REACH})), ' ') AS words FROM {table})
+              JOIN state USING (n))""")
+    connection.unregister("state")
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
         SELECT author, greatest({POSTS}, ceil({SHARE} * count(*))) AS floor FROM ends GROUP BY author""")
     # a run is never more frequent than its last words: only posts that share those are looked at closely
-    related = np.zeros(len(cuts), bool)
-    related[connection.execute("""
+    connection.execute(f"""
+        CREATE OR REPLACE TABLE runs AS
         WITH used AS (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends GROUP BY author, hash),
-        frequent AS (SELECT hash FROM used JOIN floors USING (author) WHERE posts >= floor AND fresh)
-        SELECT n FROM ends SEMI JOIN frequent USING (hash)""").fetchnumpy()["n"]] = True
-    connection.execute("""
-        CREATE OR REPLACE TABLE runs
-        (n BIGINT, author UBIGINT, words INT, hash UBIGINT, prior UBIGINT, fresh BOOLEAN)""")
-    for number, author, words, end, count in _batches(connection, table, cuts):
-        keep = np.flatnonzero(related[number])
-        for length in range(SHORTEST, LONGEST + 1):
-            keep = keep[count[keep] >= length]
-            longer = keep[count[keep] > length]
-            prior = np.zeros(len(number), np.uint64)
-            prior[longer] = words.hash(end[longer] - length - 1, 1)
-            hashes, size = words.hash(end[keep] - length, length), np.full(len(keep), length, np.int32)
-            closing = pa.table({"n": number[keep], "author": author[keep], "words": size, "hash": hashes,
-                                "prior": prior[keep], "fresh": fresh[number[keep]]})  # fmt: skip
-            connection.execute("INSERT INTO runs SELECT * FROM closing")
+        frequent AS (SELECT hash FROM used JOIN floors USING (author) WHERE posts >= floor AND fresh),
+        related AS (SELECT n, author, words, fresh, unnest(range({SHORTEST}, least(len(words), {LONGEST}) + 1)) AS size
+                    FROM ends SEMI JOIN frequent USING (hash))
+        SELECT n, author, size::INT AS words, hash(words[-size:]) AS hash, fresh,
+               CASE WHEN len(words) > size THEN hash(words[-size - 1]) ELSE 0 END AS prior FROM related""")
     return connection.execute(f"""
         WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors, bool_or(fresh) AS fresh
                       FROM runs GROUP BY hash, author),
@@ -97,13 +87,3 @@ def _round(connection, table, cuts, fresh):
                       AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)),
         labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
         SELECT n, max(words) AS words FROM runs SEMI JOIN labels USING (hash, author) GROUP BY n""").fetchnumpy()
-
-
-def _batches(connection, table, cuts):
-    """(n, author's hash, Words, the index after the last word that is left, number of words left), batch by batch."""
-    query = f"SELECT n, hash(author) AS author, ltrim(right(normal, {REACH})) AS normal FROM {table}"
-    for batch in batches(connection, query):
-        number, author = (batch.column(name).to_numpy() for name in ("n", "author"))
-        words = Words(batch.column("normal"))
-        left = np.maximum(words.count - cuts[number], 0)
-        yield number, author, words, words.first + left, left

@@ -190,9 +190,6 @@ def _is_card(block, ruled, sentences=1):
         return True
     ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
     sentence = len(block) == 1 and len(block[0].split()) > 5 and (ends or not ruled)
-    return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not _prose(block)
-
-
-def _prose(block):
-    """True where most lines run on in lower case, as sentences do and business cards do not."""
-    return sum(line.lstrip()[:1].islower() for line in block[1:]) * 2 > max(len(block) - 1, 1)
+    # most lines run on in lower case, as sentences do and business cards do not
+    prose = sum(line.lstrip()[:1].islower() for line in block[1:]) * 2 > max(len(block) - 1, 1)
+    return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not prose

@@ -16,7 +16,6 @@ NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a
 SHINGLE = 3  # words
 MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
 PERMUTATIONS = 64
-ROWS = 1 << 13  # posts of a batch
 MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1  # one a permutation
 
 RUNS = ", ".join(f"words[{place}:]" for place in range(1, SHINGLE + 1))
@@ -60,7 +59,7 @@ def near(connection, table: str, similarity: float) -> None:
         CREATE OR REPLACE VIEW shingled AS SELECT n, {SHINGLES} AS shingles
         FROM (SELECT n, string_split(normal, ' ') AS words FROM {table}) WHERE len(words) >= {MIN_WORDS}""")
     connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
-    for batch in connection.cursor().sql("FROM shingled").to_arrow_reader(ROWS):
+    for batch in connection.cursor().sql("FROM shingled").to_arrow_reader(1 << 13):
         keys = band_keys(minhash(batch.column("shingles")), rows)
         signed = pa.table({"n": np.repeat(batch.column("n").to_numpy(), keys.shape[1]), "key": keys.ravel()})
         connection.execute("INSERT INTO bands SELECT * FROM signed")

@@ -58,13 +58,11 @@ def cut(text: str, words: int) -> str:
 
 def _round(connection, table, cuts, fresh):
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
-    connection.register("state", state)
     connection.execute(f"""
         CREATE OR REPLACE TABLE ends AS SELECT n, author, words, hash(words[-{SHORTEST}:]) AS hash, fresh
         FROM (SELECT n, hash(author) AS author, fresh, words[:greatest(len(words) - cut, 0)] AS words
               FROM (SELECT n, author, string_split(ltrim(right(normal, {REACH})), ' ') AS words FROM {table})
               JOIN state USING (n))""")
-    connection.unregister("state")
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
         SELECT author, greatest({POSTS}, ceil({SHARE} * count(*))) AS floor FROM ends GROUP BY author""")

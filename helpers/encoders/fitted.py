@@ -1,9 +1,11 @@
 """Encoders that are fitted in closed form, or not at all, by name: what stands beside a trained one in every table."""
 
 from collections.abc import Callable
+from functools import partial
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.masked import Masked
 from helpers.encoders.profiles import HourProfile, TopicShares
 from helpers.encoders.sentence import SentenceEncoder
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
@@ -11,15 +13,18 @@ from helpers.encoders.whitened import Whitened, training_windows
 from helpers.tokens import pretrained
 from helpers.tokens.store import TokenStore
 
-LSA_DIM = 1024
+LSA_DIM, FREQUENT = 1024, 300  # of the dense vectors; tokens that a masked view shows
 
 
-def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int) -> Whitened:
-    """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples."""
+def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int, frequent: int = 0) -> Whitened:
+    """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples.
+
+    frequent : so many of the most frequent tokens are read, the others masked; 0 for all.
+    """
     windows = training_windows(store, posts)
-    dim = min(LSA_DIM, len(windows) // 6)
-    lsa = LSAEncoder(store.meta["vocabulary"], dim).fit(windows, max_tokens, seed)
-    return Whitened(lsa).fit(windows, max_tokens)
+    lsa = LSAEncoder(frequent + 1 if frequent else store.meta["vocabulary"], min(LSA_DIM, len(windows) // 6))
+    encoder = Masked(lsa, store.meta["vocabulary"]) if frequent else lsa
+    return Whitened(encoder.fit(windows, max_tokens, seed)).fit(windows, max_tokens)
 
 
 def _profile(encoder: Encoder, store: TokenStore, posts: int) -> Whitened:
@@ -29,6 +34,7 @@ def _profile(encoder: Encoder, store: TokenStore, posts: int) -> Whitened:
 FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, max_tokens, seed, posts)
     **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
     "lsa": fit_lsa,
+    "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
     "hours": lambda store, *given: _profile(HourProfile(), store, given[-1]),
     "topics": lambda store, *given: _profile(TopicShares(len(store.meta["topics"]) + 1), store, given[-1]),
     "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm"),

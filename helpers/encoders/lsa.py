@@ -6,6 +6,8 @@ beat. Latent semantic analysis (Deerwester et al. 1990) keeps that strength in f
 (:class:`~helpers.encoders.whitened.Whitened`) it is the strongest single encoder of small archives here.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 import torch.nn.functional as nnf
@@ -41,12 +43,16 @@ class LSAEncoder(Encoder):
         return nnf.normalize(latent, dim=1)
 
     @torch.no_grad()
-    def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "LSAEncoder":
-        """Fit idf and axes. Raises ValueError where samples are no more than dimensions, or these are none."""
+    def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0,
+            view: Callable[[Batch], Batch] = lambda batch: batch) -> "LSAEncoder":
+        """Fit idf and axes on samples, as ``view`` shows their batches.
+
+        Raises ValueError where samples are no more than dimensions, or these are none.
+        """
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
         blocks = (samples.batch(slice(begin, begin + 512), max_tokens) for begin in range(0, len(samples), 512))
-        counts = [count_matrix(batch.tokens, self.vocabulary, self.buckets) for batch in blocks]
+        counts = [count_matrix(view(batch).tokens, self.vocabulary, self.buckets) for batch in blocks]
         matrix = sparse.vstack(counts).tocsr()
         matrix.data = 1 + np.log(matrix.data)
         idf = np.log((1 + len(samples)) / (1 + np.bincount(matrix.indices, minlength=matrix.shape[1]))) + 1
@@ -62,8 +68,7 @@ def singular_vectors(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarr
     Of the projected matrix, (dim, F), the Gram matrix is decomposed: half the time of a randomised SVD, which
     decomposes the matrix itself.
     """
-    oversampled = min(dim + 10, *matrix.shape)
-    basis = randomized_range_finder(matrix, size=oversampled, n_iter=2, random_state=seed)
+    basis = randomized_range_finder(matrix, size=min(dim + 10, *matrix.shape), n_iter=2, random_state=seed)
     projected = basis.T @ matrix
     squares, rotation = np.linalg.eigh((projected @ projected.T).astype(np.float64))
     rotation = rotation[:, ::-1][:, :dim] / np.sqrt(np.maximum(squares[::-1][:dim], np.finfo(np.float32).tiny))

@@ -108,8 +108,8 @@ def by_community(trials: Trials) -> dict[str, Trials]:
         return {"": trials}
     home, apart = communities(store), {}
     for name in np.unique(home[trials.queries.authors]):
-        sides = trials.queries, trials.targets
-        queries, targets = (side[np.flatnonzero(home[side.authors] == name)] for side in sides)
+        queries, targets = (side[np.flatnonzero(home[side.authors] == name)]
+                            for side in (trials.queries, trials.targets))
         if len(np.unique(targets.authors)) > 1:
             apart[name] = Trials(queries, targets, name=name)
     return apart

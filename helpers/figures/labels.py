@@ -7,7 +7,8 @@ from typing import Any
 
 LABELS = {
     # encoders, baselines and what is made of them
-    "stream": "stream", "lsa": "LSA encoder", "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling",
+    "stream": "stream", "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling",
+    "lsa": "LSA encoder", "lsa_masked": "LSA of frequent subwords",
     "tfidf": "TF-IDF", "tfidf_word": "TF-IDF, words", "tfidf_char": "TF-IDF, characters 2-5",
     "tfidf_subword": "TF-IDF, subwords", "bow": "bag of words", "minilm": "MiniLM, zero-shot",
     "zero_shot": "sentence encoder, zero-shot", "sentence_encoder": "Universal Sentence Encoder",

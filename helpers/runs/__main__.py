@@ -11,8 +11,8 @@ import sys
 
 from helpers.runs import paths, presentation
 from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
-from helpers.runs.stages import stages
 from helpers.runs.publish import publish
+from helpers.runs.stages import stages
 
 # For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}

@@ -35,14 +35,8 @@ def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
 
 
 def text(files: Run) -> str:
-    """The results as aligned text: words to the left, numbers to the right; "no results" where there are none."""
-    blocks = []
-    for title, frame in _tables(files):
-        columns = [[name, *frame[name]] for name in frame]
-        widths = [max(map(len, column)) for column in columns]
-        aligned = [[cell.ljust(width) if column[0] in WORDS else cell.rjust(width)
-                    for cell in (column[0], "-" * width, *column[1:])] for column, width in zip(columns, widths)]
-        blocks.append("\n".join([title, *("  ".join(row).rstrip() for row in zip(*aligned))]))
+    """The results as aligned text, "no results" where there are none."""
+    blocks = [f"{title}\n{frame.to_string(index=False)}" for title, frame in _tables(files)]
     return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
 
 

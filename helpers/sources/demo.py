@@ -84,9 +84,8 @@ def _validate(seed, authors, topics, topic_giveaway):
     bounds = {"seed": (seed, 0, 2**32), "authors": (authors, 2, 10**6), "topics": (topics, 2, len(TOPICS)),
               "topic_giveaway": (topic_giveaway, 0, 1)}
     for name, (value, low, high) in bounds.items():
-        whole_number = name == "topic_giveaway" or isinstance(value, Integral)
-        if not (whole_number and low <= value <= high):
-            kind = "a number" if name == "topic_giveaway" else "a whole number"
+        kind = "a number" if name == "topic_giveaway" else "a whole number"
+        if not ((kind == "a number" or isinstance(value, Integral)) and low <= value <= high):
             raise ValueError(f"{name} must be {kind} in {low}..{high}, not {value!r}")
 
 

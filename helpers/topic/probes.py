@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.encoders.base import Encoder, embed
-from helpers.evaluation.bootstrap import ends, interval, weights
+from helpers.evaluation.bootstrap import ends, interval, table, weights
 from helpers.sources.demo_lexicon import PAIRS, TRAITS
 from helpers.tokens.batch import Samples
 from helpers.topic.documents import TopicCorpus
@@ -55,19 +55,15 @@ def probe(
         train[1] = np.random.default_rng(control).permutation(train[1])
     if kind == "values":
         scores, low, high = _values(*train, *test)
-        table = _table(scores)
-        table.loc["correlation", ["low", "high"]] = low, high
-        return table
+        scores = table(scores)
+        scores.loc["correlation", ["low", "high"]] = low, high
+        return scores
     right, majority = _classes(*train, *test)
-    scores = _table({"accuracy": right.mean(), "majority": majority})
+    scores = table({"accuracy": right.mean(), "majority": majority})
     if authors is not None:
         (low,), (high,) = interval(right[:, None], np.asarray(authors))
         scores.loc["accuracy", ["low", "high"]] = low, high
     return scores
-
-
-def _table(scores):
-    return pd.DataFrame({"value": scores, "low": np.nan, "high": np.nan})
 
 
 def _classes(train_vectors, train_targets, test_vectors, test_targets):

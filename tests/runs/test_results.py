@@ -107,23 +107,14 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.75, 0.7, 0.8), R_at_8=1.0), model="stream", seed=7, **RANKING)
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
     record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
-    assert presentation.text(run).splitlines() == [
-        "linking",
-        "split  model    EER  seed",
-        "-----  -----  -----  ----",
-        "test   <b>    0.250     0",
-        "",
-        "ranking",
-        "split  model                   MRR    R@8  seed  queries",
-        "-----  ------  -------------------  -----  ----  -------",
-        "test   stream  0.750 (0.700-0.800)  1.000     7",
-        "test   bow     0.100 (0.050-0.200)  0.500     0      100",
-        "",
-        "ranking: differences from base",
-        "split  model   base                      MRR  seed",
-        "-----  ------  ----  -----------------------  ----",
-        "test   stream  bow   +0.650 (0.600 to 0.700)     0",
-    ]
+    assert [line.split() for line in presentation.text(run).splitlines()] == [
+        ["linking"], ["split", "model", "EER", "seed"], ["test", "<b>", "0.250", "0"], [],
+        ["ranking"], ["split", "model", "MRR", "R@8", "seed", "queries"],
+        ["test", "stream", "0.750", "(0.700-0.800)", "1.000", "7"],
+        ["test", "bow", "0.100", "(0.050-0.200)", "0.500", "0", "100"], [],
+        ["ranking:", "differences", "from", "base"], ["split", "model", "base", "MRR", "seed"],
+        ["test", "stream", "bow", "+0.650", "(0.600", "to", "0.700)", "0"],
+    ]  # fmt: skip
     page = presentation.html(run)
     assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 3
 

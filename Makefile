@@ -10,11 +10,11 @@ RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
 BIN := .venv/bin
-# under nbval: what all others need, then what needs nothing of each other, the longest first (06 trains what 07 and 08
-# look at), then the rest
-FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb notebooks/03*.ipynb)
-LAST := $(wildcard notebooks/07*.ipynb notebooks/08*.ipynb notebooks/11*.ipynb notebooks/12*.ipynb)
-LONG := $(wildcard notebooks/06*.ipynb notebooks/10*.ipynb)
+# under nbval: what all others need, then what needs nothing of each other, then what looks at the models of those; the
+# longest first in both, 06 because it trains what 07 and 08 look at
+FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
+LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
+LONG := $(wildcard notebooks/10*.ipynb)
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 -x

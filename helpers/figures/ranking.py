@@ -27,12 +27,12 @@ def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test",
 
     ranks : label of a model -> (Q,) ranks from 1. targets : accounts of the gallery.
     """
-    figure, at = go.Figure(layout={"height": 520}), np.unique(np.geomspace(1, targets, 60).astype(int))
+    figure, at = go.Figure(layout={"height": 440 + 22 * len(ranks)}), np.unique(np.geomspace(1, targets, 60, dtype=int))
     for name, rank in ranks.items():
         figure.add_scatter(x=at, y=[(rank <= k).mean() for k in at], name=words(name))
     figure.add_scatter(x=at, y=at / targets, name="chance", line={"dash": "dot", "color": GREY})
     figure.update_xaxes(title="k, accounts looked at", type="log", dtick=1)
-    figure.update_yaxes(title="own account among the k best, R@k", range=[0, 1.02], tickformat=".0%")
+    figure.update_yaxes(title="accounts found, R@k", range=[0, 1.02], tickformat=".0%")
     k = min(8, targets)
     shares = {name: np.mean(rank <= k) for name, rank in ranks.items()}
     top = max(shares, key=shares.get)

@@ -62,7 +62,7 @@ test: export OMP_NUM_THREADS := 1
 test: setup
 	rm -rf outputs/test
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest tests -n 2
+	$(BIN)/python -m pytest tests -n 2 --dist worksteal
 	$(NBVAL) $(FIRST)
 	$(NBVAL) -n 2 --dist loadfile $(THEN)
 	$(NBVAL) -n 2 --dist loadfile $(LAST)

@@ -1,7 +1,8 @@
-"""A view without topic words: an encoder that is shown which frequent tokens stand where, and nothing of the others.
+"""A masked view: an encoder that is shown which frequent tokens stand where, and nothing of the others.
 
 Text distortion (Stamatatos 2017), of tokens. What the most frequent subwords and marks look like side by side tells
-authors apart nearly as well as all words do, and errs differently: a view to fuse, and to ask what is left of style.
+authors apart, and errs differently from what counts all words: a view to fuse, and to ask what is left of style. Few
+tokens are words of a topic, but in a corpus of few topics the most frequent of those are among them.
 """
 
 from dataclasses import replace

@@ -14,7 +14,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from helpers.sources import COLUMNS, demo, open_source
-from helpers.sources.demo_lexicon import CHOICES, GENERAL, PAIRS, PATTERNS, SPELLING, TOPICS, past
+from helpers.sources.demo_lexicon import CHOICES, GENERAL, PAIRS, PATTERNS, SPELLING, TOPICS, past, fillings
 
 SMALL = dict(authors=12, posts=600)
 
@@ -120,7 +120,7 @@ def test_near_duplicates_are_rare(posts):
 
 
 def test_every_slot_of_every_pattern_is_filled():
-    slots = {"QN", *demo.fillings(demo.truth(authors=2).iloc[0]), *TOPICS["chess"]}
+    slots = {"QN", *fillings(demo.truth(authors=2).iloc[0]), *TOPICS["chess"]}
     named = {token for lines in PATTERNS.values() for line in lines for token in line if token.isupper()}
     assert named - slots == {"I"}
     assert all(len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12 for words in TOPICS.values())

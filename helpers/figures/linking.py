@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 from scipy import stats
 
 from helpers.figures.labels import label
-from helpers.figures.style import DARK, GREY, best, coloured, select, state, whiskers, words
+from helpers.figures.results import best, select
+from helpers.figures.style import DARK, GREY, coloured, state, whiskers, words
 
 FALSE_ACCEPTS = 0.01  # where the title reads the ROC curve
 SHARES = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999])  # ticks of a DET curve

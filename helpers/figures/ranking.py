@@ -1,25 +1,10 @@
 """Figures of ranking: whose own account comes how near the top."""
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from helpers.figures.labels import label
-from helpers.figures.style import GREY, best, result_bars, select, state, with_interval, words
-
-
-def ranking_bars(results: pd.DataFrame, metric: str = "MRR", note: str = "") -> go.Figure:
-    """One bar a model and split, with its interval. The title is of the last split of the frame.
-
-    results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
-    """
-    rows = select(results, metric)
-    last = rows[rows.split == rows.split.iloc[-1]]
-    top = best(last, metric)
-    gallery = f"{top.targets:,.0f} " if pd.notna(top.get("targets")) else ""
-    finding = (f"{top.plain} ranks first: {label(metric)} {with_interval(top)} "
-               f"among {gallery}{label(top.split)} accounts")  # fmt: skip
-    return state(result_bars(rows, metric, top.split), finding, note)
+from helpers.figures.style import GREY, state, words
 
 
 def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test", note: str = "") -> go.Figure:

@@ -1,4 +1,4 @@
-"""One style for every figure: colours, titles that state a finding, whiskers, bars of results.
+"""One style for every figure: colours, titles that state a finding, whiskers.
 
 Post text and names may be hostile: whatever comes from a corpus or a result is escaped before it reaches a figure.
 """
@@ -16,7 +16,6 @@ from helpers.figures.labels import label
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#8C564B", "#333333"]
 GREY, DARK = "#999999", "#333333"
-LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 CHARACTER = 8.0  # pixels of a title's letter, on average
 SHORT = 40  # letters of an author's name
 BELOW = 72  # pixels from an x axis to its legend
@@ -70,47 +69,3 @@ def whiskers(part: pd.DataFrame, value: str = "value", low: str = "low", high: s
         return {}
     ends = {"array": part[high] - part[value], "arrayminus": part[value] - part[low]}
     return ends | {"type": "data", "symmetric": False, "color": DARK, "thickness": 1.2, "width": 4}
-
-
-def with_interval(row: pd.Series, digits: int = 2) -> str:
-    """"0.71 (0.66 to 0.76)", or the value alone where it has no interval."""
-    text = f"{row.value:.{digits}f}"
-    return text if pd.isna(row.get("low")) else f"{text} ({row.low:.{digits}f} to {row.high:.{digits}f})"
-
-
-def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", "split")) -> pd.DataFrame:
-    """The rows of a tidy results frame with one metric, paired differences left out.
-
-    The model in words is added: ``plain`` for a title, ``name`` escaped for traces and axes.
-    Raises ValueError: where no row is left, or one of ``key`` is there twice.
-    """
-    rows = results[results.metric == metric].copy()
-    if "base" in rows:
-        rows = rows[rows.base.fillna("") == ""]
-    if rows.empty:
-        raise ValueError(f"no row of the metric {metric!r}: results hold {', '.join(sorted(set(results.metric)))}")
-    if (twice := rows[rows.duplicated(list(key))]).size:
-        raise ValueError(f"{metric} of {', '.join(map(str, twice.iloc[0][list(key)]))} is there twice: choose one seed")
-    shown = rows.label.fillna("") if "label" in rows else pd.Series("", rows.index)
-    plain = [text or label(model) for text, model in zip(shown, rows.model)]
-    return rows.assign(plain=plain, name=list(map(escaped, plain)))
-
-
-def best(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """The row of the best value: the lowest of an error, the highest of anything else."""
-    return rows.loc[rows.value.idxmin() if metric in LOWER_IS_BETTER else rows.value.idxmax()]
-
-
-def result_bars(rows: pd.DataFrame, metric: str, split: str) -> go.Figure:
-    """Horizontal bars of :func:`select`'s rows, the best model of ``split`` on top, one colour a split."""
-    splits = list(dict.fromkeys(rows.split))
-    order = rows[rows.split == split].sort_values("value", ascending=metric not in LOWER_IS_BETTER).name
-    order = list(dict.fromkeys([*rows.name[~rows.name.isin(order)], *order]))
-    figure = go.Figure(layout={"barmode": "group", "height": 190 + 34 * len(order) * len(splits) ** 0.5})
-    for split, colour in coloured(splits).items():
-        part = rows[rows.split == split].set_index("name").reindex(order)
-        figure.add_bar(y=order, x=part.value, name=words(split), orientation="h", marker_color=colour,
-                       error_x=whiskers(part))  # fmt: skip
-    figure.update_xaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric))
-    figure.update_layout(xaxis_rangemode="tozero", yaxis_title="model")
-    return figure.update_layout(legend_traceorder="reversed", showlegend=len(splits) > 1)

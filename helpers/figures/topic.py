@@ -7,9 +7,8 @@ from plotly.subplots import make_subplots
 from scipy import stats
 
 from helpers.figures.labels import label
-from helpers.figures.style import (
-    GREY, best, coloured, escaped, result_bars, select, state, whiskers, with_interval, words,
-)  # fmt: skip
+from helpers.figures.results import select, with_interval
+from helpers.figures.style import GREY, coloured, escaped, state, whiskers, words
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:
@@ -36,19 +35,6 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
     figure.update_yaxes(autorange="reversed").update_yaxes(title="text", col=1).update_xaxes(title="text", row=rows)
     figure.update_layout(width=900, height=140 + 350 * rows)
     return state(figure, f"a pair of one author is above a pair of two with probability {', '.join(told)}", note)
-
-
-def retrieval_bars(results: pd.DataFrame, metric: str = "R@8", note: str = "") -> go.Figure:
-    """One bar a model and split, with its interval. The title is of the first split of the frame.
-
-    results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
-    """
-    rows = select(results, metric)
-    top = best(rows[rows.split == rows.split.iloc[0]], metric)
-    gallery = f" among {top.targets:,.0f} documents" if pd.notna(top.get("targets")) else ""
-    finding = (f"{top.plain} retrieves best, {label(top.split)}: {label(metric)} "
-               f"{with_interval(top)}{gallery}")  # fmt: skip
-    return state(result_bars(rows, metric, top.split), finding, note)
 
 
 def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:

@@ -5,7 +5,8 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.labels import label
-from helpers.figures.style import GREY, best, coloured, state, whiskers, words
+from helpers.figures.results import best
+from helpers.figures.style import GREY, coloured, state, whiskers, words
 
 DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis apart
 

@@ -5,7 +5,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from helpers.figures.labels import label
-from helpers.figures.style import COLOURS, GREY, best, result_bars, select, state, whiskers, with_interval
+from helpers.figures.results import select, with_interval
+from helpers.figures.style import COLOURS, GREY, state, whiskers
 
 BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 
@@ -46,21 +47,10 @@ def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Fig
     return state(figure, finding, note)
 
 
-def verification_bars(results: pd.DataFrame, metric: str = "overall", note: str = "") -> go.Figure:
-    """One bar a model, with its interval.
-
-    results : tidy rows of one split, columns ``model, label, split, metric, value, low, high``.
-    """
-    rows = select(results, metric)
-    top = best(rows, metric)
-    finding = f"{top.plain} verifies best on {label(top.split)} pairs: {label(metric)} {with_interval(top)}"
-    return state(result_bars(rows, metric, top.split), finding, note)
-
-
 def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
     """AUC of all pairs beside that of the hard comparisons, a row a model; below the dotted line is worse than a coin.
 
-    results : tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, as for :func:`verification_bars`.
+    results : tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, see :mod:`helpers.figures.results`.
     """
     hard, every = (select(results, metric).sort_values("value") for metric in ("hardest_AUC", "AUC"))
     figure = go.Figure(layout={"height": 170 + 42 * len(hard)})

@@ -18,12 +18,11 @@ RENDERER = "plotly_mimetype+png"
 def publish() -> None:
     """Execute every notebook at its default parameters, in order, and replace it by its cleaned result.
 
-    A notebook that fails stays as it was. Raises ValueError where figures cannot be drawn or a cell fails.
+    A notebook that fails stays as it was. Raises ValueError where a cell fails, or its figure cannot be drawn.
     """
     import nbformat
     import papermill
 
-    _check_pictures()
     os.environ["PLOTLY_RENDERER"] = RENDERER
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
         print(f"{path.stem} ... ", end="", flush=True)
@@ -36,18 +35,6 @@ def publish() -> None:
         with atomic_write(path) as partial:
             nbformat.write(book, partial)
         print("published", flush=True)
-
-
-def _check_pictures() -> None:
-    """Draw one picture: the only sure sign that kaleido finds a browser it can start."""
-    import plotly.graph_objects as go
-
-    try:
-        go.Figure().to_image("png")
-    except Exception as error:  # no kaleido, no browser, or one that does not start
-        reason = f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
-        raise ValueError("publishing stores each figure as a picture too, which needs kaleido and Chrome or Chromium "
-                         f"(see troubleshooting.md). {reason}") from None
 
 
 def clean(book: Any) -> None:

@@ -21,7 +21,7 @@ TYPES |= {"queries": "Int64", "targets": "Int64", "sample_size": "Int64", "seed"
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
 FIRST, LAST = ["split", "model", "label", "adapted", "base"], ["seed", "queries", "targets", "sample_size"]
-LOWER_IS_BETTER = {"EER", "minDCF", "Cllr", "mean_rank"}
+LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
 Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
 

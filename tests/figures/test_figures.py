@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from helpers.figures import corpus, linking, losses, map, ranking, style, topic, training, verification
+from helpers.figures import corpus, linking, losses, map, ranking, results, style, topic, training, verification
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
@@ -100,9 +100,9 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.5, "6.0 posts", 0.0, "11.0 posts"),
     (lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
      0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA encoder reaches a dev MRR of 0.30"),
-    (lambda value: ranking.ranking_bars(tidy({"fused": value, "lsa": 0.6}, targets=104)),
-     0.71, "Late fusion ranks first: MRR 0.71 (0.66 to 0.76) among 104 test accounts",
-     0.4, "LSA encoder ranks first: MRR 0.60"),
+    (lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
+     0.71, "Late fusion is best: MRR 0.71 (0.66 to 0.76), test, 104 targets",
+     0.4, "LSA encoder is best: MRR 0.60"),
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
     (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
     (lambda miss: linking.roc({"stream": curve(miss), "lsa": curve(0.5)}),
@@ -119,8 +119,6 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      50.0, "ArcFace grows 50-fold, that of top-k 1-fold", 3.0, "3-fold"),
     (lambda value: topic.heat_maps({"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS),
      0.8, "1.00 (eq. 1)", 0.0, "0.75 (eq. 1)"),
-    (lambda value: topic.retrieval_bars(tidy({"supcon": value, "tfidf": 0.3}, "R@8", "test_cross")),
-     0.5, "Supervised contrastive retrieves best, test, across topics: R@8 0.50", 0.1, "TF-IDF retrieves best"),
     (lambda value: topic.difference_bars(tidy({"supcon": value}, "R@8").assign(label="ARR minus base"), "R@8"),
      0.5, "0 of 1 paired differences in R@8 hold 0 in their interval; the largest is 0.50 (0.45 to 0.55), ARR minus",
      0.02, "1 of 1"),
@@ -130,9 +128,6 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.5, "Contrastive answers 75% of 4 pairs, right on 67%", 0.6, "answers 100% of 4 pairs, right on 75%"),
     (lambda best: verification.threshold_surface(surface(best), "contrastive"),
      (0.4, 0.7), "0.800 at best, at thresholds 0.400 and 0.700", (0.5, 0.6), "0.500 and 0.600"),
-    (lambda value: verification.verification_bars(tidy({"supcon": value, "lsa": 0.6}, "overall")),
-     0.7, "Supervised contrastive verifies best on test pairs: overall (mean of metrics) 0.70 (0.65 to 0.75)",
-     0.5, "LSA encoder verifies best"),
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
      0.7, "1 of 2 models is worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
      0.3, "2 of 2 models"),
@@ -149,8 +144,10 @@ def test_the_title_is_the_finding_of_these_data(make, one, finding, other, other
 
 
 def test_values_are_in_the_traces():
-    bars = ranking.ranking_bars(pd.concat([tidy({"lsa": 0.6, "fused": 0.7}, split=split) for split in ("dev", "test")]))
+    rows = pd.concat([tidy({"lsa": 0.9, "fused": 0.1}, split="dev"), tidy({"lsa": 0.6, "fused": 0.7}, split="test")])
+    bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
+    assert "Late fusion is best: MRR 0.70" in title(bars), "dev accounts choose, test accounts judge"
     assert list(bars.data[1].y) == ["LSA encoder", "late fusion"] and list(bars.data[1].x) == [0.6, 0.7]
     curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, against="seconds")
     assert list(curves.data[0].y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
@@ -182,7 +179,7 @@ def test_loss_picture_of_class_vectors():
 
 def test_whiskers_wherever_there_are_intervals():
     frame = tidy({"lsa": 0.6, "fused": 0.7})
-    bars = [ranking.ranking_bars(frame), topic.retrieval_bars(frame, "MRR"), topic.probe_bars(frame)]
+    bars = [results.result_bars(frame, "MRR"), topic.probe_bars(frame)]
     for bar in (figure.data[0].error_x for figure in bars):
         np.testing.assert_allclose([*bar.array, *bar.arrayminus], 0.05)
     figure = linking.error_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
@@ -192,7 +189,7 @@ def test_whiskers_wherever_there_are_intervals():
     np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
     assert curves.data[1].x[1] < 100 < curves.data[3].x[1]
     np.testing.assert_allclose(linking.reliability({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1])
-    bare = ranking.ranking_bars(frame.assign(low=np.nan, high=np.nan))
+    bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
     assert "(" not in title(bare), "no interval is invented"
 
@@ -205,17 +202,16 @@ def test_probes_of_different_units_have_axes_of_their_own():
 
 
 @pytest.mark.parametrize("make", [
-    lambda: ranking.ranking_bars(tidy({"a": 0.5}).assign(label=HOSTILE)),
+    lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
     lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
     lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
     lambda: linking.roc({HOSTILE: curve(0.5)}), lambda: linking.det({HOSTILE: curve(0.5)}),
     lambda: linking.reliability({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
     lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
     lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
-    lambda: topic.retrieval_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
+    lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
     lambda: verification.score_histograms([0.1], [True], HOSTILE),
     lambda: verification.threshold_surface(surface((0.5, 0.6)), HOSTILE),
-    lambda: verification.verification_bars(tidy({HOSTILE: 1}, "overall")),
     lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
     lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
     lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
@@ -238,16 +234,16 @@ def test_long_names_leave_place_for_the_figure():
 
 def test_results_are_selected_once():
     frame = pd.concat([tidy({"lsa": 0.6}), tidy({"lsa": 0.1}).assign(base="tfidf")])
-    assert len(ranking.ranking_bars(frame).data[0].x) == 1, "paired differences are no bars"
+    assert len(results.result_bars(frame, "MRR").data[0].x) == 1, "paired differences are no bars"
     with pytest.raises(ValueError, match="MRR of lsa, test is there twice"):
-        ranking.ranking_bars(pd.concat([frame, frame]))
+        results.result_bars(pd.concat([frame, frame]), "MRR")
     with pytest.raises(ValueError, match="no row of the metric 'EER': results hold MRR"):
-        ranking.ranking_bars(frame, "EER")
+        results.result_bars(frame, "EER")
 
 
 def test_an_error_is_best_where_it_is_lowest():
-    figure = ranking.ranking_bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
-    assert "LSA encoder ranks first" in title(figure) and figure.data[0].y[-1] == "LSA encoder"
+    figure = results.result_bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
+    assert "LSA encoder is best" in title(figure) and figure.data[0].y[-1] == "LSA encoder"
 
 
 def test_long_titles_are_broken_between_words_and_get_room():

@@ -125,7 +125,6 @@ def test_ensure_says_what_it_cannot_do(toy):
 
 
 def test_a_published_notebook_is_clean(toy, monkeypatch):
-    monkeypatch.setattr(publish, "_check_pictures", lambda: None)
     monkeypatch.setattr(publish, "RENDERER", "plotly_mimetype")
     monkeypatch.setenv("PLOTLY_RENDERER", "")
     path = toy / "notebooks/01_a.ipynb"

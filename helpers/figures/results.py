@@ -1,0 +1,61 @@
+"""Figures of the table of results: its rows of one metric, the best of them, and one bar a model."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from helpers.figures.labels import label
+from helpers.figures.style import coloured, escaped, state, whiskers, words
+from helpers.runs.results import LOWER_IS_BETTER
+
+
+def with_interval(row: pd.Series, digits: int = 2) -> str:
+    """"0.71 (0.66 to 0.76)", or the value alone where it has no interval."""
+    text = f"{row.value:.{digits}f}"
+    return text if pd.isna(row.get("low")) else f"{text} ({row.low:.{digits}f} to {row.high:.{digits}f})"
+
+
+def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", "split")) -> pd.DataFrame:
+    """The rows of a tidy results frame with one metric, paired differences left out.
+
+    The model in words is added: ``plain`` for a title, ``name`` escaped for traces and axes.
+    Raises ValueError: where no row is left, or one of ``key`` is there twice.
+    """
+    rows = results[results.metric == metric].copy()
+    if "base" in rows:
+        rows = rows[rows.base.fillna("") == ""]
+    if rows.empty:
+        raise ValueError(f"no row of the metric {metric!r}: results hold {', '.join(sorted(set(results.metric)))}")
+    if (twice := rows[rows.duplicated(list(key))]).size:
+        raise ValueError(f"{metric} of {', '.join(map(str, twice.iloc[0][list(key)]))} is there twice: choose one seed")
+    shown = rows.label.fillna("") if "label" in rows else pd.Series("", rows.index)
+    plain = [text or label(model) for text, model in zip(shown, rows.model)]
+    return rows.assign(plain=plain, name=list(map(escaped, plain)))
+
+
+def best(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """The row of the best value: the lowest of an error, the highest of anything else."""
+    return rows.loc[rows.value.idxmin() if metric in LOWER_IS_BETTER else rows.value.idxmax()]
+
+
+def result_bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
+    """One bar a model and split, with its interval, the best on top. The title is of the first split but dev.
+
+    results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
+    """
+    rows = select(results, metric)
+    splits = list(dict.fromkeys(rows.split))
+    judged = next((split for split in splits if split != "dev"), "dev")
+    first = rows[rows.split == judged].sort_values("value", ascending=metric not in LOWER_IS_BETTER)
+    order = list(dict.fromkeys([*rows.name[~rows.name.isin(first.name)], *first.name]))
+    figure = go.Figure(layout={"barmode": "group", "height": 190 + 34 * len(order) * len(splits) ** 0.5})
+    for split, colour in coloured(splits).items():
+        part = rows[rows.split == split].set_index("name").reindex(order)
+        figure.add_bar(y=order, x=part.value, name=words(split), orientation="h", marker_color=colour,
+                       error_x=whiskers(part))  # fmt: skip
+    figure.update_xaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric))
+    figure.update_layout(xaxis_rangemode="tozero", yaxis_title="model", legend_traceorder="reversed",
+                         showlegend=len(splits) > 1)  # fmt: skip
+    top = best(first, metric)
+    gallery = f", {top.targets:,.0f} targets" if pd.notna(top.get("targets")) else ""
+    finding = f"{top.plain} is best: {label(metric)} {with_interval(top)}, {label(top.split)}{gallery}"
+    return state(figure, finding, note)

@@ -1,0 +1,106 @@
+"""A tiny training that every test of the loop runs: whole, killed, damaged, in processes of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import torch
+from safetensors.torch import load_file
+
+from helpers.encoders.stream import build, stream_config
+from helpers.losses import make_loss
+from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.training.experiment import dev_score
+from helpers.training.loop import Trainer, TrainingConfig
+
+CONFIG = TrainingConfig(steps=30, lr=0.003, eval_every=10, warmup=5)
+TINY = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16, "layers": 2}
+FOUR = SamplerConfig(authors_per_batch=12, samples_per_author=4, max_tokens=8)
+
+
+def changed(**settings):
+    return TrainingConfig(**{**CONFIG.model_dump(), **settings})
+
+
+class Setting:
+    """A tiny training: 40 authors with habits, the second half of each history for dev."""
+
+    def __init__(self, make_store):
+        self.store = make_store([24] * 40, longest=8, vocabulary=200, habits=True)
+        self.drawn = []
+
+        self.sampler = make_sampler(FOUR, self.store, 3)
+        self.score = dev_score(self.store, FOUR.model_copy(update={"max_posts": 4}))
+
+    def encoder(self, seed=0, **settings):
+        return build(stream_config(**{**TINY, **settings}), 200, 5, seed)
+
+    def draw(self, step):
+        self.drawn.append(step)
+        return self.sampler(step)
+
+    def train(self, folder, config=CONFIG, fingerprint="v1", encoder=None, loss="supcon", **changed):
+        self.drawn = []
+        encoder = encoder or self.encoder()
+        loss = make_loss(loss, 40, TINY["dim"]) if isinstance(loss, str) else loss
+        parts = {"draw": self.draw, "score": self.score, **changed}
+        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(**parts, progress=False)
+
+
+def equal(one, other):
+    one, other = load_file(one), load_file(other)
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def same_history(one, other):
+    left, right = (pd.read_csv(path / "history.csv").drop(columns="seconds") for path in (one, other))
+    return left.equals(right)
+
+
+class Killed(BaseException):
+    pass
+
+
+def dies_at(step, draw):
+    def draw_or_die(number):
+        if number == step:
+            raise Killed
+        return draw(number)
+
+    return draw_or_die
+
+
+SCRIPT = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+from tests.factories import store_in_memory
+from tests.tiny_training import Setting, changed
+from accelerate import notebook_launcher
+
+folder, die, processes, lr, loss = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6]
+
+def draw(step):
+    if step == die:
+        os.kill(os.getpid(), signal.SIGKILL)
+    steps.append(step)
+    return tiny.draw(step)
+
+def work():
+    # not clipped: that would hide a gradient of the wrong length
+    tiny.train(folder, changed(steps=20, lr=lr, optimizer="sgd", clip=1e9), draw=draw, loss=loss)
+    print(*steps, flush=True)
+
+steps, tiny = [], Setting(store_in_memory)
+if __name__ == "__main__":
+    notebook_launcher(work, num_processes=2) if processes == 2 else work()
+"""
+
+
+def run(folder, die=-1, processes=1, lr=0.05, loss="supcon"):
+    """Twenty steps of a training in a process of its own, or in two that it starts."""
+    (folder.parent / "script.py").write_text(SCRIPT)
+    command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, lr, loss]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)

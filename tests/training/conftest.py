@@ -1,0 +1,10 @@
+"""The tiny training, for all tests of this room."""
+
+import pytest
+
+from tests.tiny_training import Setting
+
+
+@pytest.fixture
+def tiny(make_store):
+    return Setting(make_store)

@@ -1,0 +1,35 @@
+"""Training in two processes ends where one ends."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from helpers.training.loop import completed
+from tests.factories import store_in_memory
+from tests.tiny_training import Setting, run
+
+
+class TestProcesses:
+    @pytest.mark.parametrize("loss, lr", [("supcon", 0.002), ("arcface", 0.0002)])
+    def test_two_end_where_one_ends(self, tmp_path, loss, lr):
+        """Each encodes half of the batch, the loss sees all: without the others' samples the weights are others.
+
+        At a low rate: the sums are rounded differently, and a maximum that changes hands would make that visible.
+        """
+        for processes in (1, 2):
+            done = run(tmp_path / str(processes), processes=processes, lr=lr, loss=loss)
+            assert done.returncode == 0, done.stderr[-2000:]
+        for name in ("best.safetensors", "last.safetensors"):
+            one, two = (load_file(tmp_path / number / name) for number in "12")
+            assert one.keys() == two.keys()
+            for key, value in one.items():
+                close = 1e-5 * max(1, value.abs().max().item())
+                assert torch.allclose(two[key], value, rtol=1e-5, atol=close), f"{name} {key}"
+        one, two = (pd.read_csv(tmp_path / number / "history.csv") for number in "12")
+        np.testing.assert_allclose(two.loss, one.loss, rtol=1e-5)
+        start = Setting(store_in_memory).encoder().state_dict()
+        moved = load_file(tmp_path / "1" / "last.safetensors")
+        assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
+        assert completed(tmp_path / "2")["best_step"] == completed(tmp_path / "1")["best_step"]

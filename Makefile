@@ -3,12 +3,15 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test lab publish clean
+.PHONY: help setup reproduce test train lab publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
+# one training by several processes: a stage of RUN, 03_train or a variant of it
+MODEL ?= 03_train
+PROCESSES ?= 2
 BIN := .venv/bin
 # under nbval: what all others need, then what needs nothing of each other, then what looks at the models of those; the
 # longest first in both, 06 because it trains what 07 and 08 look at
@@ -29,6 +32,7 @@ export TOKENIZERS_PARALLELISM ?= false
 help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
 	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
+	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN by several processes, on GPUs where there are any"
 	@echo "make lab                   JupyterLab on the notebooks"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
@@ -66,6 +70,19 @@ test: setup
 	$(NBVAL) $(FIRST)
 	$(NBVAL) -n 2 --dist loadfile $(THEN)
 	$(NBVAL) -n 2 --dist loadfile $(LAST)
+
+# The notebook itself, as a script that every process runs; what it trains is what `make reproduce` then finds.
+train: FOLDER = $(or $(AUTHORBOOK_OUTPUTS),outputs)/$(RUN)/train
+train: export PLOTLY_RENDERER := json
+train: export PYTHONWARNINGS := ignore::FutureWarning
+train: setup
+	mkdir -p $(FOLDER)
+	$(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb $(FOLDER)/$(MODEL).ipynb -p run $(RUN) \
+	    -f params/$(RUN)/03_train.yaml $(patsubst 03_train.%,-f params/$(RUN)/03_train.%.yaml,$(filter-out 03_train,$(MODEL)))
+	$(BIN)/jupyter nbconvert --log-level ERROR --to python $(FOLDER)/$(MODEL).ipynb
+	@echo "what it prints is in $(FOLDER)/log"
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
+	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
 
 lab: setup
 	$(BIN)/jupyter lab notebooks

@@ -96,7 +96,8 @@ class Trainer:
         if step:
             print(f"continuing from step {step}")
         before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
-        bar = progress_bar(total=self.config.steps, initial=step, progress=progress, desc="training")
+        alone = progress and self.accelerator.is_main_process  # of several processes one draws the bar
+        bar = progress_bar(total=self.config.steps, initial=step, progress=alone, desc="training")
         wrapped.train()
         while step < self.config.steps:
             losses.append(self._step(wrapped, optimizer, draw(step), step))

@@ -1,11 +1,14 @@
 """Training in two processes ends where one ends."""
 
+import subprocess
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from helpers.runs import paths
 from helpers.training.loop import completed
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, run
@@ -33,3 +36,10 @@ class TestProcesses:
         moved = load_file(tmp_path / "1" / "last.safetensors")
         assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
         assert completed(tmp_path / "2")["best_step"] == completed(tmp_path / "1")["best_step"]
+
+
+def test_the_documented_command_names_both_files_of_a_variant():
+    command = ["make", "-n", "train", "RUN=open", "MODEL=03_train.T", "PROCESSES=3"]
+    said = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout
+    assert "-f params/open/03_train.yaml -f params/open/03_train.T.yaml" in said, "the base first"
+    assert "--nproc-per-node 3" in said and "train/03_train.T.py" in said

@@ -72,6 +72,13 @@ def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return scores, same
 
 
+def overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
+    """What the histograms of both kinds of pairs have in common, 0 to 1 (tyo2021 Figure 3). Raises as `pan_metrics`."""
+    scores, same = checked(scores, same)
+    one, two = (np.histogram(scores[kind], bins, (0, 1))[0] / kind.sum() for kind in (same, ~same))
+    return float(np.minimum(one, two).sum())
+
+
 def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
     """AUC of same-author pairs against different-author pairs, each within a topic, across topics, or all.
 

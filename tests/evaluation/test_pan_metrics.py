@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.evaluation.pan_files import evaluate as evaluate_files
-from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, pan_metrics
+from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, overlap, pan_metrics
 from helpers.runs import paths
 from tests.oracles import slow_pan_metrics
 
@@ -112,3 +112,13 @@ def test_a_topic_reader_is_seen_through():
     topic = ~same & (rng.random(1000) < 0.3)
     table = auc_by_topic(1.0 - topic, same, topic).set_index(["same_author", "different_author"]).AUC
     assert table["all", "all"] > 0.6 and table["all", "different topic"] == 0.5
+
+
+def test_the_overlap_of_both_histograms():
+    same = np.array([True, True, True, True, False, False, False, False])
+    assert overlap(np.where(same, 0.9, 0.1), same) == 0
+    assert overlap(np.full(8, 0.3), same) == 1
+    mixed = np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.9, 0.9, 0.9])  # a quarter on either side
+    assert overlap(mixed, same) == 0.5
+    with pytest.raises(ValueError, match="need both kinds"):
+        overlap(np.array([0.1]), np.array([True]))

@@ -97,8 +97,9 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
         "fingerprint": fingerprint, "experiment": experiment.model_dump(mode="json"), "topics": topics,
         "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
     loss = loss or make_loss(experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings)
-    trainer = Trainer(encoder, loss, experiment.training, experiment.seed, folder, fingerprint)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
+    schedule = experiment.training.in_steps(train.posts, int(draw(0).mask.sum()))
+    trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
     history = trainer.train(draw, dev_score(dev, experiment.sampler), progress)
     return Trained(encoder.eval(), experiment, history, completed(folder), folder)
 

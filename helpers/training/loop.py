@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from helpers.runs.artifacts import file_fingerprint, is_current, read_json, write_json
@@ -30,13 +30,14 @@ from helpers.training import checkpoints
 class TrainingConfig(Config):
     """How to train.
 
-    steps : optimizer steps. lr : highest learning rate. optimizer : "sgd" has momentum 0.9 (khan2021).
+    steps : optimizer steps; or epochs, passes over the training posts. lr : highest learning rate. optimizer : "sgd" has momentum 0.9 (khan2021).
     schedule : "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the released 250k, 500k, 750k of 1M),
     "cosine" and "linear" fall to 0. warmup : steps of linear rise. clip : global norm of the gradient.
     eval_every : steps between dev scores and checkpoints. precision : mixed precision on CUDA, "no" on CPU.
     """
 
-    steps: int = Field(ge=1)
+    steps: int | None = Field(None, ge=1)
+    epochs: float | None = Field(None, gt=0)
     lr: float = Field(gt=0)
     optimizer: Literal["adamw", "sgd"] = "adamw"
     schedule: Literal["cosine", "linear", "steps", "constant"] = "cosine"
@@ -45,6 +46,18 @@ class TrainingConfig(Config):
     clip: float = Field(1.0, gt=0)
     eval_every: int = Field(100, ge=1)
     precision: Literal["no", "bf16", "fp16"] = "no"
+
+    @model_validator(mode="after")
+    def _one_length(self):
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("needs either steps or epochs")
+        return self
+
+    def in_steps(self, posts: int, per_batch: int) -> "TrainingConfig":
+        """The same with epochs as steps: batches that hold ``per_batch`` of the store's posts."""
+        if self.epochs is None:
+            return self
+        return self.model_copy(update={"steps": math.ceil(self.epochs * posts / per_batch), "epochs": None})
 
     def learning_rate(self, step: int) -> float:
         """Of a step, counted from 0."""

@@ -16,7 +16,7 @@ SMALL = {
     "documents": {}, "encoder": ENCODER, "baselines": ["bow", "tfidf"], "seeds": [0],
     "sampler": {"authors_per_batch": 6, "max_tokens": 32}, "bases": lambda given: {"supcon": {"temperature": 0.1}},
     "students": lambda given: {"arr": {"temperature": 0.01}},
-    "training": {"steps": 2, "lr": 1.0e-3, "eval_every": 1}, "student_training": {"steps": 1},
+    "training": {"epochs": 0.1, "lr": 1.0e-3, "eval_every": 1}, "student_training": {"epochs": 0.05},
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """One door: a training is described, run, continued, refused or loaded, and named by its fingerprint."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from helpers.encoders.base import embed
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
 from helpers.tokens.batch import Samples
-from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
@@ -54,6 +56,14 @@ def test_equal_experiments_are_one_training_and_others_are_not(store, tmp_path):
     assert (first.folder / "best.safetensors").stat().st_mtime_ns == before, "loaded, not trained again"
     for changed in ({"seed": 1}, {"loss": LossConfig(name="triplet")}, {"training": TrainingConfig(steps=5, lr=1e-3)}):
         assert run(store, tmp_path, experiment=described(**changed)).fingerprint != first.fingerprint
+
+
+def test_epochs_are_passes_over_the_training_posts(store, tmp_path):
+    one = described(training=TrainingConfig(epochs=0.5, lr=1e-3, eval_every=1))
+    trained = run(store, tmp_path, experiment=one)
+    batch = make_sampler(one.sampler, store, one.seed)(0)
+    assert trained.history.step.iloc[-1] == math.ceil(store.posts / 2 / int(batch.mask.sum())) > 1
+    assert trained.experiment.training.epochs == 0.5, "described as it was asked for"
 
 
 def test_a_named_training_is_not_replaced_unasked(store, tmp_path, monkeypatch):

@@ -154,6 +154,12 @@ class TestRates:
         assert all(torch.allclose(a, b) for a, b in zip(start.parameters(), still.parameters()))
 
 
+    def test_epochs_are_passes_over_the_posts(self):
+        config = TrainingConfig(epochs=3, lr=0.1).in_steps(posts=1000, per_batch=64)
+        assert config.steps == 47 and config.epochs is None, "3 * 1000 / 64, rounded up"
+        assert config.in_steps(posts=5, per_batch=1) is config, "steps stay what they are"
+
+
 class TestErrors:
     @pytest.mark.parametrize("value", [math.nan, math.inf])
     def test_a_loss_that_is_not_finite(self, tiny, tmp_path, value):
@@ -200,6 +206,8 @@ class TestErrors:
         ({"optimizer": "adam"}, "training: 'optimizer' is 'adam'"),
         ({"schedule": "stairs"}, "training: 'schedule' is 'stairs'"),
         ({"steps": 0}, "'steps' is 0"),
+        ({"steps": None}, "needs either steps or epochs"),
+        ({"epochs": 2.0}, "needs either steps or epochs"),
         ({"eval_every": 0}, "'eval_every' is 0"),
         ({"clip": 0}, "'clip' is 0"),
         ({"warmup": -1}, "'warmup' is -1"),

@@ -24,6 +24,15 @@ def table(paper: str, number: int) -> pd.DataFrame:
     return frame
 
 
+def arr_gains() -> pd.DataFrame:
+    """What ARR adds to R@8 and MRR in sawatphol2022, Tables 2 and 3; index ``split, base, corpus``."""
+    gains = {}
+    for split, number in (("test_cross", 2), ("test_in", 3)):
+        printed = table("sawatphol2022", number)
+        gains |= {(split, base): printed.loc[f"{base}_arr"] - printed.loc[base] for base in ("mll", "supcon")}
+    return pd.concat(gains, names=["split", "base"]).dropna()
+
+
 def show(paper: str, number: int) -> Styler:
     """A published table under its caption, for a notebook; doubtful rows are red."""
     frame = table(paper, number)

@@ -1,0 +1,65 @@
+"""The pages: every table is what the results say, README is short, and no page names a file that is not there."""
+
+import importlib.util
+import re
+
+import pandas as pd
+import pytest
+
+from helpers.runs import paths
+
+_spec = importlib.util.spec_from_file_location("build", paths.ROOT / "docs" / "build.py")
+build = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(build)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+each_page = pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.name)
+
+
+@each_page
+def test_tables_are_what_the_results_say(page):
+    text = page.read_text(encoding="utf-8")
+    assert build.filled(text) == text, "run `.venv/bin/python docs/build.py`"
+    assert text.count("<!-- table\n") == text.count("<!-- end -->") == len(build.BLOCK.findall(text))
+
+
+@each_page
+def test_links_lead_somewhere(page):
+    assert not [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+
+
+def test_readme_is_short_and_types_no_result():
+    text = paths.ROOT.joinpath("README.md").read_text(encoding="utf-8")
+    lines = build.BLOCK.sub("", text).splitlines()
+    assert len(text.splitlines()) <= 100 and len(lines) <= 80
+    assert not re.findall(r"\b0\.\d{2,}", "\n".join(lines)), "a result stands in prose: let docs/build.py write it"
+
+
+ROWS = [("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a", "T", 1, "", "MRR", 0.7, 0.6, 0.8),
+        ("b", "U", 0, "", "MRR", 0.65, None, None), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1)]  # fmt: skip
+
+
+@pytest.fixture
+def results(tmp_path):
+    columns = ["model", "label", "seed", "base", "metric", "value", "low", "high"]
+    pd.DataFrame(ROWS, columns=columns).assign(protocol="ranking", split="test").to_csv(tmp_path / "r.csv", index=False)
+    return {"file": str(tmp_path / "r.csv"), "protocol": "ranking", "split": "test", "columns": ["MRR"]}
+
+
+def test_a_table_by_hand(results):
+    assert build.table(**results).splitlines() == [
+        "| model | MRR |", "|---|---|", "| U | 0.650 |", "| T | 0.600 ± 0.141 (0.400 - 0.600) |"]  # fmt: skip
+    assert build.table(**results, rows=["T"]).splitlines()[2:] == ["| T | 0.600 ± 0.141 (0.400 - 0.600) |"]
+    assert build.table(**results, base="b", first="minus U").splitlines() == [
+        "| minus U | MRR |", "|---|---|", "| T | -0.150 (-0.200 to -0.100) |"]  # fmt: skip
+    with pytest.raises(ValueError, match="no MRR of 'V' in ranking, test"):
+        build.table(**results, rows=["V"])
+    with pytest.raises(ValueError, match="no R@8 of 'T'"):
+        build.table(**results | {"columns": ["R@8"]}, rows=["T"])
+
+
+def test_a_page_is_filled(results):
+    about = "".join(f"{name}: {value}\n" for name, value in results.items())
+    page = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
+    once = build.filled(page)
+    assert "| U | 0.650 |" in once and "old" not in once and once.startswith("before") and once.endswith("after 0.1\n")
+    assert build.filled(once) == once

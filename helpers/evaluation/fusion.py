@@ -10,7 +10,7 @@ from scipy import optimize, sparse, special
 from helpers.encoders.base import Encoder
 from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.ranking import OwnTargets
-from helpers.evaluation.scores import rounded
+from helpers.evaluation.scores import round_in_place, rounded
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Batch, Samples
 
@@ -74,7 +74,11 @@ class FusedGallery:
         """Blocks: rows of the queries, their fused scores (q, T) float32."""
         weights = [weight for _, weight in self.parts]
         for blocks in zip(*(gallery.scores(queries) for gallery, _ in self.parts), strict=True):
-            yield blocks[0][0], rounded(sum(weight * block for weight, (_, block) in zip(weights, blocks)))
+            (rows, total), *rest = blocks
+            total *= weights[0]  # every gallery's block is its own, until it makes the next
+            for weight, (_, block) in zip(weights[1:], rest):
+                torch.from_numpy(total).add_(torch.from_numpy(block), alpha=weight)
+            yield rows, round_in_place(torch.from_numpy(total)).numpy()
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Fused scores (N,) of listed pairs (N, 2)."""

@@ -14,11 +14,12 @@ takes them as members.
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import torch
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder
 from helpers.evaluation.gallery import Gallery, open_gallery
-from helpers.evaluation.scores import rounded
+from helpers.evaluation.scores import TILE, moments, round_in_place
 from helpers.tokens.batch import Samples
 
 REFERENCE = 4096  # targets at most that a target is measured against
@@ -62,9 +63,12 @@ class NormalisedGallery:
     def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks: rows of the queries, their normalised scores (q, T) float32."""
         of_queries = None if self.cohort is None else self._against_cohort(queries)
+        of_targets = torch.from_numpy(self._of_targets).split(TILE, 1)
         for rows, block in self.inner.scores(queries):
-            mean, scale = _statistics(block) if of_queries is None else of_queries[:, rows]
-            yield rows, self._normal(block, mean[:, None], scale[:, None], *self._of_targets)
+            of_block = torch.from_numpy(_statistics(block) if of_queries is None else of_queries[:, rows])[:, :, None]
+            for tile, of_tile in zip(torch.from_numpy(block).split(TILE, 1), of_targets):
+                tile.copy_(self._normal(tile, *of_block, *of_tile))  # the block is ours until the next is asked for
+            yield rows, block
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
@@ -73,25 +77,23 @@ class NormalisedGallery:
         else:
             of_queries = self._against_cohort(queries)
         query, target = pairs.T
-        return self._normal(self.inner.pair_scores(queries, pairs), *of_queries[:, query], *self._of_targets[:, target])
+        sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self._of_targets[:, target]))
+        return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
 
     @staticmethod
     def _normal(scores, mean_q, scale_q, mean_t, scale_t):
-        return rounded((scores - mean_q) * scale_q + (scores - mean_t) * scale_t)
+        normal = scores.double().mul_(scale_q + scale_t).sub_(mean_q * scale_q + mean_t * scale_t)
+        return round_in_place(normal)
 
     def _against_each_other(self):
         """(2, T): mean and 1 / standard deviation of each target's scores with the other targets, or with some."""
         count = len(self.targets)
         chosen = np.unique(np.linspace(0, count - 1, min(count, REFERENCE)).astype(int))
-        total, squares = np.zeros(count), np.zeros(count)
+        sums = np.zeros((2, count))
         for rows, block in self.inner.scores(self.targets[chosen]):
-            block = block.astype(np.float64)
             block[np.arange(len(block)), chosen[rows]] = 0
-            total += block.sum(0)
-            squares += (block**2).sum(0)
-        others = np.maximum(len(chosen) - np.isin(np.arange(count), chosen), 1)
-        mean = total / others
-        return np.stack([mean, _inverse(np.sqrt(np.maximum(squares / others - mean**2, 0)))])
+            sums += moments(block, 0)
+        return _mean_and_scale(*sums / np.maximum(len(chosen) - np.isin(np.arange(count), chosen), 1))
 
     def _against_cohort(self, samples):
         """(2, N): the same with the CLOSEST of the cohort."""
@@ -124,9 +126,9 @@ def adapted(name: str, encoder: Encoder, tokenizer) -> Normalised:
 
 def _statistics(scores):
     """(2, N): mean and 1 / standard deviation of each row."""
-    scores = scores.astype(np.float64)
-    return np.stack([scores.mean(1), _inverse(scores.std(1))])
+    return _mean_and_scale(*moments(scores, 1) / scores.shape[1])
 
 
-def _inverse(spread):
-    return np.where(spread > FLAT, 1 / np.maximum(spread, FLAT), 0)
+def _mean_and_scale(mean, square):
+    spread = np.sqrt(np.maximum(square - mean**2, 0))
+    return np.stack([mean, np.where(spread > FLAT, 1 / np.maximum(spread, FLAT), 0)])

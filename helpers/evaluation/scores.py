@@ -29,6 +29,18 @@ def rounded(scores: np.ndarray) -> np.ndarray:
     return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
 
 
+def round_in_place(scores: Tensor) -> Tensor:
+    """The same of a tensor, which is overwritten."""
+    return scores.mul_(GRID).round_().mul_(1 / GRID)
+
+
+def moments(scores: np.ndarray, axis: int) -> np.ndarray:
+    """Sums and sums of squares of scores (q, T) along an axis, (2, T) or (2, q) float64, tile by tile."""
+    tiles = (tile.double() for tile in torch.from_numpy(scores).split(TILE, 1))
+    parts = [torch.stack([tile.sum(axis), tile.square_().sum(axis)]) for tile in tiles]
+    return (torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)).numpy()
+
+
 def prepare(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
     """Embedded samples as float32 tensor or CSR matrix. Raises ValueError for values that are not finite."""
     rows = rows.tocsr().astype(np.float32) if sparse.issparse(rows) else torch.as_tensor(rows).float()
@@ -69,8 +81,8 @@ def _dense_product(block, targets, unit, result):
 
 def _sparse_product(block, columns, result):
     for begin in range(0, len(result), 64):
-        part = (block[begin : begin + 64] @ columns).toarray()
-        result[begin : begin + 64] = np.rint(part * np.float32(GRID)) / np.float32(GRID)
+        (block[begin : begin + 64] @ columns).toarray(out=result[begin : begin + 64])
+        round_in_place(torch.from_numpy(result[begin : begin + 64]))
 
 
 def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True) -> np.ndarray:

@@ -17,6 +17,7 @@ from helpers.evaluation.bootstrap import ends, table, weights
 from helpers.runs.config import Config
 
 BLOCK = 2**20  # trials counted at a time
+PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 
 
 class Costs(Config):
@@ -103,6 +104,16 @@ def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: Costs = PAPER) -> float
     return float(costs.dcf(p_fa, p_miss).min())
 
 
+def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
+    """The largest share of same-account trials that any threshold accepts while so many of its accepts are right.
+
+    prior : share of same-account trials where it is used, which those of a test need not have; 0 where no threshold is
+    so precise.
+    """
+    right, wrong = prior * (1 - p_miss), (1 - prior) * p_fa
+    return float((1 - p_miss)[right >= precision * (right + wrong)].max())
+
+
 def actual_dcf(scores: np.ndarray, same: np.ndarray, threshold: float, costs: Costs = PAPER) -> float:
     """Normalised detection cost of accepting scores from a given threshold on."""
     accepted, same = np.asarray(scores) >= threshold, np.asarray(same, bool)
@@ -110,7 +121,7 @@ def actual_dcf(scores: np.ndarray, same: np.ndarray, threshold: float, costs: Co
 
 
 def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
-    """EER, minDCF and minDCF_released (at the costs of the released code), each the mean over the tallies (topics).
+    """EER, minDCF, minDCF_released (at the costs of the released code) and recall at PRECISIONS: means over topics.
 
     Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
     other. A topic that draws no account is left out of that resample. Returns a table (value, low, high).
@@ -119,13 +130,15 @@ def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resampl
     def measure(drawn):
         rates = [error_rates(one, each) for one, each in zip(tallies, drawn)]
         rates = [pair for pair in rates if np.isfinite(pair).all()]
-        return np.mean([[eer(*pair), min_dcf(*pair, costs), min_dcf(*pair, RELEASED)] for pair in rates], axis=0)
+        return np.mean([[eer(*pair), min_dcf(*pair, costs), min_dcf(*pair, RELEASED),
+                         *(recall_at(*pair, share, costs.prior) for share in PRECISIONS.values())]
+                        for pair in rates], axis=0)  # fmt: skip
 
     everyone = np.concatenate([one.accounts for one in tallies])
     row = np.unique(everyone, return_inverse=True)[1]
     row = np.split(row, np.cumsum([len(one.accounts) for one in tallies])[:-1])
     resampled = [measure([times[rows] for rows in row]) for times in weights(everyone, resamples, seed)]
-    values = dict(zip(("EER", "minDCF", "minDCF_released"), measure([None] * len(tallies))))
+    values = dict(zip(("EER", "minDCF", "minDCF_released", *PRECISIONS), measure([None] * len(tallies))))
     return table(values, *ends(resampled, len(values)))
 
 

@@ -43,6 +43,7 @@ LABELS = {
     "topic_accuracy": "topic: accuracy", "style_correlation": "style: correlation",
     "hour_correlation": "hour: correlation",
     "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
+    "R@P90": "found at 90% precision", "R@P99": "found at 99% precision",
     "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
     "batch": "samples in a batch", "step": "training step", "seconds": "training time, s",
     "sentencepiece": "SentencePiece", "bytes": "bytes",

@@ -204,7 +204,7 @@ class TestIntervals:
             counted = tally(*self.linking(accounts, 30))
             table = summarise([counted], seed=3, resamples=200)
             assert table.equals(summarise([counted], seed=3, resamples=200))
-            assert table.index.tolist() == ["EER", "minDCF", "minDCF_released"]
+            assert table.index.tolist() == ["EER", "minDCF", "minDCF_released", "R@P90", "R@P99"]
             assert ((table.low <= table.value) & (table.value <= table.high)).all()
             widths.append(table.high["EER"] - table.low["EER"])
         assert widths[0] > 1.4 * widths[1] > 2 * widths[2]
@@ -237,3 +237,19 @@ class TestIntervals:
         assert table.value["minDCF"] == pytest.approx(sweep(scores, same, EVEN))
         assert table.value["minDCF_released"] == pytest.approx(sweep(scores, same, RELEASED))
         assert table[["low", "high"]].isna().all(axis=None)
+
+
+def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
+    rng = np.random.default_rng(3)
+    same = rng.random(400) < 0.2
+    scores = np.round(rng.normal(size=400) + 2 * same, 1)  # with ties
+    rates = detection.error_rates(detection.tally(scores, same))
+    for precision, prior in ((0.9, 0.05), (0.99, 0.05), (0.9, 0.5)):
+        found = 0.0
+        for threshold in np.unique(scores):
+            hit, false = (np.mean(scores[kind] >= threshold) for kind in (same, ~same))
+            if prior * hit / (prior * hit + (1 - prior) * false) >= precision:
+                found = max(found, hit)
+        assert detection.recall_at(*rates, precision, prior) == pytest.approx(found) and 0 < found < 1
+    worthless = detection.error_rates(detection.tally(np.zeros(4), np.array([True, False, True, False])))
+    assert detection.recall_at(*worthless, 0.9, 0.05) == 0

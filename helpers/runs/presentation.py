@@ -10,6 +10,7 @@ from helpers.runs.paths import Run
 from helpers.runs.results import KEY, read, wide
 
 WORDS = {"split", "model", "label", "base"}
+MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
 
 
 def interval(value: float, low: float, high: float, sign: str = "") -> str:
@@ -58,7 +59,8 @@ def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     frame = read(files)
     frame["sign"] = frame["base"].map(lambda base: "+" if base else "")
     frame["shown"] = [interval(*row) for row in frame[["value", "low", "high", "sign"]].to_numpy()]
-    for (protocol, sign), rows in frame.groupby(["protocol", "sign"]):
+    shown = lambda one: (one[0][1], *(not one[0][0].startswith(name) for name in MAIN))  # noqa: E731
+    for (protocol, sign), rows in sorted(frame.groupby(["protocol", "sign"]), key=shown):
         table = wide(rows, protocol, "shown").astype(object)
         yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
 

@@ -89,7 +89,7 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
 
 
 def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFrame:
-    """One row a (split, model), one column a metric that holds ``column``: by split and base, the best first.
+    """One row a (split, model), one column a metric that holds ``column``: test first, by base, the best first.
 
     Around the metrics, in the order in which they were recorded, are ``split``, ``model``, ``label``, ``base`` and
     ``seed``, ``queries``, ``targets``, ``sample_size``, of these the ones that are known. The first metric ranks.
@@ -101,7 +101,8 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     if metrics:
         score = rows.pivot(index="row", columns="metric", values="value")[metrics[0]]
         about["score"] = score if metrics[0] in LOWER_IS_BETTER else -score
-    about = about.sort_values(["split", "base", *about.columns.intersection(["score"]), "model"])
+    order = ["split", "base", *about.columns.intersection(["score"]), "model"]  # test before dev
+    about = about.sort_values(order, ascending=[name != "split" for name in order])
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
     made = about[FIRST].join(cells).join(about[LAST]).reset_index(drop=True)
     return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]

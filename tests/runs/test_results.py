@@ -85,8 +85,8 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     record(run, metrics(EER=0.3), model="c", protocol="linking", split="test")
     frame = wide(read(run), "ranking")
     assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], "what nobody knows is no column"
-    assert frame["model"].tolist() == ["stream", "stream", "bow"] and frame["split"].tolist() == ["dev", "test", "test"]
-    assert frame["MRR"].tolist() == [0.9, 0.7, 0.1] and frame["seed"].tolist() == [0, 7, 0]
+    assert frame["model"].tolist() == ["stream", "bow", "stream"] and frame["split"].tolist() == ["test", "test", "dev"]
+    assert frame["MRR"].tolist() == [0.7, 0.1, 0.9] and frame["seed"].tolist() == [7, 0, 0]
     assert wide(read(run), "linking")["model"].tolist() == ["a", "b", "c"], "an error rate: the lowest first"
     assert wide(read(run), "nothing").empty
 
@@ -108,10 +108,10 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
     record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
     assert [line.split() for line in presentation.text(run).splitlines()] == [
-        ["linking"], ["split", "model", "EER", "seed"], ["test", "<b>", "0.250", "0"], [],
         ["ranking"], ["split", "model", "MRR", "R@8", "seed", "queries"],
         ["test", "stream", "0.750", "(0.700-0.800)", "1.000", "7"],
         ["test", "bow", "0.100", "(0.050-0.200)", "0.500", "0", "100"], [],
+        ["linking"], ["split", "model", "EER", "seed"], ["test", "<b>", "0.250", "0"], [],
         ["ranking:", "differences", "from", "base"], ["split", "model", "base", "MRR", "seed"],
         ["test", "stream", "bow", "+0.650", "(0.600", "to", "0.700)", "0"],
     ]  # fmt: skip

@@ -14,15 +14,18 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from helpers.runs.results import LOWER_IS_BETTER
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"(<!-- table\n(.*?)-->\n).*?(?=<!-- end -->)", re.S)
-FALLING = {"EER", "minDCF", "Cllr", "minCllr"}  # the lowest is best
 
 
 def read(path: str) -> pd.DataFrame:
     """A table of results; empty text stays text, an empty number is missing."""
-    return pd.read_csv(ROOT / path, keep_default_na=False, na_values={name: "" for name in ("value", "low", "high")})
+    frame = pd.read_csv(ROOT / path, keep_default_na=False, na_values={name: "" for name in ("value", "low", "high")})
+    said = frame.label.where(frame.label != "", frame.model)
+    return frame.assign(label=said.str.replace(r", seed \d+$", "", regex=True))  # one row for all seeds
 
 
 def cell(found: pd.DataFrame, sign: str) -> str:
@@ -49,10 +52,10 @@ def table(protocol: str, split: str, columns: list[str], file: str, rows: list[s
             metric += "_difference" if base else ""
             found = results[(results.label == label) & (results.metric == metric)
                             & (results.protocol == (other or protocol))]  # fmt: skip
-            if found.empty and rows:
-                raise ValueError(f"{file}: no {column} of {label!r} in {protocol}, {split}")
+            if found.empty and rows or found.seed.duplicated().any():
+                raise ValueError(f"{file}: {len(found)} {column} of {label!r} in {protocol}, {split}")
             if column == columns[0]:
-                ranked[label] = found.value.mean() * (1 if metric in FALLING else -1)
+                ranked[label] = found.value.mean() * (1 if metric in LOWER_IS_BETTER else -1)
             cells.append(cell(found, "+" if base else ""))
         lines.append((label, f"| {' | '.join([label, *cells])} |"))
     head, body = lines[:2], lines[2:]

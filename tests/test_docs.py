@@ -34,7 +34,7 @@ def test_readme_is_short_and_types_no_result():
     assert not re.findall(r"\b0\.\d{2,}", "\n".join(lines)), "a result stands in prose: let docs/build.py write it"
 
 
-ROWS = [("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a", "T", 1, "", "MRR", 0.7, 0.6, 0.8),
+ROWS = [("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
         ("b", "U", 0, "", "MRR", 0.65, None, None), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1)]  # fmt: skip
 
 
@@ -51,10 +51,14 @@ def test_a_table_by_hand(results):
     assert build.table(**results, rows=["T"]).splitlines()[2:] == ["| T | 0.600 ± 0.141 (0.400 - 0.600) |"]
     assert build.table(**results, base="b", first="minus U").splitlines() == [
         "| minus U | MRR |", "|---|---|", "| T | -0.150 (-0.200 to -0.100) |"]  # fmt: skip
-    with pytest.raises(ValueError, match="no MRR of 'V' in ranking, test"):
+    with pytest.raises(ValueError, match="0 MRR of 'V' in ranking, test"):
         build.table(**results, rows=["V"])
-    with pytest.raises(ValueError, match="no R@8 of 'T'"):
+    with pytest.raises(ValueError, match="0 R@8 of 'T'"):
         build.table(**results | {"columns": ["R@8"]}, rows=["T"])
+    frame = pd.read_csv(results["file"])
+    pd.concat([frame, frame[:1].assign(model="another")]).to_csv(results["file"], index=False)
+    with pytest.raises(ValueError, match="3 MRR of 'T' in ranking, test"):
+        build.table(**results)
 
 
 def test_a_page_is_filled(results):

@@ -186,13 +186,6 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     return scored.assign(same=scored.query_author == scored.target_author)
 
 
-def evaluate(model, trials: list[Trials], costs: detection.Costs = detection.PAPER, max_tokens: int = 32, seed: int = 0,
-             resamples: int = 1000) -> tuple[pd.DataFrame, pd.DataFrame]:  # fmt: skip
-    """Error rates of linking: :func:`summarise` of the trials' scores, and these (:func:`score`)."""
-    scored = score(model, trials, max_tokens)
-    return summarise(scored, costs, seed, resamples), scored
-
-
 def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
               resamples: int = 1000) -> pd.DataFrame:
     """Means over topics of EER, minDCF and minDCF_released (khan2021 Table 2), with intervals over query accounts."""

@@ -43,7 +43,7 @@ LABELS = {
     "topic_accuracy": "topic: accuracy", "style_correlation": "style: correlation",
     "hour_correlation": "hour: correlation",
     "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
-    "R@P90": "found at 90% precision", "R@P99": "found at 99% precision",
+    "R@P90": "found, 90% of links right", "R@P99": "found, 99% of links right",
     "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
     "batch": "samples in a batch", "step": "training step", "seconds": "training time, s",
     "sentencepiece": "SentencePiece", "bytes": "bytes",
@@ -58,7 +58,8 @@ def label(identifier: object) -> str:
 def describe(experiment: Any) -> str:
     """An experiment in words, from its typed config: "stream, text + hour + topic, supervised contrastive".
 
-    Named are the encoder, its features and the loss; sampler, sizes, time and start where they are not the usual ones.
+    Named are the encoder, its features and the loss; sampler, sizes, time, seed and start where they are not the usual
+    ones.
     """
     encoder, sampler = experiment.encoder, experiment.sampler
     if encoder.join_posts:
@@ -75,6 +76,8 @@ def describe(experiment: Any) -> str:
         words.append(f"{sampler.min_posts}-{sampler.max_posts} posts" if sampler.max_posts > 1 else "single posts")
     if sampler.window == "random":
         words.append("random windows")
+    if experiment.seed:
+        words.append(f"seed {experiment.seed}")
     if experiment.start:
         words.append("continued")  # the start itself is a fingerprint, which says nothing to a reader
     return ", ".join(words)

@@ -38,13 +38,13 @@ def best(rows: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def result_bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
-    """One bar a model and split, with its interval, the best on top. The title is of the first split but dev.
+    """One bar a model and split, with its interval, the best on top; the title is of test, or the first split but dev.
 
     results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
     """
     rows = select(results, metric)
     splits = list(dict.fromkeys(rows.split))
-    judged = next((split for split in splits if split != "dev"), "dev")
+    judged = "test" if "test" in splits else next((split for split in splits if split != "dev"), "dev")
     first = rows[rows.split == judged].sort_values("value", ascending=metric not in LOWER_IS_BETTER)
     order = list(dict.fromkeys([*rows.name[~rows.name.isin(first.name)], *first.name]))
     figure = go.Figure(layout={"barmode": "group", "height": 190 + 34 * len(order) * len(splits) ** 0.5})

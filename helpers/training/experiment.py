@@ -93,13 +93,14 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
     encoder = build(experiment.encoder, train.meta["vocabulary"], topics, experiment.seed)
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
-    write_json(folder / "experiment.json", {
-        "fingerprint": fingerprint, "experiment": experiment.model_dump(mode="json"), "topics": topics,
-        "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
     loss = loss or make_loss(experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
     schedule = experiment.training.in_steps(train.posts, int(draw(0).mask.sum()))
     trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
+    if trainer.accelerator.is_main_process:  # of several
+        write_json(folder / "experiment.json", {
+            "fingerprint": fingerprint, "experiment": experiment.model_dump(mode="json"), "topics": topics,
+            "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
     history = trainer.train(draw, dev_score(dev, experiment.sampler), progress)
     return Trained(encoder.eval(), experiment, history, completed(folder), folder)
 

@@ -30,7 +30,8 @@ from helpers.training import checkpoints
 class TrainingConfig(Config):
     """How to train.
 
-    steps : optimizer steps; or epochs, passes over the training posts. lr : highest learning rate.
+    steps : optimizer steps; or epochs, as many batches as so many passes over the training posts have (authors are
+    drawn alike, so posts of who wrote much are read less often). lr : highest learning rate.
     optimizer : "sgd" has momentum 0.9 (khan2021).
     schedule : "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the released 250k, 500k, 750k of 1M),
     "cosine" and "linear" fall to 0. warmup : steps of linear rise. clip : global norm of the gradient.

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_curve
 from helpers.evaluation import scores
 from helpers.evaluation.detection import PAPER, Costs
 from helpers.evaluation.linking import (
-    LinkingConfig, by_target_size, by_topic, evaluate, linking_trials, score, summarise,
+    LinkingConfig, by_target_size, by_topic, linking_trials, score, summarise,
 )  # fmt: skip
 from tests.factories import HabitCounts, LookUp
 
@@ -303,7 +303,7 @@ class TestResults:
     def test_equal_scores_are_chance(self, corpus):
         noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
         constant = LookUp(np.tile(noise / np.linalg.norm(noise), (corpus.posts, 1)))
-        table, _ = evaluate(constant, trials_of(corpus, **SMALL), resamples=20)
+        table = summarise(score(constant, trials_of(corpus, **SMALL)), resamples=20)
         assert (table.loc["EER"] == 0.5).all() and (table.loc["minDCF"] == 1).all()
 
     def test_by_size(self, corpus):
@@ -311,7 +311,7 @@ class TestResults:
         table = by_target_size(scored, resamples=50)
         assert len(scored) == 3 * 200 and table.index.names == ["target_posts", "metric"]
         for size in (1, 2, 4):
-            alone, _ = evaluate(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size}), resamples=50)
+            alone = summarise(score(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size})), resamples=50)
             pd.testing.assert_frame_equal(table.loc[size], alone)
         assert table.value.xs("EER", level="metric").nunique() > 1
 
@@ -321,8 +321,8 @@ class TestResults:
         store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
         settings = {"topics": 2, "enrolled": 30, "accounts": 60, "query_posts": 10, "min_query_posts": 5,
                     "target_posts": 8, "targets": "any_topic"}  # fmt: skip
-        linked = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]
+        linked = summarise(score(HabitCounts(hours=True), trials_of(store, **settings))).loc["EER"]
         store.hour[:] = np.random.default_rng(0).permutation(store.hour)
-        lost = evaluate(HabitCounts(hours=True), trials_of(store, **settings))[0].loc["EER"]
+        lost = summarise(score(HabitCounts(hours=True), trials_of(store, **settings))).loc["EER"]
         assert linked.value < 0.15 and linked.high < 0.3
         assert 0.35 < lost.value < 0.65 and lost.low < 0.5 < lost.high

@@ -148,6 +148,8 @@ def test_values_are_in_the_traces():
     bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
     assert "Late fusion is best: MRR 0.70" in title(bars), "dev accounts choose, test accounts judge"
+    assert "test" in title(results.result_bars(pd.concat([tidy({"lsa": 0.8}, split="seen"), rows]), "MRR"))
+    assert "seen" in title(results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR"))
     assert list(bars.data[1].y) == ["LSA encoder", "late fusion"] and list(bars.data[1].x) == [0.6, 0.7]
     curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, against="seconds")
     assert list(curves.data[0].y) == [1.0, 0.25], "losses of several trainings as shares of their first value"

@@ -26,16 +26,17 @@ def test_rows_of_published_tables_have_words():
         assert set(papers.table(paper, number).index.get_level_values(level)) <= set(LABELS)
 
 
-def experiment(loss="supcon", kind="authors", start="", max_posts=16, window="prefix", **encoder):
+def experiment(loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder):
     settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
                 "model": "tiny"} | encoder  # fmt: skip
-    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start,
+    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start, seed=seed,
                            sampler=SimpleNamespace(kind=kind, min_posts=1, max_posts=max_posts, window=window))  # fmt: skip
 
 
 @pytest.mark.parametrize("config, words", [
     (experiment(), "stream, text + hour + topic, supervised contrastive"),
     (experiment("arcface", pooling="iur", features="T"), "IUR, text, ArcFace"),
+    (experiment(features="T", seed=2), "stream, text, supervised contrastive, seed 2"),
     (experiment("topk", features="TP", max_posts=8), "stream, text + hour, top-k, 1-8 posts"),
     (experiment("topk", features="T", max_posts=1), "stream, text, top-k, single posts"),
     (experiment("topk", features="T", window="random"), "stream, text, top-k, random windows"),

@@ -24,7 +24,7 @@ from helpers.tokens.batch import Samples
 
 REFERENCE = 4096  # targets at most that a target is measured against
 CLOSEST = 300  # of a cohort, that a sample is measured against
-KEPT = 8  # galleries of a model: two splits, each whole and in communities
+KEPT = 24  # galleries of a model: five topics of linking at four sizes, or splits, whole and in communities
 FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
 
 

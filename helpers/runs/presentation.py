@@ -62,6 +62,8 @@ def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
     shown = lambda one: (one[0][1], *(not one[0][0].startswith(name) for name in MAIN))  # noqa: E731
     for (protocol, sign), rows in sorted(frame.groupby(["protocol", "sign"]), key=shown):
         table = wide(rows, protocol, "shown").astype(object)
+        if "label" in table:  # words for the identifier
+            table["model"] = table.pop("label").replace("", None).fillna(table["model"])
         yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
 
 

@@ -115,6 +115,9 @@ def test_results_for_people(run):
         ["ranking:", "differences", "from", "base"], ["split", "model", "base", "MRR", "seed"],
         ["test", "stream", "bow", "+0.650", "(0.600", "to", "0.700)", "0"],
     ]  # fmt: skip
+    record(run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test")
+    text = presentation.text(run)
+    assert "words for c" in text and "c_1" not in text and "<b>" in text, "an identifier only where there are no words"
     page = presentation.html(run)
     assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 3
 

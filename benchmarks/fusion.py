@@ -6,11 +6,11 @@
 
 import argparse
 import resource
-import statistics
 import time
 
 import numpy as np
 import torch
+from in_turns import compare
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
@@ -65,12 +65,6 @@ def fused(gallery, queries):
         pass
 
 
-def timed(function, *arguments):
-    began = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - began
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queries", type=int, default=5_000)
@@ -84,15 +78,11 @@ def main():
     gallery = FusedGallery([(NormalisedGallery(Rows(rows, targets)), 1 / len(members)) for rows in members])
     made = time.perf_counter() - began
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    queries, seconds = targets[place[: arguments.queries]], {"bare products": [], "fused, normalised": []}
-    for _ in range(arguments.times):  # in turns: a busy machine slows all of them alike
-        seconds["bare products"].append(timed(bare, members, queries))
-        seconds["fused, normalised"].append(timed(fused, gallery, queries))
+    queries = targets[place[: arguments.queries]]
     print(f"{len(queries):,} x {len(targets):,}, {len(members)} members, {device_name(torch.device('cpu'))}, "
           f"median of {arguments.times}")  # fmt: skip
-    base = statistics.median(seconds["bare products"])
-    for name, took in seconds.items():
-        print(f"{name:20} {statistics.median(took):8.2f} s {statistics.median(took) / base:6.2f}x")
+    compare({"bare products": lambda: bare(members, queries), "fused, normalised": lambda: fused(gallery, queries)},
+            arguments.times)  # fmt: skip
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(f"statistics of the gallery, once: {made:.1f} s; scores of all pairs would take "
           f"{len(queries) * len(targets) * 4 / 2**30:.1f} GiB, scoring took {grown / 2**20:.1f} GiB beyond the gallery")

@@ -4,11 +4,10 @@
 """
 
 import argparse
-import statistics
-import time
 
 import numpy as np
 import torch
+from in_turns import compare
 
 from helpers.evaluation.ranking import OwnTargets
 from helpers.evaluation.scores import BLOCK, TILE, score_blocks
@@ -40,12 +39,6 @@ def ranked(queries, targets):
     return np.concatenate([own.ranks(rows, scores) for rows, scores in score_blocks(queries, targets)])
 
 
-def timed(function, *arguments):
-    began = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - began
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--queries", type=int, default=5_000)
@@ -59,19 +52,13 @@ def main():
         for rows in (arguments.targets, arguments.queries)
     )
     ways = {
-        "bare product": lambda: timed(product, queries, targets),
-        "rounded scores": lambda: timed(rounded, queries, targets),
-        "ranks": lambda: timed(ranked, queries, targets),
+        "bare product": lambda: product(queries, targets),
+        "rounded scores": lambda: rounded(queries, targets),
+        "ranks": lambda: ranked(queries, targets),
     }
-    seconds = {name: [] for name in ways}
-    for _ in range(arguments.times):  # in turns: a busy machine slows all of them alike
-        for name, way in ways.items():
-            seconds[name].append(way())
     shape = f"{arguments.queries:,} x {arguments.targets:,} x {arguments.dimensions}"
     print(f"{shape}, {device_name(torch.device('cpu'))}, median of {arguments.times}")
-    base = statistics.median(seconds["bare product"])
-    for name, took in seconds.items():
-        print(f"{name:20} {statistics.median(took):8.2f} s {statistics.median(took) / base:6.2f}x")
+    compare(ways, arguments.times)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
 
 def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
               resamples: int = 1000) -> pd.DataFrame:
-    """Means over topics of EER, minDCF and minDCF_released (khan2021 Table 2), with intervals over query accounts."""
+    """:func:`detection.summarise` of the topics: means of error rates (khan2021 Table 2), intervals over accounts."""
     return detection.summarise(list(_tallies(scored).values()), costs, seed, resamples)
 
 

@@ -73,7 +73,7 @@ def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
-    """What the histograms of both kinds of pairs have in common, 0 to 1 (tyo2021 Figure 3). Raises as `pan_metrics`."""
+    """Share that the histograms of both kinds of pairs have in common (tyo2021 Figure 3). Raises as `checked`."""
     scores, same = checked(scores, same)
     one, two = (np.histogram(scores[kind], bins, (0, 1))[0] / kind.sum() for kind in (same, ~same))
     return float(np.minimum(one, two).sum())

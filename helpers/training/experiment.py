@@ -95,7 +95,9 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
         encoder.load_state_dict(start.encoder.state_dict())
     loss = loss or make_loss(experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
-    schedule = experiment.training.in_steps(train.posts, int(draw(0).mask.sum()))
+    schedule = experiment.training
+    if schedule.epochs:
+        schedule = schedule.in_steps(train.posts, int(draw(0).mask.sum()))
     trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
     if trainer.accelerator.is_main_process:  # of several
         write_json(folder / "experiment.json", {

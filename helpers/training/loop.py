@@ -57,8 +57,6 @@ class TrainingConfig(Config):
 
     def in_steps(self, posts: int, per_batch: int) -> "TrainingConfig":
         """The same with epochs as steps: batches that hold ``per_batch`` of the store's posts."""
-        if self.epochs is None:
-            return self
         return self.model_copy(update={"steps": math.ceil(self.epochs * posts / per_batch), "epochs": None})
 
     def learning_rate(self, step: int) -> float:

@@ -16,13 +16,15 @@ from helpers.tokens.store import TokenStore
 LSA_DIM, FREQUENT = 1024, 300  # of the dense vectors; tokens that a masked view shows
 
 
-def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int, frequent: int = 0) -> Whitened:
+def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int, frequent: int = 0,
+            dim: int = LSA_DIM, buckets: int = 2**16) -> Whitened:
     """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples.
 
-    frequent : so many of the most frequent tokens are read, the others masked; 0 for all.
+    frequent : so many of the most frequent tokens are read, the others masked; 0 for all. dim : at most. buckets : for
+    the hashes of pairs of tokens.
     """
     windows = training_windows(store, posts)
-    lsa = LSAEncoder(frequent + 1 if frequent else store.meta["vocabulary"], min(LSA_DIM, len(windows) // 6))
+    lsa = LSAEncoder(frequent + 1 if frequent else store.meta["vocabulary"], min(dim, len(windows) // 6), buckets)
     encoder = Masked(lsa, store.meta["vocabulary"]) if frequent else lsa
     return Whitened(encoder.fit(windows, max_tokens, seed)).fit(windows, max_tokens)
 

@@ -110,7 +110,7 @@ class StreamEncoder(Encoder):
                  config: StreamConfig):
         super().__init__()
         self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection
-        self.join_posts, self.unit = config.join_posts, config.unit
+        self.config, self.join_posts, self.unit = config, config.join_posts, config.unit
         self.dim = config.dim if len(projection) else pooling.dim
         if pooling.xavier:
             for module in (*pooling.modules(), *projection):

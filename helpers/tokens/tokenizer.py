@@ -155,12 +155,21 @@ def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, s
         tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
     else:
         tokenizer = TOKENIZERS[kind](model)
+    tokenizer.fingerprint = fingerprint
     with atomic_write(folder) as partial:
         partial.mkdir()
-        (partial / "tokenizer.model").write_bytes(tokenizer.model)
-        about = {"fingerprint": fingerprint, "kind": kind, "vocabulary": tokenizer.vocabulary}
-        write_json(partial / "tokenizer.json", about | {"sha256": file_fingerprint(partial / "tokenizer.model")})
+        save(tokenizer, partial)
     return load(folder)
+
+
+def save(tokenizer: Tokenizer, folder: str | Path) -> None:
+    """Write ``tokenizer.model`` and ``tokenizer.json`` to a folder that is there, for :func:`load`."""
+    model = Path(folder) / "tokenizer.model"
+    with atomic_write(model) as partial:
+        partial.write_bytes(tokenizer.model)
+    write_json(Path(folder) / "tokenizer.json", {
+        "fingerprint": tokenizer.fingerprint, "kind": tokenizer.kind, "vocabulary": tokenizer.vocabulary,
+        "sha256": file_fingerprint(model)})  # fmt: skip
 
 
 def load(folder: str | Path) -> Tokenizer:

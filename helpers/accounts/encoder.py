@@ -1,0 +1,213 @@
+"""An author encoder for use: accounts' posts in, unit vectors, ranks and calibrated answers out.
+
+Its members are those of notebook 06's "everything": a trained stream, LSA, a masked view and the hours, with weights
+that ship, and three TF-IDF that each gallery fits on its own texts. Weights and calibration are chosen on dev accounts,
+once for a gallery, whose other accounts say what a score is worth there, and once for two accounts alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from sklearn.metrics.pairwise import cosine_similarity
+from torch import Tensor, nn
+
+from helpers.accounts import weights
+from helpers.accounts.posts import Posts, halves, samples_of
+from helpers.encoders.base import Encoder, embed
+from helpers.encoders.fitted import fit_encoder, fit_lsa
+from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.masked import Masked
+from helpers.encoders.profiles import HourProfile
+from helpers.encoders.stream import StreamConfig, build
+from helpers.encoders.whitened import Whitened
+from helpers.evaluation import calibration
+from helpers.evaluation.calibration import Calibration
+from helpers.evaluation.fusion import Fusion
+from helpers.evaluation.normalisation import Normalised, adapted
+from helpers.evaluation.trials import Trials
+from helpers.tokens import tokenizer as tokenizers
+from helpers.tokens.batch import Batch, Samples
+from helpers.tokens.store import TokenStore
+
+SHIPPED = Path(__file__).parent / "shipped"
+MAX_TOKENS = 32  # read of each post
+ENOUGH = 30  # accounts, from which on a gallery says what a score is worth in it
+COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # fitted on every gallery
+SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
+# kind: frequent tokens shown (0: all), dimensions, buckets of pairs; small enough to be shipped
+LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
+
+
+@dataclass(frozen=True)
+class Use:
+    """One way to use the members: their weights, the map from score to log-likelihood ratio, and its bounds.
+
+    same, different : trials that the map was fitted on. No ratio claims more than they could show: it lies within
+    -log(same + 1) and log(different + 1), as in forensic practice (Vergeer et al. 2016).
+    """
+
+    weights: dict[str, float]
+    calibration: Calibration
+    same: int
+    different: int
+
+    def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
+        """Log-likelihood ratios (N,) of scores of pairs with so many posts."""
+        sizes = (np.broadcast_to(size, np.shape(scores)) for size in (query_posts, target_posts))
+        return self.calibration.llr(scores, *sizes).clip(-np.log1p(self.same), np.log1p(self.different))
+
+
+class AuthorEncoder:
+    """``encode`` posts to vectors; a :class:`~helpers.accounts.gallery.AccountGallery` of it ranks and links accounts.
+
+    tokenizer : of the members. members : encoders by name, "stream", "lsa", "lsa_masked", "hours". uses : by name, see
+    :meth:`use`. card : what it was made of and measured on.
+    """
+
+    def __init__(self, tokenizer, members: dict[str, Encoder], uses: dict[str, Use], card: dict):
+        self.tokenizer, self.members, self.uses, self.card = tokenizer, members, uses, card
+
+    @classmethod
+    def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
+        """One that ships, by name, or from a folder. Raises ValueError where there is none or its files are damaged."""
+        folder = SHIPPED / name if (SHIPPED / name).exists() else Path(name)
+        if not (folder / "model.json").exists():
+            there = ", ".join(sorted(path.parent.name for path in SHIPPED.glob("*/model.json")))
+            raise ValueError(f"no encoder {str(name)!r}: one of {there or 'none'}, or a folder that save() has made")
+        tensors, about = weights.read(folder)
+        tokenizer = tokenizers.load(folder)
+        vocabulary, members = tokenizer.vocabulary, {}
+        for member, settings in about["members"].items():
+            encoder = _empty(member, settings, vocabulary)
+            prefix = f"{member}/"
+            encoder.load_state_dict({key.removeprefix(prefix): value for key, value in tensors.items()
+                                     if key.startswith(prefix)})  # fmt: skip
+            members[member] = encoder.eval()
+        uses = {use: Use(**{**each, "calibration": Calibration(**each["calibration"])})
+                for use, each in about["uses"].items()}
+        return cls(tokenizer, members, uses, about["card"])
+
+    def save(self, folder: str | Path) -> None:
+        """Write tokenizer, weights in eight bits, uses and card to a folder, for :meth:`load`."""
+        about = {"members": {name: _settings(encoder) for name, encoder in self.members.items()}, "card": self.card,
+                 "uses": {name: {**vars(use), "calibration": vars(use.calibration)} for name, use in self.uses.items()}}
+        tensors = {f"{name}/{key}": value for name, encoder in self.members.items()
+                   for key, value in encoder.state_dict().items()}  # fmt: skip
+        weights.write(Path(folder), tensors, about)
+        tokenizers.save(self.tokenizer, folder)
+
+    @classmethod
+    def fit(cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, card: dict | None = None,
+            seed: int = 0) -> "AuthorEncoder":
+        """Fit what counts on training accounts, then weights and calibration of every use on dev accounts.
+
+        stream : trained on text alone, its config in ``config``. Raises ValueError where the stores are too small.
+        """
+        members = {
+            "stream": stream, "hours": fit_encoder("hours", train, tokenizer),
+            **{name: fit_lsa(train, tokenizer, MAX_TOKENS, seed, 16, *sizes) for name, sizes in LSA.items()},
+        }  # fmt: skip
+        made = cls(tokenizer, members, {}, card or {})
+        for use in ("gallery", "gallery_hours", "alone", "alone_hours"):
+            made.uses[use] = made.fit_use(use, dev)
+        return made
+
+    def fit_use(self, use: str, dev: TokenStore) -> Use:
+        """Weights and calibration of one use, on halves of a store's accounts."""
+        members = self._members(use)
+        older, newer = halves(dev, 16, 16)
+        chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
+        return calibrated(Fusion(members, chosen), dev)
+
+    def model(self, gallery: bool, hours: bool) -> Fusion:
+        """The members with the weights of a use. gallery : of ENOUGH accounts. hours : are times known?"""
+        use = self.use(gallery, hours)
+        return Fusion(self._members(use), self.uses[use].weights)
+
+    @staticmethod
+    def use(gallery: bool, hours: bool) -> str:
+        """The name of a use: "gallery" or "alone", with "_hours" where times are known."""
+        return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
+
+    def _members(self, use: str) -> dict:
+        dense = {name: encoder for name, encoder in self.members.items() if name != "hours" or use.endswith("_hours")}
+        if use.startswith("alone"):
+            return dense
+        return {name: adapted(name, None, self.tokenizer) for name in COUNTED} | {
+            name: Normalised(encoder) for name, encoder in dense.items()}  # fmt: skip
+
+    def encode(self, posts: Posts, times: Sequence | None = None) -> np.ndarray:
+        """Accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
+
+        posts : of each account its posts. times : of each account the times of its posts. The product of two vectors
+        is the score of two accounts alone. Raises what :func:`helpers.accounts.posts.samples_of` raises.
+        """
+        samples = samples_of(posts, self.tokenizer, times)
+        return self.vectors(samples, times is not None)
+
+    def vectors(self, samples: Samples, hours: bool = False) -> np.ndarray:
+        """The same of samples of a store."""
+        return embed(Joined(self.model(False, hours)), samples, MAX_TOKENS)
+
+    @staticmethod
+    def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Cosines (N, M) of vectors (N, D) and (M, D)."""
+        return cosine_similarity(one, other)
+
+
+class Joined(Encoder):
+    """The dense members of a fusion as one encoder."""
+
+    def __init__(self, fusion: Fusion):
+        super().__init__()
+        self.fusion, self.members = fusion, nn.ModuleList(fusion.members.values())
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch of B samples -> (B, D), unit length."""
+        return self.fusion.joined(batch)
+
+
+def calibrated(fusion: Fusion, dev: TokenStore) -> Use:
+    """A fusion with the map from its scores to log-likelihood ratios, fitted on halves of dev accounts.
+
+    Queries and targets have each of SIZES posts, as far as the accounts go.
+    """
+    scores, same, sizes = [], [], []
+    for asked, kept in product(SIZES, SIZES):
+        older, newer = halves(dev, max(asked, kept), max(asked, kept))
+        if len(older) < 2:
+            continue
+        queries, targets = older.last_posts(asked), newer.first_posts(kept)
+        block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
+        scores.append(block.ravel())
+        same.append(np.eye(len(queries), dtype=bool).ravel())
+        sizes.append(np.broadcast_to([[asked], [kept]], (2, block.size)))
+    if not scores:
+        raise ValueError(f"calibration needs two accounts with {2 * SIZES[0]} posts")
+    scores, same, (asked, kept) = np.concatenate(scores), np.concatenate(same), np.hstack(sizes)
+    fitted = calibration.fit(scores, same, asked, kept)
+    return Use(fusion.weights, fitted, int(same.sum()), int((~same).sum()))
+
+
+def _settings(encoder: Encoder) -> dict:
+    """What :func:`_empty` needs to build an encoder of the same shape."""
+    if isinstance(encoder, Whitened):
+        return _settings(encoder.encoder)
+    if isinstance(encoder, Masked):
+        return _settings(encoder.encoder)
+    if isinstance(encoder, LSAEncoder):
+        return {"vocabulary": encoder.vocabulary, "dim": encoder.dim, "buckets": encoder.buckets}
+    return {"turns": encoder.turns} if isinstance(encoder, HourProfile) else encoder.config.model_dump(mode="json")
+
+
+def _empty(member: str, settings: dict, vocabulary: int) -> Encoder:
+    """An encoder of that shape, its values still to be loaded."""
+    if member == "stream":
+        return build(StreamConfig.of(settings), vocabulary, 1)
+    if member == "hours":
+        return Whitened(HourProfile(**settings))
+    lsa = LSAEncoder(**settings)
+    return Whitened(Masked(lsa, vocabulary) if member == "lsa_masked" else lsa)

@@ -16,23 +16,17 @@ Hour and day were taken in the time zone of the machine that wrote the files, wh
 together, or two people become one author.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
-import pandas as pd
 import sentencepiece
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.runs import paths
-from helpers.sources import Part, file_parts, files, frames
-from helpers.sources.ndjson import records
+from helpers.sources import Part, file_parts, files
+from helpers.sources.ndjson import JSON_LINES, records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-LINES = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 DAY, WEEK = 86_400, 7 * 86_400
 LISTS = ["syms", "day", "hour", "minute", "action_type"]
 DAYS = ("weekday", "count")
@@ -66,17 +60,13 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
-    named = files("mud", location, lambda path: bool(LINES.search(path.name)))
-    return file_parts(named, partial(read, model=model, begin=begin, weekday=day == "weekday"))
+    named = files("mud", location, lambda path: bool(JSON_LINES.search(path.name)))
+    return file_parts(named, partial(_rows, model=model, begin=begin, weekday=day == "weekday"))
 
 
-def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) -> Iterator[pd.DataFrame]:
+def _rows(path, drops, model, begin, weekday):
     """The posts of one file. model: a SentencePieceProcessor or None. begin: midnight of the first day, [s, UTC]."""
-    return frames(_rows(records(path, drops), model, begin, weekday), drops)
-
-
-def _rows(records, model, begin, weekday):
-    for record in records:
+    for record in records(path, drops):
         if not _is_readable(record, model):
             yield "bad_record"
             continue

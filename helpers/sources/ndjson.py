@@ -19,6 +19,7 @@ LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kep
 WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPEN, ".zst")
+JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # names of files
 MAGIC = {".gz": rb"\x1f\x8b", ".bz2": rb"BZh", ".xz": rb"\xfd7zXZ", ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18"}
 NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)

@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from helpers.cleaning.text import is_bot
+from helpers.runs.artifacts import stamp
 from helpers.runs.parameters import unknown
-from helpers.sources import COLUMNS, Part, file_parts, files
+from helpers.sources import COLUMNS, Part, files
 from helpers.sources.ndjson import DAMAGE, LONGEST, records
 from helpers.sources.timestamps import seconds
 
@@ -58,7 +59,7 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
     named = files("table", location, _kind)
     for path in named.values():
         _check(path, columns)
-    return file_parts(named, partial(read, columns))
+    return [Part(name, partial(read, columns, path), stamp(path)) for name, path in named.items()]
 
 
 def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:

@@ -71,8 +71,8 @@ def _rows(path, drops, model, begin, weekday):
             yield "bad_record"
             continue
         times, author = _times(record, begin, weekday), normalise_unicode(str(record["author_id"])).strip()
-        for text, when, topic in zip(_texts(record["syms"], model), times, record["action_type"], strict=True):
-            topic, text = normalise_unicode(str(topic)).strip(), normalise_unicode(text).strip()
+        for post, when, topic in zip(record["syms"], times, record["action_type"], strict=True):
+            topic, text = (normalise_unicode(each).strip() for each in (str(topic), _text(post, model)))
             if when is None:
                 yield "bad_time"
             else:
@@ -98,17 +98,15 @@ def _is_readable(record, model):
     return all(type(topic) in (int, str) for topic in record["action_type"])
 
 
-def _texts(posts, model):
-    for post in posts:
-        if post and isinstance(post, list) and isinstance(post[0], int):
-            yield model.decode(post)
-        else:
-            yield "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
+def _text(post, model):
+    if post and isinstance(post[0], int):
+        return model.decode(post)
+    return "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
 
 
 def _times(record, begin, weekday):
     """Seconds since 1970 UTC of each post, None where a number is out of range."""
-    start = datetime.fromtimestamp(begin, UTC).weekday()
+    start = (begin // DAY + 3) % 7  # 1970-01-01 was a Thursday
     previous = begin
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
         clock = all(type(number) is int for number in (day, hour, minute)) and 0 <= hour < 24 and 0 <= minute < 60

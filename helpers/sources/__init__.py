@@ -97,7 +97,7 @@ def below(root: Path) -> list[Path]:
     return [path for path in there if path not in out and path.is_file()]
 
 
-def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool]) -> dict[str, Path]:
+def files(kind: str, location: str | list[str], belongs: Callable[[Path], object]) -> dict[str, Path]:
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
     location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.

@@ -28,7 +28,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location is missing or two files have the same name.
     """
-    named = files("amazon", location, lambda path: bool(JSON_LINES.search(path.name)) and not path.name.startswith("meta_"))
+    named = files("amazon", location, lambda path: JSON_LINES.search(path.name) and not path.name.startswith("meta_"))
     return file_parts(named, partial(_rows, raw=raw))
 
 

@@ -60,7 +60,7 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
-    named = files("mud", location, lambda path: bool(JSON_LINES.search(path.name)))
+    named = files("mud", location, lambda path: JSON_LINES.search(path.name))
     return file_parts(named, partial(_rows, model=model, begin=begin, weekday=day == "weekday"))
 
 

@@ -36,7 +36,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
     named = {f"{root.name}/{name}" if root.is_dir() else name: path for root in roots
-             for name, path in files("pan", str(root), lambda path: bool(LINES.search(path.name))).items()}
+             for name, path in files("pan", str(root), lambda path: LINES.search(path.name)).items()}
     # the name is part of the ids: two years may use one twice
     return [row_part(name, partial(_texts, path, name), stamp(path) + stamp(truth_of(path)), ROWS)
             for name, path in named.items()]

@@ -123,5 +123,6 @@ def load(folder: str | Path, store: TokenStore) -> Trained:
 
 def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
     """encoder -> MRR and R@8 on a store's authors: their first posts against their last, as many as training draws."""
-    trials, metrics = ranking.ranking_trials(store, sampler.max_posts), ["MRR", "R@8"]
-    return lambda encoder: ranking.evaluate(encoder, trials, sampler.max_tokens, resamples=0)[0].value[metrics].to_dict()
+    trials = ranking.ranking_trials(store, sampler.max_posts)
+    return lambda encoder: ranking.evaluate(
+        encoder, trials, sampler.max_tokens, resamples=0)[0].value[["MRR", "R@8"]].to_dict()  # fmt: skip

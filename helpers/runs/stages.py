@@ -130,7 +130,7 @@ def _sources(cells):
             text = path.read_text(encoding="utf-8")
             modules[name] = _parsed(text)[0]
             todo |= imports(text)
-            if "import_module(" in text:  # a registry that looks modules up by name
+            if "import_module(" in text or "resolve_name(" in text:  # a registry that looks modules up by name
                 todo |= set(path.parent.glob("*.py"))
     return [[cell.source for cell in cells], sorted(modules.items())]
 

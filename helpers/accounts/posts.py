@@ -1,5 +1,6 @@
 """Accounts' posts as samples that encoders read: from lists of texts in memory, or from the token store of a run."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -106,30 +107,38 @@ def concatenated(one: Samples, other: Samples) -> Samples:
     return Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(one) + len(other)))
 
 
-def passages(store: TokenStore, length: int = PASSAGE) -> np.ndarray:
+def kinds_of(tokenizer) -> np.ndarray:
+    """Of each token a kind (vocabulary,): itself, but one for all that hold a digit: forms differ in their numbers."""
+    numbers = [bool(re.search(r"\d", tokenizer.piece(token))) for token in range(tokenizer.vocabulary)]
+    return np.where(numbers, 1, np.arange(2, tokenizer.vocabulary + 2)).astype(np.uint64)
+
+
+def passages(store: TokenStore, kinds: np.ndarray, length: int = PASSAGE) -> np.ndarray:
     """The hashes (tokens,) of the ``length`` tokens that begin at each token, 0 where a post ends before them."""
-    tokens, hashes = np.asarray(store.tokens, np.uint64), np.zeros(len(store.tokens), np.uint64)
+    tokens, hashes = kinds[store.tokens], np.zeros(len(store.tokens), np.uint64)
     room = len(tokens) - length + 1
     if room > 0:
         factors = np.random.default_rng(0).integers(1, 2**63, length, dtype=np.uint64) | np.uint64(1)
         for number, factor in enumerate(factors):
-            hashes[:room] += (tokens[number : number + room] + np.uint64(1)) * factor
+            hashes[:room] += tokens[number : number + room] * factor
         left = np.repeat(store.post_offsets[1:], np.diff(store.post_offsets)) - np.arange(len(tokens))
         hashes[left < length] = 0
     return hashes
 
 
-def without_passages(store: TokenStore, others: TokenStore | None = None, length: int = PASSAGE) -> tuple[TokenStore, int]:
+def without_passages(store: TokenStore, kinds: np.ndarray, others: TokenStore | None = None,
+                     length: int = PASSAGE) -> tuple[TokenStore, int]:
     """A store in memory without what is no account's own: ``length`` tokens or more that stand in several posts.
 
-    Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. others :
-    posts whose passages are taken out too, such as those of a gallery. Returns the store and the tokens taken out.
+    Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. kinds : of
+    :func:`kinds_of`; numbers are all the same. others : posts whose passages are taken out too, such as those of a
+    gallery. Returns the store and the number of tokens taken out.
     """
-    hashes = passages(store, length)
+    hashes = passages(store, kinds, length)
     known, count = np.unique(hashes[hashes > 0], return_counts=True)
     repeated = known[count > 1]
     if others is not None:
-        repeated = np.union1d(repeated, passages(others, length))
+        repeated = np.union1d(repeated, passages(others, kinds, length))
     begins = np.isin(hashes, repeated[repeated > 0])
     steps = np.zeros(len(hashes) + length, np.int64)
     np.add.at(steps, np.flatnonzero(begins), 1)

@@ -107,11 +107,9 @@ def _compare(options):
     _, others, other = _read(options, options.others, f"{options.run}-b")
     if posts.hours != others.hours:
         raise ValueError("one file has times and the other has none: name no time column, or one of each")
-    samples = newest(posts.store)
     gallery = others.gallery(encoder)
-    store, _ = without_passages(posts.store, encoder.kinds, others.store)
-    asked = type(samples)(store, samples.first, samples.count, samples.authors)
-    names = [f"{shown(name)} (first file)" for name in posts.names[samples.authors]]
+    asked = newest(without_passages(posts.store, encoder.kinds, others.store)[0])
+    names = [f"{shown(name)} (first file)" for name in posts.names[asked.authors]]
     _tell(gallery.rank(asked, names, options.k, Decision(prior=options.prior)), other, len(gallery))
 
 

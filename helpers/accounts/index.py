@@ -77,7 +77,8 @@ class VectorIndex:
         self.names = _named([*self.names, *names], len(self) + len(vectors))
         self.vectors = np.concatenate([self.vectors, vectors.astype(np.float16)])
         if self.codes is not None and len(self) <= 2 * self.centred:
-            self.codes.add(vectors)
+            if len(vectors):  # FAISS ends the process over none
+                self.codes.add(vectors)
         else:  # there were no codes yet, or those about a centre that half of the rows did not make
             self._encode()
 
@@ -108,7 +109,7 @@ class VectorIndex:
     def load(cls, folder: str | Path) -> "VectorIndex":
         """What :meth:`save` wrote, the vectors mapped from the disk. Raises ValueError where it is missing or damaged.
 
-        Codes that cannot be read, because FAISS is missing or another one, are made anew or done without.
+        Codes of another FAISS are made anew; where it is missing, "auto" does without and "coded" raises ValueError.
         """
         folder, index = Path(folder), cls.__new__(cls)
         try:

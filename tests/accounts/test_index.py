@@ -146,11 +146,12 @@ class TestChange:
             index.remove(names(9))
         assert len(index) == len(index.vectors) == 9 and index.search(unit(9), 1)[1].ravel().tolist() == [*range(9)]
 
-    def test_nothing_may_come_and_go(self):
-        index = VectorIndex(unit(9), names(9))
+    @each_kind
+    def test_nothing_may_come_and_go(self, kind):
+        index = VectorIndex(unit(9), names(9), kind)
         index.add(np.empty((0, DIM)), [])
         index.remove([])
-        assert len(index) == 9
+        assert len(index) == 9 and index.search(unit(9), 1)[1].ravel().tolist() == [*range(9)]
 
 
 class TestFolder:

@@ -3,7 +3,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test train lab publish clean
+.PHONY: help setup reproduce test train mine lab publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -33,6 +33,7 @@ help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
 	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN by several processes, on GPUs where there are any"
+	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  your accounts: one page, nothing is trained"
 	@echo "make lab                   JupyterLab on the notebooks"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
@@ -83,6 +84,12 @@ train: setup
 	@echo "what it prints is in $(FOLDER)/log"
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
 	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
+
+# Columns that are not named are guessed; the page is outputs/mine/report.html.
+mine: setup
+	@if [ -z "$(POSTS)" ]; then echo "say which file: make mine POSTS=posts.csv"; exit 1; fi
+	$(BIN)/python -W ignore -m helpers.accounts mine "$(POSTS)" $(if $(AUTHOR),--author "$(AUTHOR)") $(if $(TIME),--time "$(TIME)") \
+	    $(if $(TOPIC),--topic "$(TOPIC)") $(if $(TEXT),--text "$(TEXT)") $(if $(NAMES),--names) $(ARGS)
 
 lab: setup
 	$(BIN)/jupyter lab notebooks

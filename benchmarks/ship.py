@@ -30,7 +30,8 @@ POSTS = 16
 def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     """Fit all members and uses on a run's training and dev posts, read by a tokenizer."""
     stores = [build_store(run.posts / f"{split}.parquet", folder.parent / f"{folder.name}-tokens" / split,
-                          tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary) for split in ("train", "dev")]
+                          tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
+              for split in ("train", "dev")]  # fmt: skip
     trained = load(run.models / stream, open_store(run.tokens / "train"))
     return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
 
@@ -40,12 +41,14 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
     words = encoder.tokenizer
     store = build_store(posts, folder, words.encode, [], words.fingerprint, words.vocabulary)
     trials = ranking.ranking_trials(store, POSTS)
-    models = {name: ("gallery", encoder.model(True, False)), f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
+    models = {name: ("gallery", encoder.model(True, False)),
+              f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
               f"{name}_alone": ("alone", encoder.model(False, False))}
     models |= {f"{kind}_gallery": ("", adapted(kind, None, words)) for kind in COUNTED}
     ranks = {}
     for model, (use, scored) in models.items():
-        scores = np.concatenate([block.copy() for _, block in scored.gallery(trials.targets, MAX_TOKENS).scores(trials.queries)])
+        gallery = scored.gallery(trials.targets, MAX_TOKENS)
+        scores = np.concatenate([block.copy() for _, block in gallery.scores(trials.queries)])
         ranks[model], measured = ranking.evaluate(scored, trials, MAX_TOKENS)[::-1]
         measured = pd.concat([measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])])
         kind = model.removesuffix("_gallery")
@@ -100,7 +103,8 @@ def main() -> None:
     encoder = AuthorEncoder.load(folder)
     for each in options.on:
         split, _, posts = each.partition("=")
-        measure(encoder, Path(posts), split, options.name, Path(options.results), folder.parent / f"{folder.name}-{split}")
+        tokens = folder.parent / f"{folder.name}-{split}"
+        measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ import torch
 
 import helpers
 from helpers.accounts import weights
-from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder, Use
+from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder, Use
 from helpers.accounts.posts import halves, samples_of
 from helpers.encoders.base import embed
 from helpers.evaluation.calibration import Calibration
-from helpers.evaluation.fusion import Fusion
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
 
@@ -98,7 +97,7 @@ def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
 
     made = AuthorEncoder.fit(_tiny_stream(), train, dev, Words())
     assert set(made.uses) == {"gallery", "gallery_hours", "alone", "alone_hours"}
-    assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == {"tfidf_word", "tfidf_char", "tfidf_subword"}
+    assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == set(COUNTED)
     assert all(use.same and use.different for use in made.uses.values())
 
 

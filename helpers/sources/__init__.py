@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -122,17 +123,11 @@ def file_parts(named: dict[str, Path], read: Callable[[Path, Counter], Iterator[
 def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
     """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
     kept = []
-    for row in rows:
+    for row in chain(rows, [None]):
         if isinstance(row, str):
             drops[row] += 1
-            continue
-        kept.append(row)
-        if len(kept) == size:
-            yield _frame(kept)
+        elif row:
+            kept.append(row)
+        if kept and (row is None or len(kept) == size):
+            yield pd.DataFrame(kept, columns=[*COLUMNS, "id", "names"][: len(kept[0])]).astype({"time": "int64"})
             kept = []
-    if kept:
-        yield _frame(kept)
-
-
-def _frame(rows):
-    return pd.DataFrame(rows, columns=[*COLUMNS, "id", "names"][: len(rows[0])]).astype({"time": "int64"})

@@ -19,6 +19,7 @@ together, or two people become one author.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -59,10 +60,9 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     """
     if day not in DAYS:
         raise ValueError(f"mud: day must be one of {', '.join(DAYS)}, not {day!r}")
-    try:
+    begin = -1
+    with suppress(ValueError):
         begin = int(datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
-    except ValueError:
-        begin = -1
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
@@ -110,16 +110,13 @@ def _is_readable(record, model):
 
 def _texts(posts, model):
     for post in posts:
-        if post and isinstance(post, list) and isinstance(post[0], int):
-            yield model.decode(post)
-        else:
-            yield "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
+        ids = post and isinstance(post, list) and isinstance(post[0], int)
+        yield model.decode(post) if ids else "".join(post).replace("\u2581", " ")  # the mark of a blank in pieces
 
 
 def _times(record, begin, weekday):
     """Seconds since 1970 UTC of each post, None where a number is out of range."""
-    start = datetime.fromtimestamp(begin, UTC).weekday()
-    previous = begin
+    start, previous = datetime.fromtimestamp(begin, UTC).weekday(), begin
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
         clock = all(type(number) is int for number in (day, hour, minute)) and 0 <= hour < 24 and 0 <= minute < 60
         if not clock or not 0 <= day < (7 if weekday else LATEST // DAY):

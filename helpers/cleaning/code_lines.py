@@ -29,7 +29,7 @@ SENTENCE = re.compile(
     r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b", re.I
 )
 WEB = re.compile(r"<?(?:https?|ftp)://\S+")
-CODE_LIKE = re.compile(r"[=(){}\[\]$~|\"]|<-|::|\w_\w")
+CODE_LIKE = re.compile(r"(?!.*\.\s*$).*?(?:[=(){}\[\]$~|\"]|<-|::|\w_\w)")
 PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 
 
@@ -39,7 +39,7 @@ def without_code(lines: list[str]) -> list[str]:
     for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
         step = order.step
         for i in order:  # a statement's other lines: arguments, brackets, strings
-            code[i] |= code[i - step] and CODE_LIKE.search(lines[i]) is not None and _words(lines[i]) < 5
+            code[i] |= code[i - step] and CODE_LIKE.match(lines[i]) is not None and _words(lines[i]) < 5
     # in a paragraph that is half code or more, what holds no sentence is output
     for blank, group in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
         numbers = list(group)

@@ -30,6 +30,7 @@ ARTICLE = re.compile(r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)
 ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
 # the head of what is signed, and signatures and keys
 PGP = re.compile(r"(?ms)^-----BEGIN PGP (?:SIGNED[^\n]*\n(?:[^\n]*\S[^\n]*\n){0,9}|.*?(?:^-----END[^\n]*|\Z))")
+PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
@@ -178,6 +179,5 @@ def _is_card(block, ruled, sentences=1):
     ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
     sentence = len(block) == 1 and len(block[0].split()) > 5 and (ends or not ruled)
     # most lines run on in lower case, as sentences do and business cards do not, but for addresses
-    lower = sum(line.lstrip()[:1].islower() and (len(block) < 3 or " " in line.strip()) for line in block[1:])
-    prose = lower * 2 > max(len(block) - 1, 1)
+    prose = sum(PROSE.match(line) is not None for line in block[1:]) * 2 > max(len(block) - 1, 1)
     return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not prose

@@ -19,7 +19,6 @@ ATTRIBUTED = re.compile(
     r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b|(?:wrote|(?:a )?\S{1,2}crit)\s?:))", re.M
 )
 EARLIEST = 315_532_800  # 1980-01-01: no list is older, an earlier date is a clock that was never set
-DAY = 86_400
 
 
 class Message(NamedTuple):
@@ -98,4 +97,4 @@ def seconds(value) -> int | None:
     except (TypeError, ValueError, OverflowError, IndexError):
         return None
     # no place on Earth is further from Greenwich
-    return when if abs(zone) <= timedelta(hours=15) and EARLIEST <= when <= time.time() + DAY else None
+    return when if abs(zone) <= timedelta(hours=15) and EARLIEST <= when <= time.time() + 86_400 else None

@@ -25,7 +25,7 @@ NOBODY = (
     r"|Colleagues?|Members?|Community|Group|World|Team|People|Thanks|Thank|Thx|Cheers|Best|Regards|Kind|Warm|Many"
     r"|Yours|Sincerely|Wishes|Greetings|Hope|Hi|Hello|Dear|Yes|No|So|But|And|The|For|In|If|It|Is|This|That|You|We|My"
     r"|Any|What|How|Why|As|Hth|Not|Well|Sorry|Please|Edit|Update|Done|Also|Here|Just|Now|One|Of|To|On|Or|Great|Good"
-    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?)\b)"
+    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?|Yeah|Yep|Sure|Ok|Okay|Oh|Hmm|True)\b)"
 )
 TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
 GREETING = re.compile(
@@ -45,6 +45,7 @@ SIGNED = re.compile(
 )
 CLOSES = re.compile(r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I)  # who signs
 TAIL = 200  # characters that SIGNED looks at
+POSTSCRIPT = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 # no part of a path, an address or an identifier
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
 SURNAME = re.compile(rf" (?:[A-Z]\. )?{NOBODY}{NAME}(?!\w)")  # after a first name inside of a sentence
@@ -62,11 +63,12 @@ def letter(text: str) -> tuple[str, list[str]]:
         start, end = greeted.span(greeted.lastindex)
         heard += re.split(r"\s*(?:,|&|\band\b)\s*", text[start:end])
         text = f"{text[:start]}@user{text[end:]}"
-    tail = text[-TAIL:]
-    if signed := SIGNED.search(tail):
-        start, end = signed.span(signed.lastindex)
-        heard.append(tail[start:end])
-        text = f"{text[:len(text) - len(tail)]}{tail[:start]}@self{tail[end:]}"
+    for stop in [match.start() for match in POSTSCRIPT.finditer(text)][:-3:-1]:
+        tail = text[max(stop - TAIL, 0) : stop]
+        if signed := SIGNED.search(tail):
+            start, end = signed.span(signed.lastindex)
+            heard.append(tail[start:end])
+            text = f"{text[:stop - len(tail)]}{tail[:start]}@self{tail[end:]}{text[stop:]}"
     return text, [name for name in heard if name]
 
 

@@ -87,6 +87,7 @@ def test_own_words_of_a_mail():
         "src.c:/* to be done: what they all want to have */\n--\nsrc.c-    this is what stands there and will not go",
         "Generalized linear mixed model fit by the Laplace approximation\n   AIC BIC logLik",
         "Jane Doe\nInstitute of Silly Walks\njd@example.org\nexample.org\nhttp://example.org/jane",
+        "-----\nJane Doe\n\nACME\nwww.example.org",
         "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
     ],
 )
@@ -95,6 +96,8 @@ def test_what_others_wrote_or_programs_appended_goes(appended):
 
 
 def test_prose_among_code_stays():
+    prose = "See here:\nx <- lm(y)\n(as it was said).\n\nTake a look at\nwww.example.org."
+    assert own_words(prose) == prose.replace("x <- lm(y)\n", "")
     prose = "I tried\nx <- 3\ny <- 4\nand I got\n[1] 3\n\nSo I write R:     it is good.\n1.      Yes"
     assert own_words(prose) == "I tried\nand I got\n\nSo I write R:     it is good.\n1.      Yes"
 

@@ -19,6 +19,8 @@ from tests.factories import posts_table
         ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
         ("It works\n\nyours sincerely\njane\n----", "It works\n\nyours sincerely\n@self\n----"),
         ("It works. HTH,\n\nJane Maria DOE", "It works. HTH,\n\n@self"),
+        ("It works.\n\nJane\n\nP.S. Ok?\n\nBob", "It works.\n\n@self\n\nP.S. Ok?\n\n@self"),
+        ("Yeah -- it works. Sure, and Hmm", "Yeah -- it works. Sure, and Hmm"),
         ("It works. -- Jane", "It works. -- Jane"),
         ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
         ("It works.\n\njane", "It works.\n\n@self"),
@@ -94,7 +96,7 @@ def test_what_is_left_is_a_share():
 
 
 @pytest.mark.parametrize(
-    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
+    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "\n\nJane\nPS", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
 )
 def test_hostile_texts_cost_linear_time(piece):
     from helpers.cleaning.text import clean

@@ -82,6 +82,7 @@ def timed(make):
 def compare(ways, groups, k):
     """Print milliseconds of every way in turns, and of the others how much of the first one's answers they find."""
     clock, processor, found = ({name: [] for name in ways} for _ in range(3))
+    truth = None  # the rows of the first way
     for number, queries in enumerate(groups.values()):
         for query in queries:
             for name, way in ways.items():

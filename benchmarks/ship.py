@@ -52,13 +52,13 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
         ranks[model], measured = ranking.evaluate(scored, trials, MAX_TOKENS)[::-1]
         measured = pd.concat([measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])])
         kind = model.removesuffix("_gallery")
-        said = f"{label(kind)}, adapted" if kind in COUNTED else label(model)
+        said = f"{label(kind)}, adapted" if kind in COUNTED else words(model)
         results.record(file, measured, model=model, label=said, protocol="own accounts", split=split,
                        adapted="" if use == "alone" else "gallery", queries=len(scores), targets=len(scores),
                        sample_size=POSTS, data=store.meta["fingerprint"])  # fmt: skip
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
-    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name, label=label(name),
+    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name, label=words(name),
                    base=f"{base}_gallery", protocol="own accounts", split=split, adapted="gallery", sample_size=POSTS,
                    queries=len(scores), targets=len(scores), data=store.meta["fingerprint"])  # fmt: skip
 
@@ -85,6 +85,13 @@ def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFr
         "Cllr": calibration.cllr(llr[same].tolist() + llr[~same].tolist(), [1] * same.sum() + [0] * (~same).sum()),
         "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
         "false_per_10000": 1e4 * linked[~same].mean()})])
+
+
+def words(name: str) -> str:
+    """What a row is called: the encoder, and how it was used."""
+    for ending, use in (("_hours", ", with hours"), ("_alone", ", two accounts alone")):
+        name = name.replace(ending, use)
+    return name.replace("_", "-")
 
 
 def main() -> None:

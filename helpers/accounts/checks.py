@@ -51,7 +51,7 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     Half of the accounts that can be cut in halves fit a map of their own, the other half judge it and that of the
     encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
     Returns the encoder to use (the better one, fitted on all then), a table of
-    :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings in words.
+    :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
     """
     gallery, older = halves_known(posts, encoder, seed)
     accounts, said = older.authors, []

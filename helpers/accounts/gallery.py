@@ -90,7 +90,7 @@ class AccountGallery:
         among : accounts that those of the gallery were chosen from, as the most alike ones; it stands for T.
 
         With prior p and T accounts the probability of target t is ``(p / T) L_t / (1 - p + (p / T) S)``, L its
-        likelihood ratio and S the sum of all, and that of nobody is what is left: exactly one account is meant, or none.
+        likelihood ratio and S the sum of all, and that of nobody is what is left: one account is meant, or none.
         """
         names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
         own, frames = self.columns(names), []

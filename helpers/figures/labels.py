@@ -17,12 +17,6 @@ LABELS = {
     "shuffled": "control: shuffled targets", "text_cnn": "text CNN", "mean": "mean of posts", "khan2021": "stream",
     "khan2021_text": "stream, single attention", "tyo2021": "Siamese transformer", "tiny": "small transformer",
     "arr": "ARR", "blind": "blind ARR", "masked": "text masked", "erased": "topic erased",
-    "open_small": "open-small", "open_small_hours": "open-small, with hours",
-    "open_small_alone": "open-small, two accounts alone", "without_rust_small": "the same, made without Rust",
-    "without_rust_small_hours": "the same, made without Rust, with hours",
-    "without_rust_small_alone": "the same, made without Rust, two accounts alone",
-    "open_R@P90": "found in an open world, 90% of links right", "found": "found at the default costs",
-    "false_per_10000": "false links in 10,000 pairs of two people",
     # features and how time is read
     "T": "text", "TP": "text + hour", "TPS": "text + hour + topic", "hour": "hour of day",
     "learned": "learned hour", "continuous": "continuous time",

@@ -7,8 +7,7 @@ import torch
 import helpers
 from helpers.accounts import weights
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder, Use
-from helpers.accounts.posts import halves, samples_of
-from helpers.encoders.base import embed
+from helpers.accounts.posts import halves
 from helpers.evaluation.calibration import Calibration
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]

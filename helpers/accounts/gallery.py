@@ -42,7 +42,9 @@ class AccountGallery:
 
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
     accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
-    From ENOUGH accounts on the gallery itself says what a score is worth in it; fewer are compared each for itself.
+    From ENOUGH accounts on the gallery itself says what a score is worth in it. Fewer are compared each for itself, and
+    no ratio claims more than 10 then, so that at usual priors nobody is linked: only others of the same place say how
+    alike people are there.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,

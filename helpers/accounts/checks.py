@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -53,15 +54,17 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     Returns the encoder to use (the better one, fitted on all then), a table of
     :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
     """
-    gallery, older = halves_known(posts, encoder, seed)
-    accounts, said = older.authors, []
+    accounts, said = posts.halves(LEAST)[0].authors, []
+    if len(accounts) < 2:
+        said.append(f"no two accounts have {2 * LEAST} posts: nothing of what follows could be checked on these accounts")
+        return encoder, pd.DataFrame(), {}, said
     if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
         chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2
         judged, fitted = (subset(posts, accounts[part]) for part in (chosen, ~chosen))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
         tested = {name: _judge(*halves_known(judged, one, seed), costs) for name, one in maps.items()}
     else:
-        tested = {"shipped": _judge(gallery, older, costs)}
+        tested = {"shipped": _judge(*halves_known(posts, encoder, seed), costs)}
         said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit probabilities on")
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
@@ -134,8 +137,9 @@ def by_habit(gallery: AccountGallery, texts: list[str], times: list | None, acco
         tried["posted at random hours"] = texts, [time + extra for time, extra in zip(times, wait)]
     found = []
     for name, (changed, when) in tried.items():
-        queries = gallery.queries([changed], None if when is None else [when])
-        found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
+        with suppress(ValueError):  # nothing that is the account's own is left of so few posts
+            queries = gallery.queries([changed], None if when is None else [when])
+            found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
 

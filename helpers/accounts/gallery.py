@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.posts import Posts, concatenated, in_memory, memory_store, samples_of, whole, without_passages
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore
 from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
@@ -78,7 +80,12 @@ class AccountGallery:
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times)
-        return whole(without_passages(samples.store, self.encoder.kinds, self.targets.store)[0])
+        return whole(without_passages(samples.store, self.encoder.kinds, self._read)[0])
+
+    @cached_property
+    def _read(self) -> TokenStore:
+        """The posts of the targets alone: their store may hold more."""
+        return in_memory(self.targets).store
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
              decision: Decision = Decision(), among: int = 0) -> pd.DataFrame:

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from helpers.figures import corpus, linking, losses, map, ranking, results, style, topic, training, verification
+from helpers.figures import accounts, corpus, linking, losses, map, ranking, results, style, topic, training, verification
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
@@ -82,6 +82,13 @@ def by_size(*values):
     return pd.concat([tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)])
 
 
+def parts(value):
+    """Sums by member, and features, of a score of 1 + value."""
+    sums = pd.DataFrame({"member": ["lsa", "hours", "all members"], "contribution": [1.0, value, 1 + value]})
+    features = pd.DataFrame({"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]})
+    return sums, features
+
+
 def by_topic(values):
     return pd.concat([tidy(values, "AUC"), tidy(values, "hardest_AUC")])
 
@@ -131,6 +138,12 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
      0.7, "1 of 2 models is worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
      0.3, "2 of 2 models"),
+    (lambda value: accounts.evidence(*parts(value), ("a", HOSTILE)),
+     2.0, "score 3.00 of a and", 0.5, "rests most on LSA encoder (1.00)"),
+    (lambda rank: accounts.linkable(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
+     7, "A is ranked first from 8 posts on", 1, "from 2 posts on"),
+    (lambda other: accounts.account_map(CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), other], [HOSTILE] * 4),
+     (1, 0), "4 accounts, of which 1 pair is linked", (2, 3), "2 pairs are linked"),
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from helpers import papers
+from helpers.figures import published as papers
 from helpers.figures.labels import LABELS, describe, label
 
 

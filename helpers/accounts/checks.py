@@ -11,7 +11,7 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
 from helpers.accounts.own import OwnPosts
-from helpers.accounts.posts import in_memory, newest
+from helpers.accounts.posts import in_memory, last_posts, newest
 from helpers.evaluation import ranking
 from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
@@ -120,7 +120,7 @@ def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: De
     sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < older.count[row]] + [int(older.count[row])]
     found = []
     for size in sizes:
-        ranked = gallery.rank(older[np.array([row])].last_posts(size), ["it"], len(gallery), decision)
+        ranked = gallery.rank(last_posts(older[np.array([row])], size), ["it"], len(gallery), decision)
         found.append((size, *_own(ranked, account)))
     return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
 

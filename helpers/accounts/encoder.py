@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from torch import Tensor, nn
 
 from helpers.accounts import weights
-from helpers.accounts.posts import Posts, halves, kinds_of, samples_of
+from helpers.accounts.posts import Posts, first_posts, halves, kinds_of, last_posts, samples_of
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.fitted import fit_encoder, fit_lsa
 from helpers.encoders.lsa import LSAEncoder
@@ -224,7 +224,7 @@ def calibrated(fusion: Fusion, dev: TokenStore) -> Use:
         older, newer = halves(dev, max(asked, kept), max(asked, kept))
         if len(older) < 2:
             continue
-        queries, targets = older.last_posts(asked), newer.first_posts(kept)
+        queries, targets = last_posts(older, asked), first_posts(newer, kept)
         block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
         scores.append(block.ravel())
         same.append(np.eye(len(queries), dtype=bool).ravel())

@@ -20,7 +20,7 @@ from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.masked import Masked
 from helpers.encoders.tfidf import BUCKETS, TfidfEncoder, ngram_counts
 from helpers.encoders.whitened import Whitened
-from helpers.evaluation.normalisation import NormalisedGallery
+from helpers.evaluation.normalisation import NormalisedGallery, statistics
 from helpers.tokens.batch import PAD, Batch, Samples
 
 MEAN = "(unlike the mean of all)"
@@ -41,7 +41,7 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
     column, own = gallery.columns([target, name])
     rows, members = [], [member for member, weight in gallery.model.weights.items() if weight]
     for member, (part, weight) in zip(members, gallery.scored.parts, strict=True):
-        slope, offset = part.line(query, column, own) if isinstance(part, NormalisedGallery) else (1.0, 0.0)
+        slope, offset = line(part, query, column, own) if isinstance(part, NormalisedGallery) else (1.0, 0.0)
         inner = getattr(part, "inner", part)
         told = list(_features(inner.encoder, query, inner.rows[column : column + 1], gallery.encoder.tokenizer))
         rows += [(member, feature, weight * slope * value) for feature, value in told if value]
@@ -49,6 +49,14 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
     frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
     frame = frame.groupby(["member", "feature"], sort=False, as_index=False).sum()
     return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+
+
+def line(part: NormalisedGallery, query: Samples, target: int, own: int) -> tuple[float, float]:
+    """(slope, offset) that make of the score of one query and a target the normalised one. own : as in ``scores``."""
+    (_, block), = part.inner.scores(query)
+    mean_q, scale_q = statistics(block)[:, 0] if own < 0 else part.of_targets[:, own]
+    mean_t, scale_t = part.of_targets[:, target]
+    return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
 
 def by_member(parts: pd.DataFrame) -> pd.DataFrame:

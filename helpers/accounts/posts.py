@@ -95,6 +95,17 @@ def halves(store: TokenStore, least: int, posts: int = NEWEST) -> tuple[Samples,
     return (Samples(store, middle - older, older, accounts), Samples(store, middle, newer, accounts))
 
 
+def first_posts(samples: Samples, posts: int) -> Samples:
+    """The same samples, each cut to its first ``posts`` posts."""
+    return replace(samples, count=np.minimum(samples.count, posts))
+
+
+def last_posts(samples: Samples, posts: int) -> Samples:
+    """The same samples, each cut to its last ``posts`` posts."""
+    count = np.minimum(samples.count, posts)
+    return replace(samples, first=samples.first + samples.count - count, count=count)
+
+
 def in_memory(samples: Samples) -> Samples:
     """The same samples of a store in memory that holds their posts and nothing else."""
     posts = np.concatenate([np.arange(first, first + count) for first, count in zip(samples.first, samples.count)])

@@ -52,13 +52,13 @@ class Normalised:
 class NormalisedGallery:
     """A gallery and the statistics of its targets.
 
-    inner : of the model, with ``targets``. cohort : of the same model; without it targets are measured against each
-        other.
+    inner : of the model, with ``targets``; ``of_targets`` are their :func:`statistics`. cohort : of the same model;
+        without it targets are measured against each other.
     """
 
     def __init__(self, inner, cohort=None):
         self.inner, self.targets, self.cohort = inner, inner.targets, cohort
-        self._of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
+        self.of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
 
     def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks: rows of the queries, their normalised scores (q, T) float32.
@@ -66,11 +66,11 @@ class NormalisedGallery:
         own : (Q,) the column of a query that is itself a target, -1 of another; it is not measured against itself.
         """
         of_queries = None if self.cohort is None else self._against_cohort(queries)
-        of_targets = torch.from_numpy(self._of_targets).split(TILE, 1)
+        of_targets = torch.from_numpy(self.of_targets).split(TILE, 1)
         for rows, block in self.inner.scores(queries):
-            of_block = _statistics(block) if of_queries is None else of_queries[:, rows]
+            of_block = statistics(block) if of_queries is None else of_queries[:, rows]
             if own is not None and self.cohort is None:
-                of_block = np.where(own[rows] < 0, of_block, self._of_targets[:, own[rows]])
+                of_block = np.where(own[rows] < 0, of_block, self.of_targets[:, own[rows]])
             of_block = torch.from_numpy(of_block)[:, :, None]
             for tile, of_tile in zip(torch.from_numpy(block).split(TILE, 1), of_targets):
                 tile.copy_(self._normal(tile, *of_block, *of_tile))  # the block is ours until the next is asked for
@@ -79,19 +79,12 @@ class NormalisedGallery:
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
         if self.cohort is None:
-            of_queries = np.hstack([_statistics(block) for _, block in self.inner.scores(queries)])
+            of_queries = np.hstack([statistics(block) for _, block in self.inner.scores(queries)])
         else:
             of_queries = self._against_cohort(queries)
         query, target = pairs.T
-        sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self._of_targets[:, target]))
+        sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self.of_targets[:, target]))
         return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
-
-    def line(self, query: Samples, target: int, own: int = -1) -> tuple[float, float]:
-        """(slope, offset) that make of the score of one query and a target, without a cohort, the normalised one."""
-        (_, block), = self.inner.scores(query)
-        of_query = _statistics(block)[:, 0] if own < 0 else self._of_targets[:, own]
-        (mean_q, scale_q), (mean_t, scale_t) = of_query, self._of_targets[:, target]
-        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
     @staticmethod
     def _normal(scores, mean_q, scale_q, mean_t, scale_t):
@@ -110,7 +103,7 @@ class NormalisedGallery:
 
     def _against_cohort(self, samples):
         """(2, N): the same with the CLOSEST of the cohort."""
-        return np.hstack([_statistics(-np.partition(-block, min(CLOSEST, block.shape[1]) - 1, axis=1)[:, :CLOSEST])
+        return np.hstack([statistics(-np.partition(-block, min(CLOSEST, block.shape[1]) - 1, axis=1)[:, :CLOSEST])
                           for _, block in self.cohort.scores(samples)])  # fmt: skip
 
 
@@ -137,8 +130,8 @@ def adapted(name: str, encoder: Encoder, tokenizer) -> Normalised:
     return Normalised(FittedOnTargets(lambda: TfidfEncoder(name, tokenizer)) if is_tfidf else encoder)
 
 
-def _statistics(scores):
-    """(2, N): mean and 1 / standard deviation of each row."""
+def statistics(scores: np.ndarray) -> np.ndarray:
+    """Mean and 1 / standard deviation of each row of scores (N, T): (2, N), 0 and 0 where they hardly differ."""
     return _mean_and_scale(*moments(scores, 1) / scores.shape[1])
 
 

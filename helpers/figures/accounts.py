@@ -19,7 +19,7 @@ def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], 
     largest first. pair : the two accounts.
     """
     figure = make_subplots(1, 2, subplot_titles=["by member", "strongest features"], column_widths=[0.4, 0.6],
-                           horizontal_spacing=0.28)  # fmt: skip
+                           horizontal_spacing=0.3)  # fmt: skip
     members = sums.iloc[::-1]
     figure.add_bar(y=[words(each) for each in members.member], x=members.contribution, orientation="h", row=1, col=1,
                    marker_color=_signed(members.contribution))  # fmt: skip
@@ -29,7 +29,8 @@ def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], 
              for text, member in zip(chosen.feature, chosen.member)]  # fmt: skip
     figure.add_bar(y=[*range(len(chosen))], x=chosen.contribution, orientation="h", row=1, col=2,
                    marker_color=_signed(chosen.contribution))  # fmt: skip
-    figure.update_yaxes(tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2)
+    figure.update_yaxes(title="member", row=1, col=1)
+    figure.update_yaxes(title="feature, member", tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2)
     figure.update_xaxes(title="part of the score").update_layout(showlegend=False, height=520, width=1000)
     total, top = sums.contribution.iloc[-1], sums.iloc[:-1].contribution.idxmax()
     finding = (f"the score {total:.2f} of {pair[0][:20]} and {pair[1][:20]} rests most on "

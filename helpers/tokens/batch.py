@@ -85,15 +85,6 @@ class Samples:
     def __getitem__(self, rows) -> "Samples":
         return replace(self, first=self.first[rows], count=self.count[rows], authors=self.authors[rows])
 
-    def first_posts(self, posts: int) -> "Samples":
-        """The same samples, each cut to its first ``posts`` posts."""
-        return replace(self, count=np.minimum(self.count, posts))
-
-    def last_posts(self, posts: int) -> "Samples":
-        """The same samples, each cut to its last ``posts`` posts."""
-        count = np.minimum(self.count, posts)
-        return replace(self, first=self.first + self.count - count, count=count)
-
     def batch(self, rows, max_tokens: int = 32) -> Batch:
         """The batch of some rows, each post cut to its first ``max_tokens`` tokens."""
         return gather(self.store, self.authors[rows], self.first[rows], self.count[rows], max_tokens)

@@ -27,7 +27,7 @@ def test_a_feature_is_worth_what_its_removal_costs(gallery, taken_apart, encoder
     part, weight = gallery.scored.parts[place]
     column, own = gallery.columns(["demo-0003", "newcomer"])
     query = gallery.accounts(["newcomer"])
-    slope, _ = part.line(query, column, own)
+    slope, _ = evidence.line(part, query, column, own)
     one, other = part.inner.encoder(query.batch(slice(0, 1), 32)), part.inner.rows[column]
     product = one.multiply(other).tocoo()
     strongest = np.argsort(-product.data)[:10]

@@ -66,7 +66,7 @@ def test_a_query_is_not_measured_against_itself(gallery):
     others = np.delete(raw, row)
     _, block = next(part.scores(asked, gallery.columns([name])))
     column = 3
-    of_target = part._of_targets[:, column]
+    of_target = part.of_targets[:, column]
     expected = (raw[column] - others.mean()) / others.std() + (raw[column] - of_target[0]) * of_target[1]
     assert abs(block[0, column] - expected) < 1e-4
 

@@ -80,9 +80,9 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
 
 def test_large_galleries_are_measured_against_some(trials, monkeypatch):
     model = HabitCounts(hours=True)
-    whole = Normalised(model).gallery(trials.targets)._of_targets
+    whole = Normalised(model).gallery(trials.targets).of_targets
     monkeypatch.setattr(normalisation, "REFERENCE", 20)
-    some = Normalised(model).gallery(trials.targets)._of_targets
+    some = Normalised(model).gallery(trials.targets).of_targets
     assert 0.5 < np.median(some[1] / whole[1]) < 2 and (some != whole).any()
 
 

@@ -26,8 +26,10 @@ from helpers.encoders.whitened import Whitened
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.fusion import Fusion
+from helpers.evaluation.gallery import Gallery
 from helpers.evaluation.normalisation import Normalised, adapted
 from helpers.evaluation.trials import Trials
+from helpers.runs.artifacts import fingerprint_of
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Batch, Samples
 from helpers.tokens.store import TokenStore
@@ -70,6 +72,11 @@ class AuthorEncoder:
     def __init__(self, tokenizer, members: dict[str, Encoder], uses: dict[str, Use], card: dict):
         self.tokenizer, self.members, self.uses, self.card = tokenizer, members, uses, card
 
+    @property
+    def fingerprint(self) -> str:
+        """The identity of the encoder: its tokens, weights and calibration."""
+        return fingerprint_of(self.tokenizer.fingerprint, {name: _plain(use) for name, use in self.uses.items()})
+
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
         """One that ships, by name, or from a folder. Raises ValueError where there is none or its files are damaged."""
@@ -93,7 +100,7 @@ class AuthorEncoder:
     def save(self, folder: str | Path) -> None:
         """Write tokenizer, weights in eight bits, uses and card to a folder, for :meth:`load`."""
         about = {"members": {name: _settings(encoder) for name, encoder in self.members.items()}, "card": self.card,
-                 "uses": {name: {**vars(use), "calibration": vars(use.calibration)} for name, use in self.uses.items()}}
+                 "uses": {name: _plain(use) for name, use in self.uses.items()}}
         tensors = {f"{name}/{key}": value for name, encoder in self.members.items()
                    for key, value in encoder.state_dict().items()}  # fmt: skip
         weights.write(Path(folder), tensors, about)
@@ -122,18 +129,26 @@ class AuthorEncoder:
         chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
         return calibrated(Fusion(members, chosen), dev)
 
-    def model(self, gallery: bool, hours: bool) -> Fusion:
-        """The members with the weights of a use. gallery : of ENOUGH accounts. hours : are times known?"""
+    def model(self, gallery: bool, hours: bool, known: dict[str, np.ndarray] | None = None) -> Fusion:
+        """The members with the weights of a use.
+
+        gallery : of ENOUGH accounts. hours : are times known? known : rows of its targets by member, of :meth:`rows`.
+        """
         use = self.use(gallery, hours)
-        return Fusion(self._members(use), self.uses[use].weights)
+        return Fusion(self._members(use, known or {}), self.uses[use].weights)
+
+    def rows(self, samples: Samples) -> dict[str, np.ndarray]:
+        """What each member that ships makes of samples: rows (N, dim) by name, which no other account changes."""
+        return {name: embed(encoder, samples, MAX_TOKENS) for name, encoder in self.members.items()}
 
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
         """The name of a use: "gallery" or "alone", with "_hours" where times are known."""
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
-    def _members(self, use: str) -> dict:
-        dense = {name: encoder for name, encoder in self.members.items() if name != "hours" or use.endswith("_hours")}
+    def _members(self, use: str, known: dict[str, np.ndarray] = {}) -> dict:
+        dense = {name: Known(encoder, known[name]) if name in known else encoder
+                 for name, encoder in self.members.items() if name != "hours" or use.endswith("_hours")}  # fmt: skip
         if use.startswith("alone"):
             return dense
         return {name: adapted(name, None, self.tokenizer) for name in COUNTED} | {
@@ -156,6 +171,17 @@ class AuthorEncoder:
     def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Cosines (N, M) of vectors (N, D) and (M, D)."""
         return cosine_similarity(one, other)
+
+
+class Known:
+    """An encoder whose rows of the targets are known; wherever a score is asked for it stands for the encoder."""
+
+    def __init__(self, encoder: Encoder, rows: np.ndarray):
+        self.encoder, self.rows = encoder, rows
+
+    def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
+        """The targets, not embedded again."""
+        return Gallery(self.encoder, targets, max_tokens, self.rows)
 
 
 class Joined(Encoder):
@@ -190,6 +216,10 @@ def calibrated(fusion: Fusion, dev: TokenStore) -> Use:
     scores, same, (asked, kept) = np.concatenate(scores), np.concatenate(same), np.hstack(sizes)
     fitted = calibration.fit(scores, same, asked, kept)
     return Use(fusion.weights, fitted, int(same.sum()), int((~same).sum()))
+
+
+def _plain(use: Use) -> dict:
+    return {**vars(use), "calibration": vars(use.calibration)}
 
 
 def _settings(encoder: Encoder) -> dict:

@@ -1,19 +1,23 @@
 """Accounts to be asked about: who of them, if any, is behind a query, how likely, and at what cost one may say so."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.posts import Posts, samples_of
+from helpers.accounts.posts import Posts, concatenated, in_memory, memory_store, samples_of, without_passages
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
+from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
+ARRAYS = ("tokens", "post_offsets", "time", "topic", "author_offsets")  # of a store that is kept
 
 
 class Decision(Config):
@@ -37,23 +41,31 @@ class AccountGallery:
     """Accounts of which each has one name; queries are ranked against all of them.
 
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
-    accounts, each once. hours : whether times are known. From ENOUGH accounts on the gallery itself says what a score
+    accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked. From ENOUGH accounts on the gallery itself says what a score
     is worth in it; fewer are compared each for itself.
     """
 
-    def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False):
+    def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
+                 rows: dict[str, np.ndarray] | None = None):
         if len(names) != len(targets) or len(set(names)) != len(names):
             raise ValueError(f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different")
         self.encoder, self.targets, self.names, self.hours = encoder, targets, np.asarray(names, object), hours
         self.adapted = len(targets) >= ENOUGH
-        self.model = encoder.model(self.adapted, hours)
+        self.rows = encoder.rows(targets) if rows is None else rows
         self.use = encoder.uses[encoder.use(self.adapted, hours)]
+        self.model = encoder.model(self.adapted, hours, self.rows)
         self.scored = self.model.gallery(targets, MAX_TOKENS)
 
     @classmethod
     def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str], times: Sequence | None = None) -> "AccountGallery":
-        """A gallery of texts: of each account its posts, and their times where they are known."""
-        return cls(encoder, samples_of(posts, encoder.tokenizer, times), names, times is not None)
+        """A gallery of texts: of each account its posts, and their times where they are known.
+
+        What stands in several posts word for word is not read, see
+        :func:`~helpers.accounts.posts.without_passages`.
+        """
+        samples = samples_of(posts, encoder.tokenizer, times)
+        samples = replace(samples, store=without_passages(samples.store)[0])
+        return cls(encoder, samples, names, times is not None)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -62,7 +74,8 @@ class AccountGallery:
         """Texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
-        return samples_of(posts, self.encoder.tokenizer, times)
+        samples = samples_of(posts, self.encoder.tokenizer, times)
+        return replace(samples, store=without_passages(samples.store, self.targets.store)[0])
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
              decision: Decision = Decision()) -> pd.DataFrame:
@@ -77,15 +90,61 @@ class AccountGallery:
         L its likelihood ratio, and that of nobody is what is left: exactly one account is meant, or none.
         """
         names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
-        place, frames = {name: column for column, name in enumerate(self.names)}, []
-        sizes = self.targets.count
-        for rows, block in self.scored.scores(queries):
+        own, frames = self.columns(names), []
+        for rows, block in self.scored.scores(queries, own):
             for row, scores in zip(range(rows.start, rows.stop), block):
-                llr = self.use.llr(scores, queries.count[row], sizes)
-                if (own := place.get(names[row])) is not None:
-                    llr[own] = -np.inf
+                llr = self.use.llr(scores, queries.count[row], self.targets.count)
+                if own[row] >= 0:
+                    llr[own[row]] = -np.inf
                 frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
         return pd.concat(frames, ignore_index=True)
+
+    def columns(self, names: Sequence[str]) -> np.ndarray:
+        """Which of the accounts each name is, -1 for none."""
+        place = {name: column for column, name in enumerate(self.names)}
+        return np.array([place.get(name, -1) for name in names])
+
+    def accounts(self, names: Sequence[str]) -> Samples:
+        """The samples of named accounts, to ask about. Raises ValueError for names that are not there."""
+        columns = self.columns(names)
+        if missing := [name for name, column in zip(names, columns) if column < 0]:
+            raise ValueError(f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}")
+        return self.targets[columns]
+
+    def with_accounts(self, posts: Posts, names: Sequence[str], times: Sequence | None = None) -> "AccountGallery":
+        """The gallery and more accounts; those it has are not embedded again, only what counts is fitted anew."""
+        new = self.queries(posts, times)
+        rows = {name: np.concatenate([self.rows[name], more]) for name, more in self.encoder.rows(new).items()}
+        both = concatenated(self.targets, new)
+        return AccountGallery(self.encoder, both, [*self.names, *names], self.hours, rows)
+
+    def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
+        """The gallery without some accounts. Raises ValueError for names that are not there, or where none is left."""
+        self.accounts(names)
+        kept = np.flatnonzero(~np.isin(self.names, list(names)))
+        rows = {name: each[kept] for name, each in self.rows.items()}
+        return AccountGallery(self.encoder, self.targets[kept], self.names[kept], self.hours, rows)
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
+        samples = in_memory(self.targets)
+        arrays = {name: torch.from_numpy(np.asarray(getattr(samples.store, name)).astype(np.int64)) for name in ARRAYS}
+        rows = {f"rows/{name}": torch.from_numpy(each) for name, each in self.rows.items()}
+        about = {"names": list(self.names), "hours": self.hours, "encoder": self.encoder.fingerprint}
+        checkpoints.save(Path(folder) / "gallery.safetensors", arrays | rows, about)
+
+    @classmethod
+    def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
+        """One that was saved. Raises ValueError where it is damaged, or of another encoder."""
+        tensors, about = checkpoints.read(Path(folder) / "gallery.safetensors")
+        if about["encoder"] != encoder.fingerprint:
+            raise ValueError(f"the gallery in {folder} was made by another encoder: make it again from its posts")
+        arrays = {name: tensors[name].numpy() for name in ARRAYS}
+        store = memory_store([], arrays["time"], arrays["author_offsets"], encoder.tokenizer)
+        store = replace(store, tokens=arrays["tokens"], post_offsets=arrays["post_offsets"], topic=arrays["topic"])
+        targets = Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(about["names"])))
+        rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items() if name.startswith("rows/")}
+        return cls(encoder, targets, about["names"], about["hours"], rows)
 
     def _best(self, name, posts, scores, llr, k, decision):
         others = int(np.isfinite(llr).sum())

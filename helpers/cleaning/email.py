@@ -13,6 +13,10 @@ from helpers.cleaning.email_words import (
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
 MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")  # of a quote's lines, whatever a news reader put there
+# the head of a signed text up to its blank line, and a signature, key or message as a whole
+PGP = re.compile(
+    r"^-----BEGIN PGP SIGNED.*\n?(?:[^\S\n]*\S.*\n?)*(?:[^\S\n]*\n)?|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)"
+    r"|^-----END PGP.*\n?", re.M)  # fmt: skip
 SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\.")
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
@@ -34,9 +38,10 @@ QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
 def own_words(body: str) -> str:
     """The lines an author wrote, without what was quoted, pasted or appended. May be empty."""
-    lines = [line.rstrip("\r") for line in body.expandtabs(8).split("\n")]
-    if any(line.startswith("-----BEGIN PGP") for line in lines):
-        lines = _without_pgp(lines)
+    body = body.expandtabs(8)
+    if re.search("^-----BEGIN PGP", body, re.M):
+        body = re.sub("^- (?=-)", "", PGP.sub("", body), flags=re.M)
+    lines = [line.rstrip("\r") for line in body.split("\n")]
     lines = _without_quotes(_without_appended(_without_fields(lines)))
     paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
@@ -51,22 +56,6 @@ def _paragraphs(lines):
 def _disclaims(paragraph):
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
     return len(words) >= 3 and bool(words & {"confidential", "vertraulich", "confidencial"})
-
-
-def _without_pgp(lines):
-    kept, inside, header = [], False, False
-    for line in lines:
-        if line.startswith("-----BEGIN PGP SIGNED"):
-            header = True
-        elif header:  # "Hash: SHA1" up to the blank line
-            header = bool(line.strip())
-        elif line.startswith("-----BEGIN PGP"):
-            inside = True
-        elif line.startswith("-----END PGP"):
-            inside = False
-        elif not inside:
-            kept.append(line[2:] if line.startswith("- -") else line)
-    return kept
 
 
 def _without_fields(lines):

@@ -70,10 +70,10 @@ class FusedGallery:
     def __init__(self, parts: list[tuple["Gallery | FusedGallery", float]]):
         self.parts = parts
 
-    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their fused scores (q, T) float32."""
+    def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their fused scores (q, T) float32. own : which targets they are themselves."""
         weights = [weight for _, weight in self.parts]
-        for blocks in zip(*(gallery.scores(queries) for gallery, _ in self.parts), strict=True):
+        for blocks in zip(*(gallery.scores(queries, own) for gallery, _ in self.parts), strict=True):
             (rows, total), *rest = blocks
             total *= weights[0]  # every gallery's block is its own, until it makes the next
             for weight, (_, block) in zip(weights[1:], rest):

@@ -14,20 +14,23 @@ class Gallery:
     """The targets of one encoder.
 
     encoder : dense or sparse; compared by product, or by Euclidean distance where it has ``unit = False``.
-    max_tokens : tokens read of each post, of queries and targets alike.
+    max_tokens : tokens read of each post, of queries and targets alike. rows : of the targets, where they are known.
     Raises ValueError where there are no targets, or a vector is not finite.
     """
 
-    def __init__(self, encoder: Encoder, targets: Samples, max_tokens: int = 32):
+    def __init__(self, encoder: Encoder, targets: Samples, max_tokens: int = 32, rows=None):
         if not len(targets):
             raise ValueError("the gallery is empty: there are no targets to compare with")
         self.encoder, self.targets, self.max_tokens = encoder, targets, max_tokens
         self.unit = getattr(encoder, "unit", True)
-        self.rows = self._embed(targets)
+        self.rows = self._embed(targets) if rows is None else scores.prepare(rows)
         self._last = targets, self.rows  # fusions that share a gallery ask it about the same queries
 
-    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their scores (q, T) float32; at bounded memory, each block overwritten."""
+    def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their scores (q, T) float32; at bounded memory, each block overwritten.
+
+        own : for galleries that measure a query against the others; here it changes nothing.
+        """
         return scores.score_blocks(self._rows(queries), self.rows, self.unit)
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:

@@ -60,12 +60,18 @@ class NormalisedGallery:
         self.inner, self.targets, self.cohort = inner, inner.targets, cohort
         self._of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
 
-    def scores(self, queries: Samples) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their normalised scores (q, T) float32."""
+    def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks: rows of the queries, their normalised scores (q, T) float32.
+
+        own : (Q,) the column of a query that is itself a target, -1 of another; it is not measured against itself.
+        """
         of_queries = None if self.cohort is None else self._against_cohort(queries)
         of_targets = torch.from_numpy(self._of_targets).split(TILE, 1)
         for rows, block in self.inner.scores(queries):
-            of_block = torch.from_numpy(_statistics(block) if of_queries is None else of_queries[:, rows])[:, :, None]
+            of_block = _statistics(block) if of_queries is None else of_queries[:, rows]
+            if own is not None and self.cohort is None:
+                of_block = np.where(own[rows] < 0, of_block, self._of_targets[:, own[rows]])
+            of_block = torch.from_numpy(of_block)[:, :, None]
             for tile, of_tile in zip(torch.from_numpy(block).split(TILE, 1), of_targets):
                 tile.copy_(self._normal(tile, *of_block, *of_tile))  # the block is ours until the next is asked for
             yield rows, block
@@ -79,6 +85,13 @@ class NormalisedGallery:
         query, target = pairs.T
         sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self._of_targets[:, target]))
         return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
+
+    def line(self, query: Samples, target: int, own: int = -1) -> tuple[float, float]:
+        """(slope, offset) of the normalised score of one query and a target, as a function of the score. own : as above."""
+        (_, block), = self.inner.scores(query)
+        of_query = _statistics(block)[:, 0] if own < 0 else self._of_targets[:, own]
+        (mean_q, scale_q), (mean_t, scale_t) = of_query, self._of_targets[:, target]
+        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
     @staticmethod
     def _normal(scores, mean_q, scale_q, mean_t, scale_t):

@@ -69,10 +69,10 @@ def evaluate(
     "dev" and "test": columns ``same``, ``distance``, ``score``. Intervals resample authors; a pair counts as often as
     both of its authors are drawn, multiplied.
     """
-    apart = {name: distances(model, trials, max_tokens) for name, trials in (("dev", dev), ("test", test))}
-    decide, _ = DECISIONS[config.decision](apart["dev"], dev.same, config.definition)
-    scored = {name: pd.DataFrame({"same": trials.same, "distance": apart[name], "score": decide(apart[name])})
-              for name, trials in (("dev", dev), ("test", test))}  # fmt: skip
+    apart = {name: pd.DataFrame({"same": trials.same, "distance": distances(model, trials, max_tokens)})
+             for name, trials in (("dev", dev), ("test", test))}  # fmt: skip
+    decide, _ = DECISIONS[config.decision](apart["dev"].distance.to_numpy(), dev.same, config.definition)
+    scored = {name: pairs.assign(score=decide(pairs.distance.to_numpy())) for name, pairs in apart.items()}
     scores, same = checked(scored["test"].score, test.same)
     level = np.unique(scores, return_inverse=True)[1]
     hard = None if same_topic is None else same != np.asarray(same_topic, bool)

@@ -1,4 +1,4 @@
-"""The one map from identifiers to words: no identifier reaches a legend, an axis or a printed table.
+"""The one map from identifiers to words, but for those that are words: none reaches a legend, an axis or a table.
 
 Words are plain text; :mod:`helpers.figures.style` escapes them where they become part of a figure.
 """
@@ -7,21 +7,14 @@ from typing import Any
 
 LABELS = {
     # encoders, baselines and what is made of them
-    "stream": "stream", "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling",
+    "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling",
     "lsa": "LSA encoder", "lsa_masked": "LSA of frequent subwords",
     "tfidf": "TF-IDF", "tfidf_word": "TF-IDF, words", "tfidf_char": "TF-IDF, characters 2-5",
     "tfidf_subword": "TF-IDF, subwords", "bow": "bag of words", "minilm": "MiniLM, zero-shot",
     "zero_shot": "sentence encoder, zero-shot", "sentence_encoder": "Universal Sentence Encoder",
-    "hour_profile": "hour profile", "topic_shares": "topic shares", "tfidf_4grams": "TF-IDF, character 4-grams",
+    "tfidf_4grams": "TF-IDF, character 4-grams",
     "TP_8": "stream, text + hour, 1-8 posts", "TP_16": "stream, text + hour, 1-16 posts",
-    "mll": "softmax cross-entropy", "mll_arr": "softmax cross-entropy + ARR",
-    "supcon_arr": "supervised contrastive + ARR", "supcon_blind": "supervised contrastive + blind ARR",
-    "mll_blind": "softmax cross-entropy + blind ARR", "supcon_masked": "supervised contrastive, text masked",
-    "supcon_same_topic": "supervised contrastive, batches of one topic",
-    "supcon_erased": "supervised contrastive, topic erased", "mll_masked": "softmax cross-entropy, text masked",
-    "mll_same_topic": "softmax cross-entropy, batches of one topic",
-    "mll_erased": "softmax cross-entropy, topic erased", "shuffled": "control: shuffled targets",
-    "text_cnn": "text CNN", "transformer": "transformer", "mean": "mean of posts", "khan2021": "stream",
+    "shuffled": "control: shuffled targets", "text_cnn": "text CNN", "mean": "mean of posts", "khan2021": "stream",
     "khan2021_text": "stream, single attention", "tyo2021": "Siamese transformer", "tiny": "small transformer",
     "arr": "ARR", "blind": "blind ARR", "masked": "text masked", "erased": "topic erased",
     # features and how time is read
@@ -29,25 +22,26 @@ LABELS = {
     "learned": "learned hour", "continuous": "continuous time",
     # losses
     "triplet": "triplet, semi-hard", "batch_hard": "triplet, batch-hard", "topk": "top-k",
-    "supcon": "supervised contrastive", "contrastive": "contrastive", "modified_contrastive": "modified contrastive",
-    "arcface": "ArcFace",
+    "supcon": "supervised contrastive", "contrastive": "contrastive", "arcface": "ArcFace",
+    "mll": "softmax cross-entropy",
     # samplers and sizes of samples
-    "authors": "P authors x K samples", "pairs": "pairs", "random": "random batches", "topic": "batches of one topic",
+    "authors": "P authors x K samples", "random": "random batches", "topic": "batches of one topic",
     "uniform": "uniform", "beta21": "Beta(2, 1)", "beta31": "Beta(3, 1)", "beta41": "Beta(4, 1)",
     "poisson16": "Poisson(16)", "fixed": "fixed size",
     # splits and parts of them
     "train": "train", "dev": "dev", "test": "test", "test_cross": "test, across topics",
     "test_in": "test, topics of training", "cross_topic": "cross-topic", "leak_aware": "leak-aware",
-    "query": "query", "target": "target",
     # metrics, measures and quantities that grow
     "topic_accuracy": "topic: accuracy", "style_correlation": "style: correlation",
     "hour_correlation": "hour: correlation",
-    "mean_rank": "mean rank", "accuracy": "accuracy", "correlation": "correlation",
     "R@P90": "found, 90% of links right", "R@P99": "found, 99% of links right",
     "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
     "batch": "samples in a batch", "step": "training step", "seconds": "training time, s",
-    "sentencepiece": "SentencePiece", "bytes": "bytes",
+    "sentencepiece": "SentencePiece",
 }  # fmt: skip
+LABELS |= {f"{loss}_{how}": LABELS[loss] + also for loss in ("mll", "supcon") for how, also in (
+    ("arr", " + ARR"), ("blind", " + blind ARR"), ("masked", ", text masked"), ("erased", ", topic erased"),
+    ("same_topic", ", batches of one topic"))}  # fmt: skip
 
 
 def label(identifier: object) -> str:

@@ -15,11 +15,10 @@ DODGE = 1.03  # whiskers at one size stand beside each other, a factor apart
 
 
 def roc(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """khan2021 Figure 7. Label of a model -> columns ``P_fa``, ``P_miss``; chance is the dotted line."""
+    """khan2021 Figure 7. Label of a model -> columns ``P_fa``, rising, and ``P_miss``; chance is the dotted line."""
     figure = go.Figure(layout={"width": 680, "height": 760})
     hits = {}
     for name, points in curves.items():
-        points = points.sort_values("P_fa", kind="stable")
         figure.add_scatter(x=points.P_fa, y=1 - points.P_miss, name=words(name), mode="lines")
         hits[name] = 1 - np.interp(FALSE_ACCEPTS, points.P_fa, points.P_miss)
     figure.add_scatter(x=[0, 1], y=[0, 1], name="chance", mode="lines", line={"dash": "dot", "color": GREY})
@@ -39,7 +38,6 @@ def det(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
     figure = go.Figure(layout={"width": 680, "height": 760})
     errors = {}
     for name, points in curves.items():
-        points = points.sort_values("P_fa", kind="stable")
         x, y = (stats.norm.ppf(rate).clip(ticks[0], ticks[-1]) for rate in (points.P_fa, points.P_miss))
         figure.add_scatter(x=x, y=y, name=words(name), mode="lines")
         errors[name] = np.interp(0, points.P_fa - points.P_miss, points.P_fa)

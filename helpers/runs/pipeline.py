@@ -8,7 +8,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -174,15 +174,9 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
                 running[pool.submit(execute, stage)] = stage
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in finished:
-                done += 1
-                _tell(future, running.pop(future), f"[{done}/{len(todo)}]", waiting)
-
-
-def _tell(future: Future, stage: Stage, number: str, waiting: list[Stage]) -> None:
-    try:
-        seconds = future.result()
-    except BaseException:
-        waiting.clear()  # what runs beside it ends first
-        print(f"{number} {stage.name} ... failed", flush=True)
-        raise
-    print(f"{number} {stage.name} ... {'reused' if seconds is None else f'{seconds:.0f} s'}", flush=True)
+                stage, done = running.pop(future), done + 1
+                error = future.exception()
+                how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
+                print(f"[{done}/{len(todo)}] {stage.name} ... {how}", flush=True)
+                if error:
+                    raise error  # the pool lets what runs beside it end first

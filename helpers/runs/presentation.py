@@ -1,6 +1,5 @@
 """The results of a run for people: a table per protocol, as text and as HTML, intervals beside their values."""
 
-from collections.abc import Iterator
 from html import escape
 
 import pandas as pd
@@ -54,7 +53,7 @@ def html(files: Run) -> str:
     return "\n".join([*blocks, *(f"<p>{note}</p>" for note in _left_out(files))]) or "<p>No results yet.</p>"
 
 
-def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+def _tables(files):
     """Per protocol its models, then the differences between models: a title and a table of text."""
     frame = read(files)
     frame["sign"] = frame["base"].map(lambda base: "+" if base else "")
@@ -67,6 +66,6 @@ def _tables(files: Run) -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
 
 
-def _left_out(files: Run) -> list[str]:
+def _left_out(files):
     stale = len(read(files, stale=True).drop_duplicates(KEY))
     return [f"{stale} results of earlier models or data are left out"] if stale else []

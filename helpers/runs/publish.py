@@ -58,7 +58,6 @@ def clean(book: Any) -> None:
 
 def without_folders(text: str) -> str:
     """The text with paths relative to the repository, and ``~`` for the home folder."""
-    for folder in {str(paths.ROOT), str(paths.ROOT.resolve())}:
-        text = text.replace(folder + os.sep, "").replace(folder, ".")
-    home = str(Path.home())
+    root, home = str(paths.ROOT), str(Path.home())
+    text = text.replace(root + os.sep, "").replace(root, ".")
     return text.replace(home + os.sep, "~" + os.sep) if len(home) > 1 else text

@@ -12,7 +12,6 @@ import re
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from helpers.runs import paths
 from helpers.runs.artifacts import atomic_write
@@ -57,14 +56,14 @@ def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = 
     return Path(out)
 
 
-def _title(book: Any) -> str:
+def _title(book):
     """The text of the first heading of level one, without its Markdown marks."""
     text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
     heading = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
     return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1]) if heading else ""
 
 
-def _prepare(cell: Any, figures: list[dict]) -> None:
+def _prepare(cell, figures):
     """Turn the outputs nbconvert would drop or leave raw (figures, formulas, Markdown) into HTML, in place."""
     for output in cell.outputs:
         data = output.get("data", {})
@@ -118,7 +117,7 @@ def mathml(tex: str, display: str = "inline") -> str:
     return f'<code class="tex {display}">{escape(tex.strip())}</code>'
 
 
-def _markdown(source: str, **options: Any) -> str:
+def _markdown(source, **options):
     from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
     # no anchors: the same heading in two notebooks would give the same id twice
@@ -131,7 +130,7 @@ def _markdown(source: str, **options: Any) -> str:
     return MarkdownWithMath(renderer).render(source)
 
 
-def _exporter() -> Any:
+def _exporter():
     from jinja2 import DictLoader, pass_context
     from nbconvert import HTMLExporter
 
@@ -146,7 +145,7 @@ def _exporter() -> Any:
     return exporter
 
 
-def _page(title: str, intro: str, books: list[dict], figures: list[dict]) -> str:
+def _page(title, intro, books, figures):
     from jinja2 import Template
     from plotly.offline import get_plotlyjs
     from pygments.formatters import HtmlFormatter

@@ -11,7 +11,6 @@ import typing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from helpers.runs import artifacts, paths
 from helpers.runs.parameters import check, unknown
@@ -78,7 +77,7 @@ def stages(run: str) -> list[Stage]:
     return done
 
 
-def _cells(notebook: str, where: str) -> list:
+def _cells(notebook, where):
     """The code cells of a notebook."""
     import nbformat
 
@@ -89,7 +88,7 @@ def _cells(notebook: str, where: str) -> list:
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
-def _read(path: Path, where: str, cells: list) -> dict[str, Any]:
+def _read(path, where, cells):
     """The values of one YAML file, checked against the names and types that the notebook declares."""
     import yaml
 
@@ -114,13 +113,13 @@ def _read(path: Path, where: str, cells: list) -> dict[str, Any]:
     return given
 
 
-def _inputs(settings: dict[str, Any]) -> list[str]:
+def _inputs(settings):
     """Stamps of the files that ``location`` names, so that changed ones are read again."""
     places = settings.get("location") or []
     return [artifacts.stamp(paths.resolve(place)) for place in ([places] if isinstance(places, str) else places)]
 
 
-def _sources(cells: list) -> list:
+def _sources(cells):
     """The code that a notebook runs: its cells, and every helpers module they import, directly or not."""
     lines = [line for cell in cells for line in cell.source.splitlines() if not line.lstrip().startswith(("%", "!"))]
     modules, todo = {}, imports("\n".join(lines))
@@ -131,7 +130,7 @@ def _sources(cells: list) -> list:
             text = path.read_text(encoding="utf-8")
             modules[name] = _parsed(text)[0]
             todo |= imports(text)
-            if "import_module(" in text:  # a registry that looks modules up by name
+            if "import_module(" in text or "resolve_name(" in text:  # a registry that looks modules up by name
                 todo |= set(path.parent.glob("*.py"))
     return [[cell.source for cell in cells], sorted(modules.items())]
 

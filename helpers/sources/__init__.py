@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from inspect import signature
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -96,7 +97,7 @@ def below(root: Path) -> list[Path]:
     return [path for path in there if path not in out and path.is_file()]
 
 
-def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool]) -> dict[str, Path]:
+def files(kind: str, location: str | list[str], belongs: Callable[[Path], object]) -> dict[str, Path]:
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
     location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.
@@ -114,25 +115,27 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], bool])
     return by_name
 
 
-def file_parts(named: dict[str, Path], read: Callable[[Path, Counter], Iterator[pd.DataFrame]]) -> list[Part]:
-    """One part per file, read by ``read(path, drops)``."""
-    return [Part(name, partial(read, path), stamp(path)) for name, path in named.items()]
+def row_part(name: str, rows: Callable[[Counter], Iterable[tuple | str]], stamp: str = "", size: int = ROWS) -> Part:
+    """A part of which ``rows(drops)`` yields the posts and the reasons for drops, as :func:`frames` takes them."""
+    return Part(name, lambda drops: frames(rows(drops), drops, size), stamp)
+
+
+def file_parts(named: dict[str, Path], rows: Callable[[Path, Counter], Iterable[tuple | str]]) -> list[Part]:
+    """One part per file, of which ``rows(path, drops)`` yields the posts, see :func:`row_part`."""
+    return [row_part(name, partial(rows, path), stamp(path)) for name, path in named.items()]
 
 
 def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
     """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
-    kept = []
-    for row in rows:
-        if isinstance(row, str):
-            drops[row] += 1
-            continue
-        kept.append(row)
-        if len(kept) == size:
-            yield _frame(kept)
-            kept = []
-    if kept:
-        yield _frame(kept)
 
 
-def _frame(rows):
-    return pd.DataFrame(rows, columns=[*COLUMNS, "id", "names"][: len(rows[0])]).astype({"time": "int64"})
+    def posts():
+        for row in rows:
+            if isinstance(row, str):
+                drops[row] += 1
+            else:
+                yield row
+
+    found = posts()
+    while some := list(islice(found, size)):
+        yield pd.DataFrame(some, columns=[*COLUMNS, "id", "names"][: len(some[0])]).astype({"time": "int64"})

@@ -6,19 +6,14 @@ Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (secon
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import pandas as pd
-
 from helpers.cleaning.text import normalise_unicode
-from helpers.sources import Part, file_parts, files, frames
-from helpers.sources.ndjson import records
+from helpers.sources import Part, file_parts, files
+from helpers.sources.ndjson import JSON_LINES, records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-ENDING = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 LAYOUTS = (("reviewerID", "reviewText", "unixReviewTime", 1), ("user_id", "text", "timestamp", 1000))
 BREAK = re.compile(r"<br\s?/?>", re.I)
 
@@ -33,18 +28,17 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location is missing or two files have the same name.
     """
-    named = files("amazon", location, lambda path: bool(ENDING.search(path.name)) and not path.name.startswith("meta_"))
-    return file_parts(named, partial(read, raw=raw))
+    named = files("amazon", location, lambda path: JSON_LINES.search(path.name) and not path.name.startswith("meta_"))
+    return file_parts(named, partial(_rows, raw=raw))
 
 
 def category(path: Path) -> str:
     """ "reviews_Books_5.json.gz" -> "Books"."""
-    return re.sub(r"_\d+$", "", ENDING.sub("", path.name).removeprefix("reviews_"))
+    return re.sub(r"_\d+$", "", JSON_LINES.sub("", path.name).removeprefix("reviews_"))
 
 
-def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The reviews of one file."""
-    return frames((_row(record, category(path), raw) for record in records(path, drops)), drops)
+def _rows(path, drops, raw):
+    return (_row(record, category(path), raw) for record in records(path, drops))
 
 
 def _row(record, topic, raw):

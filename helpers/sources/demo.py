@@ -18,16 +18,15 @@ Habits (columns of the truth table; every draw is the author's own, from the see
   them the mixture moves linearly. The end is the start after a walk of small Dirichlet steps.
 """
 
-from collections import Counter
 from functools import partial
-from numbers import Integral
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from helpers.runs.artifacts import atomic_write
-from helpers.sources import Part
+from helpers.sources import Part, row_part
 from helpers.sources.demo_lexicon import CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, TOPICS, TRAITS
 from helpers.sources.demo_writer import Writer
 
@@ -54,8 +53,8 @@ def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, a
     counts = _counts(seed, authors, posts)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
     slices = np.array_split(np.arange(authors), min(PARTS, authors))
-    return [Part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
-                 partial(_read, who.tolist(), counts, hostile, seed, topics, topic_giveaway)) for who in slices]
+    return [row_part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
+                     partial(_rows, who.tolist(), counts, hostile, seed, topics, topic_giveaway)) for who in slices]
 
 
 def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
@@ -78,8 +77,8 @@ def _validate(seed, authors, topics, topic_giveaway):
     bounds = {"seed": (seed, 0, 2**32), "authors": (authors, 2, 10**6), "topics": (topics, 2, len(TOPICS)),
               "topic_giveaway": (topic_giveaway, 0, 1)}
     for name, (value, low, high) in bounds.items():
-        kind = "a number" if name == "topic_giveaway" else "a whole number"
-        if not ((kind == "a number" or isinstance(value, Integral)) and low <= value <= high):
+        if not low <= value <= high:
+            kind = "a number" if name == "topic_giveaway" else "a whole number"
             raise ValueError(f"{name} must be {kind} in {low}..{high}, not {value!r}")
 
 
@@ -134,11 +133,10 @@ def _mixtures(rng, seed, topics, giveaway):
     return start, end
 
 
-def _read(who, counts, hostile, seed, topics, topic_giveaway, drops: Counter):
-    """Frames of whole authors, about 10,000 rows each; nothing is dropped."""
+def _rows(who, counts, hostile, seed, topics, topic_giveaway, drops):
+    """The posts of some authors, one author after the other; nothing is dropped."""
     first = np.cumsum(counts) - counts
     names = list(TOPICS)[:topics]
-    frames, rows = [], 0
     for i in who:
         row, rng = _author(i, seed, topics, topic_giveaway), np.random.default_rng([seed, 4, i])
         time, at = _times(row, counts[i], rng)
@@ -150,11 +148,7 @@ def _read(who, counts, hostile, seed, topics, topic_giveaway, drops: Counter):
         for post in hostile:
             if 0 <= post - first[i] < len(text):
                 text[post - first[i]] += " <script>alert(1)</script>"
-        frames.append(pd.DataFrame({"author": row["author"], "time": time, "topic": topic, "text": text}))
-        rows += len(text)
-        if rows >= 10_000 or i == who[-1]:
-            yield pd.concat(frames, ignore_index=True)
-            frames, rows = [], 0
+        yield from zip(repeat(row["author"]), time.tolist(), topic, text)
 
 
 def _times(row, n, rng):

@@ -16,23 +16,17 @@ Hour and day were taken in the time zone of the machine that wrote the files, wh
 together, or two people become one author.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
-import pandas as pd
 import sentencepiece
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.runs import paths
-from helpers.sources import Part, file_parts, files, frames
-from helpers.sources.ndjson import records
+from helpers.sources import Part, file_parts, files
+from helpers.sources.ndjson import JSON_LINES, records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-LINES = re.compile(r"\.(?:json|jsonl|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")
 DAY, WEEK = 86_400, 7 * 86_400
 LISTS = ["syms", "day", "hour", "minute", "action_type"]
 DAYS = ("weekday", "count")
@@ -66,23 +60,19 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
-    named = files("mud", location, lambda path: bool(LINES.search(path.name)))
-    return file_parts(named, partial(read, model=model, begin=begin, weekday=day == "weekday"))
+    named = files("mud", location, lambda path: JSON_LINES.search(path.name))
+    return file_parts(named, partial(_rows, model=model, begin=begin, weekday=day == "weekday"))
 
 
-def read(path: Path, drops: Counter, model, begin: int, weekday: bool = True) -> Iterator[pd.DataFrame]:
+def _rows(path, drops, model, begin, weekday):
     """The posts of one file. model: a SentencePieceProcessor or None. begin: midnight of the first day, [s, UTC]."""
-    return frames(_rows(records(path, drops), model, begin, weekday), drops)
-
-
-def _rows(records, model, begin, weekday):
-    for record in records:
+    for record in records(path, drops):
         if not _is_readable(record, model):
             yield "bad_record"
             continue
         times, author = _times(record, begin, weekday), normalise_unicode(str(record["author_id"])).strip()
-        for text, when, topic in zip(_texts(record["syms"], model), times, record["action_type"], strict=True):
-            topic, text = normalise_unicode(str(topic)).strip(), normalise_unicode(text).strip()
+        for post, when, topic in zip(record["syms"], times, record["action_type"], strict=True):
+            topic, text = (normalise_unicode(each).strip() for each in (str(topic), _text(post, model)))
             if when is None:
                 yield "bad_time"
             else:
@@ -108,17 +98,15 @@ def _is_readable(record, model):
     return all(type(topic) in (int, str) for topic in record["action_type"])
 
 
-def _texts(posts, model):
-    for post in posts:
-        if post and isinstance(post, list) and isinstance(post[0], int):
-            yield model.decode(post)
-        else:
-            yield "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
+def _text(post, model):
+    if post and isinstance(post[0], int):
+        return model.decode(post)
+    return "".join(post).replace("\u2581", " ")  # the mark that stands for a blank in pieces
 
 
 def _times(record, begin, weekday):
     """Seconds since 1970 UTC of each post, None where a number is out of range."""
-    start = datetime.fromtimestamp(begin, UTC).weekday()
+    start = (begin // DAY + 3) % 7  # 1970-01-01 was a Thursday
     previous = begin
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
         clock = all(type(number) is int for number in (day, hour, minute)) and 0 <= hour < 24 and 0 <= minute < 60

@@ -19,9 +19,11 @@ LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kep
 WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPEN, ".zst")
+JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # names of files
 MAGIC = {".gz": rb"\x1f\x8b", ".bz2": rb"BZh", ".xz": rb"\xfd7zXZ", ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18"}
 NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+
 
 def _cp1252(error):
     """Bytes that are no UTF-8 as letters of Windows' Western code page; its holes are spelt out: names stay apart."""
@@ -74,10 +76,12 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
             size += len(piece) - end
             tail = [*tail, piece[end:]] if size <= LONGEST else []
     last = b"".join(tail)
-    if last.strip() and _is_json(last):
+    try:
+        loads(last, Counter())
+    except NO_JSON:
+        cut = cut or bool(last.strip()) or size > LONGEST
+    else:
         yield last + b"\n"
-    elif last.strip() or size > LONGEST:
-        cut = True
     if cut:
         drops["truncated_file"] += 1
 
@@ -130,11 +134,3 @@ def _zstd(file):
             frame = None if frame.eof else frame
     if frame:
         raise EOFError("the last frame is cut")
-
-
-def _is_json(line):
-    try:
-        loads(line, Counter())
-    except NO_JSON:
-        return False
-    return True

@@ -6,18 +6,15 @@ without a date is dropped, because a stream of posts is made of times.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
 from functools import partial
-from pathlib import Path, PurePosixPath
-
-import pandas as pd
+from pathlib import PurePosixPath
 
 from helpers.cleaning.email import own_words
 from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import mask_name
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, below, existing, frames, places
+from helpers.sources import Part, below, existing, places, row_part
 
 LONGEST = 1 << 24  # bytes of a message
 NUMBER = re.compile(r"\d+")  # the name of a message's file
@@ -40,14 +37,13 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         for name, messages in _tree(root).items():
             if name in groups:
                 raise ValueError(f"newsgroups: two of the locations hold {name}; name the folder above both")
-            groups[name] = Part(name, partial(read, PurePosixPath(name).name, messages, raw=raw), stamp(root))
+            groups[name] = row_part(name, partial(_rows, PurePosixPath(name).name, messages, raw), stamp(root))
     return [groups[name] for name in sorted(groups)]
 
 
-def read(group: str, messages: list[Path], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The posts of one group."""
-    return frames(("too_large" if path.stat().st_size > LONGEST else _row(decode(path.read_bytes(), drops), group, raw)
-                   for path in messages), drops)  # fmt: skip
+def _rows(group, messages, raw, drops):
+    return ("too_large" if path.stat().st_size > LONGEST else _row(decode(path.read_bytes(), drops), group, raw)
+            for path in messages)  # fmt: skip
 
 
 def _row(text, group, raw):

@@ -7,17 +7,13 @@ by time and an hour of day say nothing. They are longer than what a collection k
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-import pandas as pd
-
 from helpers.cleaning.text import normalise_unicode
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, existing, files, frames, ndjson, places
+from helpers.sources import Part, existing, files, ndjson, places, row_part
 from helpers.sources.ndjson import records
 
 ROWS = 2000  # of one frame: texts of some 20,000 characters each
@@ -40,9 +36,10 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
     named = {f"{root.name}/{name}" if root.is_dir() else name: path for root in roots
-             for name, path in files("pan", str(root), lambda path: bool(LINES.search(path.name))).items()}
+             for name, path in files("pan", str(root), lambda path: LINES.search(path.name)).items()}
     # the name is part of the ids: two years may use one twice
-    return [Part(name, partial(read, path, name), stamp(path) + stamp(truth_of(path))) for name, path in named.items()]
+    return [row_part(name, partial(_texts, path, name), stamp(path) + stamp(truth_of(path)), ROWS)
+            for name, path in named.items()]
 
 
 def truth_of(path: Path) -> Path:
@@ -54,12 +51,8 @@ def truth_of(path: Path) -> Path:
     return path.parent / name
 
 
-def read(path: Path, name: str, drops: Counter) -> Iterator[pd.DataFrame]:
-    """The texts of one file. 32 bytes and Python's overhead are held per text."""
-    return frames(_texts(path, name, drops), drops, ROWS)
-
-
 def _texts(path, name, drops):
+    """The texts of one file. 32 bytes and Python's overhead are held per text."""
     truth, ids, seen = {}, set(), set()
     for record in records(truth_of(path), drops):
         if isinstance(record, dict):

@@ -7,19 +7,15 @@ import gzip
 import re
 import urllib.parse
 import zlib
-from collections import Counter
-from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
-from pathlib import Path
-
-import pandas as pd
 
 from helpers.cleaning.email import SCRUBBED, own_words
 from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import is_bot, mask_name
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, below, existing, frames, places
+from helpers.sources import Part, below, existing, places, row_part
 from helpers.sources.downloads import fetched, followed, get
 
 PIECE, LONGEST = 1 << 20, 1 << 24  # bytes read at a time, and of a message
@@ -53,18 +49,13 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
                 raise ValueError(f"pipermail: {other} and {path} are both {name}; rename one of the folders")
             if other == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
                 months[name] = path, url
-    return [Part(name, lambda drops, path=path, url=url: read(fetched(path, url), drops, raw),
-                 "" if url else stamp(path)) for name, (path, url) in months.items()]
+    return [row_part(name, partial(_rows, path, url, raw), "" if url else stamp(path))
+            for name, (path, url) in months.items()]
 
 
-def read(path: Path, drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
-    """The posts of one monthly file."""
-    return frames(_rows(path, drops, raw), drops)
-
-
-def _rows(path, drops, raw):
+def _rows(path, url, raw, drops):
     messages = -1
-    for messages, message in enumerate(_messages(path, drops)):
+    for messages, message in enumerate(_messages(fetched(path, url), drops)):
         yield "too_large" if message is None else _row(decode(message, drops), path.parent.name, raw)
     if messages < 0:
         yield "broken_file"

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
-from helpers.sources import COLUMNS, Part, file_parts, files
+from helpers.runs.artifacts import stamp
+from helpers.sources import COLUMNS, Part, files
 from helpers.sources.ndjson import COMPRESSED, NO_JSON, blocks, loads
 
 ROWS = 16_384  # of one frame
@@ -87,7 +88,7 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
         if month in months:
             raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
         months[month] = path
-    return file_parts(months, partial(read, raw=raw, share=share))
+    return [Part(name, partial(read, path, raw=raw, share=share), stamp(path)) for name, path in months.items()]
 
 
 def read(path: Path, drops: Counter, raw: bool = False, share: float = 1.0) -> Iterator[pd.DataFrame]:
@@ -161,8 +162,7 @@ def _frame(batch, drops, raw):
 def _lines(block):
     """A block of whole lines as a record batch, without copying it."""
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
-    offsets = np.zeros(len(ends) + 1, np.int64)
-    offsets[1:] = ends + 1
+    offsets = np.append(0, ends + 1)
     column = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(block))
     return pa.record_batch([column], schema=LINES)
 

@@ -22,8 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from helpers.cleaning.text import is_bot
+from helpers.runs.artifacts import stamp
 from helpers.runs.parameters import unknown
-from helpers.sources import COLUMNS, Part, file_parts, files
+from helpers.sources import COLUMNS, Part, files
 from helpers.sources.ndjson import DAMAGE, LONGEST, records
 from helpers.sources.timestamps import seconds
 
@@ -55,10 +56,11 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
         missing = (None,) * (name in ("time", "topic"))  # stands for the file's name, or no time
         if not all(each in missing or each and isinstance(each, str) for each in (column if several else [column])):
             raise ValueError(f"table: name the file's column for {name!r}")
+    columns = {name: column if isinstance(column, list) else [column] for name, column in columns.items()}
     named = files("table", location, _kind)
     for path in named.values():
         _check(path, columns)
-    return file_parts(named, partial(read, columns))
+    return [Part(name, partial(read, columns, path), stamp(path)) for name, path in named.items()]
 
 
 def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
@@ -76,7 +78,7 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
 def _frame(batch, columns, stem, drops):
     frame = pd.DataFrame({name: _text(batch, column, name, stem) for name, column in columns.items() if name != "time"},
                          index=range(len(batch)))
-    frame["time"] = 0 if columns["time"] is None else seconds(batch.column(columns["time"]))
+    frame["time"] = 0 if columns["time"] == [None] else seconds(batch.column(columns["time"][0]))
     bots = {author for author in frame["author"].dropna().unique() if is_bot(author)}
     faults = {f"empty_{name}": frame[name].fillna("").str.strip().eq("") for name in ("author", "text", "topic")}
     faults |= {"bad_time": frame["time"].lt(0), "bot": frame["author"].isin(bots)}
@@ -86,26 +88,20 @@ def _frame(batch, columns, stem, drops):
     return frame.loc[reason == "", order].reset_index(drop=True).astype({"time": "int64"})
 
 
-def _listed(column):
-    return column if isinstance(column, list) else [column]
-
-
 def _needed(columns):
     """The file's columns that are needed, each once."""
-    names = (name for column in columns.values() for name in _listed(column))
-    return list(dict.fromkeys(name for name in names if name is not None))
+    return list(dict.fromkeys(name for names in columns.values() for name in names if name is not None))
 
 
-def _text(batch, column, name, stem):
+def _text(batch, names, name, stem):
     """A column as text; several are joined with "/" and missing where one of them is; None is the file's name."""
-    if column in (None, [None]):
+    if names == [None]:
         return stem
     kind = pa.large_string()
-    names = _listed(column)
     try:
         texts = [pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind) for each in names]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"column {column} for {name!r} is not text: {error}") from None
+        raise ValueError(f"column {', '.join(map(str, names))} for {name!r} is not text: {error}") from None
     return (texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))).to_pandas()
 
 

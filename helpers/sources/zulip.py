@@ -8,18 +8,15 @@ conversation, too narrow to hold an author's topics apart.
 import json
 import re
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import defaultdict
 from functools import partial
-from pathlib import Path
 
-import pandas as pd
 from selectolax.lexbor import LexborHTMLParser
 
 from helpers.cleaning.text import EDGE, is_bot, normalise_unicode, separate
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
-from helpers.sources import Part, below, frames, places
+from helpers.sources import Part, below, places, row_part
 from helpers.sources.downloads import clone, is_git_url
 
 TAGS = 5_000  # of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
@@ -59,15 +56,11 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             name = folder.name if len(places(location)) == 1 else f"{root.name}/{folder.name}"
             # two archives below one root
             folders[folder.relative_to(root).as_posix() if name in folders else name] = folder, files
-    return [Part(name, partial(read, files, raw=raw), stamp(folder)) for name, (folder, files) in folders.items()]
+    return [row_part(name, partial(_rows, files, raw), stamp(folder)) for name, (folder, files) in folders.items()]
 
 
-def read(files: list[Path], drops: Counter, raw: bool = False) -> Iterator[pd.DataFrame]:
+def _rows(files, raw, drops):
     """The posts of the files of one stream folder."""
-    return frames(_rows(files, raw), drops)
-
-
-def _rows(files, raw):
     topic, latest = stream_name(files[0].parent.name), time.time() + 86_400
     for path in files:
         try:

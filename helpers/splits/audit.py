@@ -1,6 +1,5 @@
 """The audit of every split: it re-reads the files, whatever wrote them, and counts what breaks a promise."""
 
-from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def audit(folder: Path, report: dict | None = None, memory_limit: str = "2GB") -
     return pd.DataFrame(rows.items(), columns=["check", "violations"])
 
 
-def _queries(report) -> Iterator[tuple[str, str, list]]:
+def _queries(report):
     """(check, query of its number of violations, its values) of the view posts(split, n, author, ...)."""
     for promise, argument in report["promises"].items():
         if argument:

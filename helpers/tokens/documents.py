@@ -5,6 +5,7 @@
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -31,6 +32,19 @@ class DocumentConfig(Config):
     min_chars: int = Field(500, ge=1)
     model: str = "tiny"
 
+    def documents_of(self, posts: Path, out: Path) -> Path:
+        """The posts joined to documents, which ``out`` then holds, or the posts as they are."""
+        if not self.max_chars:
+            return posts
+        join_posts(posts, out, max_chars=self.max_chars, min_chars=self.min_chars)
+        return out
+
+    def tokenizer_of(self, files: Run, folder: Path, posts: Path) -> tokenizer.Tokenizer:
+        """That of the run, or the model's own, which is kept in ``folder``."""
+        if self.model == "tiny":
+            return tokenizer.load(files.tokenizer)
+        return tokenizer.prepare(folder, "huggingface", 0, posts, pretrained_model=self.model)
+
 
 @dataclass(frozen=True)
 class Documents:
@@ -44,17 +58,10 @@ class Documents:
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
     """Join and encode the posts of a run, or open what is current. ValueError: no posts, tokenizer or document left."""
     folder = files.folder / "documents"
-    paths = {split: files.posts / f"{split}.parquet" for split in SPLITS}
-    topics = list_topics(paths["train"])
-    if config.max_chars:
-        for split, posts in paths.items():
-            paths[split] = folder / f"{split}.parquet"
-            join_posts(posts, paths[split], max_chars=config.max_chars, min_chars=config.min_chars)
-    if config.model == "tiny":
-        tokens = tokenizer.load(files.tokenizer)
-    else:
-        tokens = tokenizer.prepare(folder / "tokenizer", "huggingface", 0, paths["train"],
-                                   pretrained_model=config.model)  # fmt: skip
+    topics = list_topics(files.posts / "train.parquet")
+    paths = {split: config.documents_of(files.posts / f"{split}.parquet", folder / f"{split}.parquet")
+             for split in SPLITS}  # fmt: skip
+    tokens = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
     stores = {split: build_store(path, folder / "tokens" / split, tokens.encode, topics, tokens.fingerprint,
                                  tokens.vocabulary) for split, path in paths.items()}  # fmt: skip
     # all columns but the texts, which of long documents do not fit the memory

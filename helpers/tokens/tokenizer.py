@@ -31,6 +31,10 @@ class Tokenizer:
 
     fingerprint: str  # of how it was made; set by prepare and load
 
+    def piece(self, token: int) -> str:
+        """The text of one token, a blank before it where it begins a word."""
+        return self.decode([token])
+
     def cut(self, text: str, max_tokens: int) -> str:
         """A text up to the end of its first ``max_tokens`` tokens."""
         return self.decode(self.encode([text])[0][:max_tokens])
@@ -66,6 +70,9 @@ class SentencePiece(Tokenizer):
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._processor.decode([int(number) for number in ids])
+
+    def piece(self, token: int) -> str:
+        return self._processor.id_to_piece(int(token)).replace("\u2581", " ")
 
     def tokenize(self, text: str) -> list[str]:
         return self._processor.encode(text, out_type=str)

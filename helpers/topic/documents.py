@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.corpus.documents import join_posts
 from helpers.runs.artifacts import read_json
 from helpers.runs.paths import Run
 from helpers.splits.assignment import split
@@ -68,18 +67,12 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test documents here.
     Raises ValueError: where a split has no document, or a single topic trains.
     """
-    posts = files.folder / "selected.parquet"
-    if config.max_chars:
-        posts = files.folder / "topics" / "documents.parquet"
-        join_posts(files.folder / "selected.parquet", posts, max_chars=config.max_chars, min_chars=config.min_chars)
+    posts = config.documents_of(files.folder / "selected.parquet", files.folder / "topics" / "documents.parquet")
     folder = files.folder / "topics" / rule.kind
     report = split(posts, folder, rule)
     if report["splits"]["train"]["topics"] < 2:
         raise ValueError(f"{rule.kind}: a single topic trains, so there is nothing to unlearn; raise topic_share")
-    if config.model == "tiny":
-        tokenizer = tokenizers.load(files.tokenizer)
-    else:
-        tokenizer = tokenizers.prepare(_own_tokenizer(files), "huggingface", 0, posts, pretrained_model=config.model)
+    tokenizer = config.tokenizer_of(files, _own_tokenizer(files), posts)
     return TopicCorpus(folder, report, tokenizer, _stores(folder, tokenizer, [*report["splits"]]))
 
 

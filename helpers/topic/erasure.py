@@ -10,7 +10,6 @@ of others go as far as they lie in the same directions, and what authors of one 
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Self
 
@@ -86,6 +85,3 @@ class Erased(Encoder):
         """Batch of B samples -> (B, D) float32 unit rows, without gradients."""
         rows = self.encoder(batch).detach()
         return torch.from_numpy(self.eraser(rows.float().cpu().numpy())).to(rows.device)
-
-    def inference(self) -> AbstractContextManager:
-        return self.encoder.inference()

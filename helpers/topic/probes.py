@@ -54,10 +54,7 @@ def probe(
     if control is not None:
         train[1] = np.random.default_rng(control).permutation(train[1])
     if kind == "values":
-        scores, low, high = _values(*train, *test)
-        scores = table(scores)
-        scores.loc["correlation", ["low", "high"]] = low, high
-        return scores
+        return _values(*train, *test)
     right, majority = _classes(*train, *test)
     scores = table({"accuracy": right.mean(), "majority": majority})
     if authors is not None:
@@ -88,7 +85,9 @@ def _values(train_vectors, train_targets, test_vectors, test_targets):
     rows = np.arange(len(predicted))
     resampled = [[_correlation(predicted, test_targets, times)] for times in weights(rows, RESAMPLES)]
     (low,), (high,) = ends(resampled, 1)
-    return {"correlation": _correlation(predicted, test_targets, np.ones(len(rows))), "R2": R2.mean()}, low, high
+    scores = table({"correlation": _correlation(predicted, test_targets, np.ones(len(rows))), "R2": R2.mean()})
+    scores.loc["correlation", ["low", "high"]] = low, high
+    return scores
 
 
 def _correlation(one, other, times):

@@ -124,9 +124,5 @@ def load(folder: str | Path, store: TokenStore) -> Trained:
 def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
     """encoder -> MRR and R@8 on a store's authors: their first posts against their last, as many as training draws."""
     trials = ranking.ranking_trials(store, sampler.max_posts)
-
-    def score(encoder: Encoder) -> dict[str, float]:
-        table, _ = ranking.evaluate(encoder, trials, sampler.max_tokens, resamples=0)
-        return {metric: float(table.value[metric]) for metric in ("MRR", "R@8")}
-
-    return score
+    return lambda encoder: ranking.evaluate(
+        encoder, trials, sampler.max_tokens, resamples=0)[0].value[["MRR", "R@8"]].to_dict()  # fmt: skip

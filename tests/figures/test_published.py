@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers import papers
+from helpers.figures import published as papers
 
 SHAPES = {
     ("khan2021", 1): (7, 3), ("khan2021", 2): (5, 2), ("khan2021", 3): (9, 2), ("khan2021", 4): (5, 3),

@@ -1,0 +1,132 @@
+"""Own posts: a file with columns of any name becomes a gallery, cleaned as notebook 01 cleans every archive."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+from helpers.accounts.encoder import AuthorEncoder
+from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.posts import LEAST, NEWEST, halves, in_memory, newest, without_passages
+from helpers.cleaning import pseudonyms
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.runs.paths import Run, resolve
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore, build_store
+
+# what columns are often called, best first, in lower case
+CALLED = {
+    "author": "author account user username user_name screen_name handle nick nickname sender from author_id user_id"
+              " name by poster member",
+    "text": "text message body content comment post msg tweet selftext posting",
+    "time": "time date timestamp created_at created created_utc datetime sent posted published ts",
+    "topic": "topic room channel stream subreddit forum thread group list category board",
+}  # fmt: skip
+MOST = 20_000  # accounts of a gallery, those with most posts
+HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
+
+
+@dataclass(frozen=True)
+class OwnPosts:
+    """Accounts of a file: a store in memory of the newest posts, who they are, and what became of the rest.
+
+    names : pseudonyms, by the store's author numbers. hours : are times known? card : what was read, dropped and left.
+    """
+
+    store: TokenStore
+    names: np.ndarray
+    hours: bool
+    card: dict
+
+    def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
+        """All accounts with their newest posts, or with given samples of the store."""
+        samples = newest(self.store) if samples is None else samples
+        return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
+
+    def halves(self, least: int = 8) -> tuple[Samples, Samples]:
+        """The older and the newer posts of accounts that have twice ``least``: what the truth is known of."""
+        return halves(self.store, least)
+
+
+def columns_of(location: str, given: dict) -> dict:
+    """The file's column for each of author, text, time and topic: as given, else by what it is often called.
+
+    Time and topic are None where there is none. Raises ValueError where author or text cannot be told, with the columns
+    that there are, or the file cannot be read.
+    """
+    there = _header(resolve(location))
+    lower = {name.lower().strip(): name for name in reversed(there)}
+    found = {kind: given.get(kind) or next((lower[name] for name in called.split() if name in lower), None)
+             for kind, called in CALLED.items()}  # fmt: skip
+    for kind, column in found.items():
+        if column is None and kind in ("author", "text"):
+            raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
+                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>")
+        if column is not None and column not in there:
+            raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
+    return found
+
+
+def _header(path: Path) -> list[str]:
+    kinds = path.name.lower().removesuffix(".gz")
+    try:
+        if kinds.endswith(".parquet"):
+            return pq.read_schema(path).names
+        if kinds.endswith((".jsonl", ".ndjson")):
+            lines = pd.read_json(path, lines=True, nrows=100, dtype=False)
+            return list(lines.columns)
+        return list(pd.read_csv(path, nrows=0, sep="\t" if kinds.endswith(".tsv") else ",", encoding_errors="replace"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
+
+
+def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
+         pseudonymise: bool = True, progress: bool = True) -> OwnPosts:
+    """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
+
+    columns : of the file for author, text, time, topic, see :func:`columns_of`. pseudonymise : see
+    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns.
+    Raises ValueError where the file is at fault, or fewer than two accounts have LEAST posts.
+    """
+    columns = columns_of(location, columns or {})
+    config = CollectConfig(source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise)
+    card = collect(run, config, progress=progress)
+    words = encoder.tokenizer
+    store = build_store(run.folder / "posts.parquet", run.tokens / "own", words.encode, [], words.fingerprint,
+                        words.vocabulary, progress)  # fmt: skip
+    count = store.posts_per_author()
+    accounts = np.flatnonzero(count >= LEAST)
+    if len(accounts) < 2:
+        raise ValueError(f"{len(accounts)} of {len(count)} accounts have {LEAST} posts or more after cleaning: nothing "
+                         f"can be compared. {card['rows_read']} rows were read, {card['posts']} posts are left")
+    few, over = len(count) - len(accounts), max(len(accounts) - MOST, 0)
+    accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:MOST]])
+    names = np.asarray(store.author_names(), object)[accounts]
+    held = in_memory(newest(store, accounts, HELD)).store
+    held, dropped = without_passages(held)
+    about = {"accounts": len(accounts), "accounts_with_few_posts": few, "accounts_beyond_the_largest": over,
+             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
+    return OwnPosts(held, names, columns["time"] is not None, card | about)
+
+
+def pseudonym() -> Callable[[str], str]:
+    """name -> the pseudonym that :func:`read` gives it on this machine."""
+    return pseudonyms.namer(pseudonyms.key())
+
+
+def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
+    """pseudonym -> name of all authors of a file: the way back, on the machine that holds the key only."""
+    column = columns_of(location, columns or {})["author"]
+    path, name = resolve(location), pseudonym()
+    kinds = path.name.lower().removesuffix(".gz")
+    if kinds.endswith(".parquet"):
+        authors = pq.read_table(path, columns=[column])[column].to_pylist()
+    elif kinds.endswith((".jsonl", ".ndjson")):
+        authors = pd.read_json(path, lines=True, dtype=False)[column]
+    else:
+        authors = pd.read_csv(path, usecols=[column], dtype=str, sep="\t" if kinds.endswith(".tsv") else ",",
+                              encoding_errors="replace", on_bad_lines="skip")[column]  # fmt: skip
+    return {name(str(author)): str(author) for author in pd.unique(pd.Series(authors).dropna())}

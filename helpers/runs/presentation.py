@@ -1,6 +1,7 @@
 """The results of a run for people: a table per protocol, as text and as HTML, intervals beside their values."""
 
-from html import escape
+import json
+from pathlib import Path
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -8,7 +9,7 @@ from pandas.io.formats.style import Styler
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, read, wide
 
-WORDS = {"split", "model", "label", "base"}
+WORDS = {"split", "model", "label", "adapted", "base"}
 MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
 
 
@@ -41,16 +42,15 @@ def text(files: Run) -> str:
 
 
 def html(files: Run) -> str:
-    """The results as HTML tables."""
-    blocks = []
-    for title, frame in _tables(files):
-        kinds = [' class="word"' if name in WORDS else "" for name in frame]
-        head, *body = ("".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, row))
-                       for tag, row in [("th", frame.columns), *(("td", row) for row in frame.to_numpy())])
-        rows = "".join(f"<tr>{row}</tr>" for row in body)
-        blocks.append(f'<div class="wide"><table class="results"><caption>{escape(title)}</caption>'
-                      f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>")
-    return "\n".join([*blocks, *(f"<p>{note}</p>" for note in _left_out(files))]) or "<p>No results yet.</p>"
+    """What the rows of a run say in words, then all of them as tables; the words are those of ``results.html``."""
+    from jinja2 import Environment
+
+    page = Environment(autoescape=True).from_string(Path(__file__).with_name("results.html").read_text("utf-8"))
+    rows = json.loads(read(files).to_json(orient="records"))
+    first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # the best seed is none of these
+    rows = [row for row in rows if row["seed"] in (first, None)]
+    pick = lambda **cells: [row for row in rows if cells.items() <= row.items() and row["value"] is not None]  # noqa: E731
+    return page.render(pick=pick, tables=list(_tables(files)), notes=_left_out(files), words=WORDS, interval=interval)
 
 
 def _tables(files):

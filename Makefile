@@ -62,11 +62,7 @@ setup: .venv/.ok
 # What an author embedding is: needs no data and no run before it.
 first: export TQDM_DISABLE := 1
 first: setup
-	@mkdir -p $(OUTPUTS)/first
-	@$(BIN)/papermill --log-level ERROR --no-progress-bar notebooks/00_start_here.ipynb $(OUTPUTS)/first/00_start_here.ipynb
-	@$(BIN)/python -c 'from helpers.runs import paths, report; folder = paths.outputs() / "first"; \
-	    page = report.build([folder / "00_start_here.ipynb"], folder / "start.html", "authorbook"); \
-	    print("open in a browser:", paths.shown(page))'
+	@$(BIN)/python docs/book.py first
 
 reproduce: setup
 	$(BIN)/python -m helpers.runs $(RUN) --jobs $(JOBS)

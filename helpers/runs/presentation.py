@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -41,16 +42,19 @@ def text(files: Run) -> str:
     return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
 
 
-def html(files: Run) -> str:
-    """What the rows of a run say in words, then all of them as tables; the words are those of ``results.html``."""
+def html(files: Run, **about: Any) -> str:
+    """What the rows of a run say in words, then all of them as tables; the words are those of ``results.html``.
+
+    about: of the run that made them, its ``run``, ``stages`` and their ``seconds``.
+    """
     from jinja2 import Environment
 
     page = Environment(autoescape=True).from_string(Path(__file__).with_name("results.html").read_text("utf-8"))
-    rows = json.loads(read(files).to_json(orient="records"))
-    first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # the best seed is none of these
+    rows = json.loads(read(files).query("value == value").to_json(orient="records"))
+    first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # not the luckiest seed
     rows = [row for row in rows if row["seed"] in (first, None)]
-    pick = lambda **cells: [row for row in rows if cells.items() <= row.items() and row["value"] is not None]  # noqa: E731
-    return page.render(pick=pick, tables=list(_tables(files)), notes=_left_out(files), words=WORDS, interval=interval)
+    return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()], words=WORDS,
+                       tables=list(_tables(files)), notes=_left_out(files), interval=interval, **about)  # fmt: skip
 
 
 def _tables(files):

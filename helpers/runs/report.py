@@ -10,17 +10,12 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from html import escape, unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from helpers.runs import paths
 from helpers.runs.artifacts import atomic_write
-
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
 
 PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
@@ -32,14 +27,10 @@ LINK = re.compile(r'<a href="([\w.]+)\.ipynb">(.*?)</a>', re.S)
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
 POLICY = ("default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
           "script-src ")
-FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
-{% set tags = cell.metadata.get("tags", []) %}<details class="code"><summary>
-{{- "parameters of this run" if "injected-parameters" in tags else "parameters" if "parameters" in tags else "code" -}}
-</summary>{{ super() }}</details>{% endblock %}"""
 
 
-def build(notebooks: Sequence[str | Path], out: str | Path, title: str, intro_html: str = "",
-          beside: Mapping[str, str] | None = None) -> Path:
+def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "",
+          beside: dict[str, str] | None = None) -> Path:
     """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
 
     A name with a dot, ``03_train.T.ipynb``, is a variant: shown folded, under its notebook in the contents.
@@ -58,18 +49,17 @@ def build(notebooks: Sequence[str | Path], out: str | Path, title: str, intro_ht
             if "outputs" in cell:
                 _prepare(cell, figures, still=beside)
         body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
-        books.append({"stem": path.stem, "key": key, "title": heading(book) or path.stem, "body": body})
-    contents = [{"stem": stem, "title": said, "href": f"{stem}.html"} for stem, said in (beside or {}).items()]
-    contents = contents or [{**book, "href": f"#{book['key']}"} for book in books]
-    pages = {page["stem"]: page["href"] for page in contents}
+        books.append({"stem": path.stem, "key": key, "title": _title(book) or path.stem, "body": body})
+    pages = {stem: f"{stem}.html" for stem in beside or ()} or {book["stem"]: f"#{book['key']}" for book in books}
+    linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
     for book in books:  # a link to another notebook leads to where it is shown
-        book["body"] = LINK.sub(lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2], book["body"])
+        book["body"] = LINK.sub(linked, book["body"])
     with atomic_write(out) as partial:
-        partial.write_text(_page(figures, title=title, intro=intro_html, books=books, contents=contents), "utf-8")
+        partial.write_text(_page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8")
     return Path(out)
 
 
-def heading(book: "NotebookNode") -> str:
+def _title(book):
     """The text of the first heading of level one, without its Markdown marks."""
     text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
     heading = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
@@ -158,7 +148,8 @@ def _exporter():
         place = context["resources"]["metadata"]["path"]
         return _markdown(source, escape=False, attachments=context["cell"].attachments, embed_images=True, path=place)
 
-    exporter = HTMLExporter(template_file="folded.j2", extra_loaders=[DictLoader({"folded.j2": FOLDED})],
+    folded = DictLoader({"folded.j2": Path(__file__).with_name("folded.html").read_text("utf-8").rstrip("\n")})
+    exporter = HTMLExporter(template_file="folded.j2", extra_loaders=[folded],
                             exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_filter("markdown2html", markdown2html)
     return exporter
@@ -171,12 +162,12 @@ def _page(figures, **shown):
 
     style, draw, page = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html"))
     plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in (plotly, draw) if script]
+    digests = [hashlib.sha256(script.encode()).digest() for script in (plotly, draw) if script]
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
     return Template(page).render(
         **shown, draw=draw, licence=plotly[: plotly.find("*/")].strip("/*\n "),
         plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "",
         style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
-        policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
+        policy=POLICY + " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests),
         drawings=json.dumps(figures).replace("<", "\\u003c"),  # a post in a hover text must not close the element
     )

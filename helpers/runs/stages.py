@@ -68,7 +68,8 @@ def stages(run: str) -> list[Stage]:
             raise ValueError(f"{where} is a variant of {notebook}.yaml, which is not there")
         if notebook not in bases:
             books[notebook] = _cells(notebook, where)
-            earlier[notebook] = [stage.fingerprint for stage in done]  # whatever ran before may be read
+            # whatever ran before may be read, but for 00, which leaves nothing
+            earlier[notebook] = [stage.fingerprint for stage in done if not stage.notebook.startswith("00_")]
         given = _read(path, where, books[notebook])
         settings = {**bases.setdefault(notebook, given), **given, "run": run}
         made_from = _sources(books[notebook]), settings, _inputs(settings), earlier[notebook]

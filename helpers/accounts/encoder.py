@@ -7,6 +7,7 @@ once for a gallery, whose other accounts say what a score is worth there, and on
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from torch import Tensor, nn
 
 from helpers.accounts import weights
-from helpers.accounts.posts import Posts, halves, samples_of
+from helpers.accounts.posts import Posts, halves, kinds_of, samples_of
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.fitted import fit_encoder, fit_lsa
 from helpers.encoders.lsa import LSAEncoder
@@ -57,9 +58,10 @@ class Use:
     different: int
 
     def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
-        """Log-likelihood ratios (N,) of scores of pairs with so many posts."""
-        sizes = (np.broadcast_to(size, np.shape(scores)) for size in (query_posts, target_posts))
-        return self.calibration.llr(scores, *sizes).clip(-np.log1p(self.same), np.log1p(self.different))
+        """Log-likelihood ratios of scores, any shape, of pairs with so many posts."""
+        flat = [part.ravel() for part in np.broadcast_arrays(scores, query_posts, target_posts)]
+        ratios = self.calibration.llr(*flat).reshape(np.shape(scores))
+        return ratios.clip(-np.log1p(self.same), np.log1p(self.different))
 
 
 class AuthorEncoder:
@@ -71,6 +73,11 @@ class AuthorEncoder:
 
     def __init__(self, tokenizer, members: dict[str, Encoder], uses: dict[str, Use], card: dict):
         self.tokenizer, self.members, self.uses, self.card = tokenizer, members, uses, card
+
+    @cached_property
+    def kinds(self) -> np.ndarray:
+        """Of its tokens, as :func:`helpers.accounts.posts.without_passages` takes them."""
+        return kinds_of(self.tokenizer)
 
     @property
     def fingerprint(self) -> str:
@@ -128,6 +135,15 @@ class AuthorEncoder:
         older, newer = halves(dev, 16, 16)
         chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
         return calibrated(Fusion(members, chosen), dev)
+
+    def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
+        """The same encoder, its map from score to likelihood ratio in galleries fitted on halves of own accounts.
+
+        Its weights stay. Raises ValueError where fewer than two accounts have 2 * SIZES[0] posts.
+        """
+        use = self.use(True, hours)
+        fitted = calibrated(self.model(True, hours), store)
+        return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: fitted}, self.card)
 
     def model(self, gallery: bool, hours: bool, known: dict[str, np.ndarray] | None = None) -> Fusion:
         """The members with the weights of a use.

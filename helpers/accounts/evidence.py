@@ -23,6 +23,7 @@ from helpers.encoders.whitened import Whitened
 from helpers.evaluation.normalisation import NormalisedGallery
 from helpers.tokens.batch import PAD, Batch, Samples
 
+MEAN = "(unlike the mean of all)"
 OFFSET = "(how alike each is to others)"
 WHOLE = "(the whole member)"
 HIDDEN = " \u2423"  # a word that the masked view does not show
@@ -53,7 +54,8 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
 def by_member(parts: pd.DataFrame) -> pd.DataFrame:
     """The sums of :func:`contributions` by member, its offset within it; the total last."""
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
-    return pd.concat([sums, pd.Series({"all members": sums.sum()})]).rename_axis("member").reset_index()
+    total = pd.Series({"all members": sums.sum()})
+    return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
 def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8) -> str:
@@ -104,7 +106,7 @@ def _whitened(encoder: Whitened, batch: Batch, target, tokenizer) -> Iterator[tu
     length = ((rows.sum(0) - encoder.mean) @ encoder.whiten).norm()
     seen = encoder.whiten @ target / length
     yield from zip(names, (rows @ seen).tolist())
-    yield "(unlike the mean of all)", -float(encoder.mean @ seen)
+    yield MEAN, -float(encoder.mean @ seen)
 
 
 def _rows(encoder: Encoder, batch: Batch, tokenizer) -> tuple[list[str], torch.Tensor]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.posts import Posts, concatenated, in_memory, memory_store, samples_of, without_passages
+from helpers.accounts.posts import Posts, concatenated, in_memory, memory_store, samples_of, whole, without_passages
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
 from helpers.training import checkpoints
@@ -29,7 +29,7 @@ class Decision(Config):
 
     prior: float = Field(0.05, gt=0, lt=1)
     miss: float = Field(1, gt=0)
-    false_link: float = Field(20, gt=0)
+    false_link: float = Field(10, gt=0)
 
     @property
     def threshold(self) -> float:
@@ -64,8 +64,8 @@ class AccountGallery:
         :func:`~helpers.accounts.posts.without_passages`.
         """
         samples = samples_of(posts, encoder.tokenizer, times)
-        samples = replace(samples, store=without_passages(samples.store)[0])
-        return cls(encoder, samples, names, times is not None)
+        own = whole(without_passages(samples.store, encoder.kinds)[0])
+        return cls(encoder, own, names, times is not None)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -75,7 +75,7 @@ class AccountGallery:
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times)
-        return replace(samples, store=without_passages(samples.store, self.targets.store)[0])
+        return whole(without_passages(samples.store, self.encoder.kinds, self.targets.store)[0])
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
              decision: Decision = Decision()) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Own posts: a file with columns of any name becomes a gallery, cleaned as notebook 01 cleans every archive."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,9 @@ from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.posts import LEAST, NEWEST, halves, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
 from helpers.corpus.collect import CollectConfig, collect
+from helpers.runs.artifacts import atomic_write
 from helpers.runs.paths import Run, resolve
+from helpers.sources import open_source
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store
 
@@ -22,7 +25,7 @@ CALLED = {
     "author": "author account user username user_name screen_name handle nick nickname sender from author_id user_id"
               " name by poster member",
     "text": "text message body content comment post msg tweet selftext posting",
-    "time": "time date timestamp created_at created created_utc datetime sent posted published ts",
+    "time": "time date timestamp created_at created created_utc datetime sent written posted published when ts",
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }  # fmt: skip
 MOST = 20_000  # accounts of a gallery, those with most posts
@@ -106,7 +109,7 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:MOST]])
     names = np.asarray(store.author_names(), object)[accounts]
     held = in_memory(newest(store, accounts, HELD)).store
-    held, dropped = without_passages(held)
+    held, dropped = without_passages(held, encoder.kinds)
     about = {"accounts": len(accounts), "accounts_with_few_posts": few, "accounts_beyond_the_largest": over,
              "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
     return OwnPosts(held, names, columns["time"] is not None, card | about)
@@ -130,3 +133,19 @@ def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
         authors = pd.read_csv(path, usecols=[column], dtype=str, sep="\t" if kinds.endswith(".tsv") else ",",
                               encoding_errors="replace", on_bad_lines="skip")[column]  # fmt: skip
     return {name(str(author)): str(author) for author in pd.unique(pd.Series(authors).dropna())}
+
+
+def invented(path: str | Path, evader: str = "demo-0013", accounts: int = 60, posts: int = 6000, seed: int = 5) -> None:
+    """Write a CSV of invented accounts, one of whom was banned and came back as "newcomer"; its columns have own names.
+
+    It is the demo corpus: a measuring instrument, in which the answer is known.
+    """
+    drops = Counter()
+    parts = open_source("demo", "", seed=seed, authors=accounts, posts=posts)
+    frame = pd.concat([each for part in parts for each in part.read(drops)], ignore_index=True)
+    moments = frame.time[frame.author == evader]
+    frame.loc[(frame.author == evader) & (frame.time > moments.median()), "author"] = "newcomer"
+    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
+    names = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
+    with atomic_write(path) as partial:
+        frame.rename(columns=names).to_csv(partial, index=False)

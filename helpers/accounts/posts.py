@@ -1,10 +1,12 @@
 """Accounts' posts as samples that encoders read: from lists of texts in memory, or from the token store of a run."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from helpers.cleaning.text import clean, normalise_unicode
 from helpers.sources.timestamps import seconds
@@ -14,6 +16,7 @@ from helpers.tokens.store import TokenStore, take
 LEAST = 4  # posts: of an account with fewer nothing is said
 NEWEST = 64  # posts of an account that are read
 PASSAGE = 8  # tokens: what is repeated at this length is a form or a copy
+OWN = 0.25  # of a post's tokens
 
 Posts = Sequence[Sequence[str]]  # of each account its posts, oldest first
 
@@ -34,9 +37,6 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, raw: bool
         raise ValueError("times must hold one time for each post of each account")
     texts = [[normalise_unicode(post) if raw else clean(post) for post in each] for each in posts]
     kept = [[bool(text) for text in each] for each in texts]
-    if empty := [number for number, each in enumerate(kept) if not any(each)]:
-        raise ValueError(f"account {empty[0]} has no post of its own words" +
-                         (f", and {len(empty) - 1} more have none" if len(empty) > 1 else ""))  # fmt: skip
     flat = [text for each in texts for text in each if text]
     moments = np.zeros(sum(map(len, posts)), np.int64)
     if times is not None:
@@ -45,14 +45,13 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, raw: bool
             raise ValueError(f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970")
     moments = moments[np.concatenate(kept).astype(bool)]
     offsets = np.concatenate([[0], np.cumsum([sum(each) for each in kept])])
-    store = memory_store(flat, moments, offsets, tokenizer)
-    return Samples(store, offsets[:-1], np.diff(offsets), np.arange(len(posts)))
+    return whole(memory_store(flat, moments, offsets, tokenizer))
 
 
 def _column(values: list):
-    import pyarrow as pa
-
-    return pa.chunked_array([pa.array(values)])
+    """Times of one kind as an Arrow column; those of several kinds as text."""
+    kinds = {type(value) for value in values}
+    return pa.chunked_array([pa.array(values if len(kinds) == 1 else [*map(str, values)])])
 
 
 def memory_store(texts: list[str], times: np.ndarray, author_offsets: np.ndarray, tokenizer) -> TokenStore:
@@ -64,6 +63,15 @@ def memory_store(texts: list[str], times: np.ndarray, author_offsets: np.ndarray
         Path("memory"), meta, tokens=np.concatenate(tokens).astype(np.uint16), post_offsets=post_offsets,
         hour=(times // 3600 % 24).astype(np.uint8), time=times, topic=np.zeros(len(times), np.uint16),
         author_offsets=author_offsets)
+
+
+def whole(store: TokenStore) -> Samples:
+    """All posts of each account of a store. Raises ValueError where an account has none."""
+    count = store.posts_per_author()
+    if empty := np.flatnonzero(count == 0).tolist():
+        raise ValueError(f"account {empty[0]} has no post of its own words" +
+                         (f", and {len(empty) - 1} more have none" if len(empty) > 1 else ""))  # fmt: skip
+    return Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
 
 
 def newest(store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST) -> Samples:
@@ -106,34 +114,49 @@ def concatenated(one: Samples, other: Samples) -> Samples:
     return Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(one) + len(other)))
 
 
-def passages(store: TokenStore, length: int = PASSAGE) -> np.ndarray:
+def kinds_of(tokenizer) -> np.ndarray:
+    """Of each token a kind (vocabulary,): itself, but one for all that hold a digit: forms differ in their numbers."""
+    numbers = [bool(re.search(r"\d", tokenizer.piece(token))) for token in range(tokenizer.vocabulary)]
+    return np.where(numbers, 1, np.arange(2, tokenizer.vocabulary + 2)).astype(np.uint64)
+
+
+def passages(store: TokenStore, kinds: np.ndarray, length: int = PASSAGE) -> np.ndarray:
     """The hashes (tokens,) of the ``length`` tokens that begin at each token, 0 where a post ends before them."""
-    tokens, hashes = np.asarray(store.tokens, np.uint64), np.zeros(len(store.tokens), np.uint64)
+    tokens, hashes = kinds[store.tokens], np.zeros(len(store.tokens), np.uint64)
     room = len(tokens) - length + 1
     if room > 0:
         factors = np.random.default_rng(0).integers(1, 2**63, length, dtype=np.uint64) | np.uint64(1)
         for number, factor in enumerate(factors):
-            hashes[:room] += (tokens[number : number + room] + np.uint64(1)) * factor
+            hashes[:room] += tokens[number : number + room] * factor
         left = np.repeat(store.post_offsets[1:], np.diff(store.post_offsets)) - np.arange(len(tokens))
         hashes[left < length] = 0
     return hashes
 
 
-def without_passages(store: TokenStore, others: TokenStore | None = None, length: int = PASSAGE) -> tuple[TokenStore, int]:
+def without_passages(store: TokenStore, kinds: np.ndarray, others: TokenStore | None = None,
+                     length: int = PASSAGE) -> tuple[TokenStore, int]:
     """A store in memory without what is no account's own: ``length`` tokens or more that stand in several posts.
 
-    Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. others :
-    posts whose passages are taken out too, such as those of a gallery. Returns the store and the tokens taken out.
+    Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. kinds : of
+    :func:`kinds_of`; numbers are all the same. others : posts whose passages are taken out too, such as those of a
+    gallery. A post of which less than the share OWN is left is no post of the store any more.
+    Returns the store and the number of tokens taken out.
     """
-    hashes = passages(store, length)
+    hashes = passages(store, kinds, length)
     known, count = np.unique(hashes[hashes > 0], return_counts=True)
     repeated = known[count > 1]
     if others is not None:
-        repeated = np.union1d(repeated, passages(others, length))
+        repeated = np.union1d(repeated, passages(others, kinds, length))
     begins = np.isin(hashes, repeated[repeated > 0])
     steps = np.zeros(len(hashes) + length, np.int64)
     np.add.at(steps, np.flatnonzero(begins), 1)
     np.add.at(steps, np.flatnonzero(begins) + length, -1)
-    kept = steps.cumsum()[: len(hashes)] == 0
-    offsets = np.concatenate([[0], kept.cumsum()])[store.post_offsets]
-    return replace(store, tokens=np.asarray(store.tokens)[kept], post_offsets=offsets), int((~kept).sum())
+    own = steps.cumsum()[: len(hashes)] == 0
+    lengths = np.diff(store.post_offsets)
+    left = np.diff(np.concatenate([[0], own.cumsum()])[store.post_offsets])
+    posts = left >= OWN * lengths  # of a form that is filled in little is left, and nobody's style
+    own &= np.repeat(posts, lengths)
+    arrays = {name: np.asarray(getattr(store, name))[posts] for name in ("hour", "time", "topic")}
+    return replace(
+        store, tokens=np.asarray(store.tokens)[own], post_offsets=np.concatenate([[0], left[posts].cumsum()]),
+        author_offsets=np.concatenate([[0], posts.cumsum()])[store.author_offsets], **arrays), int((~own).sum())

@@ -13,13 +13,13 @@ SCALE = ".scale"  # the name of a table's scales
 
 
 def quantised(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Tables as int8 and float16 scales, one a row, so that the largest value of a row is 127; the rest as it is."""
+    """Tables as int8 and float32 scales, one a row, so that the largest value of a row is 127; the rest as it is."""
     packed = {}
     for name, value in tensors.items():
         if value.dim() > 1 and value.is_floating_point() and value.numel() >= LEAST:
             rows = value.float().flatten(1)
-            scale = (rows.abs().amax(1, keepdim=True) / 127).half().clamp(min=2**-24)  # the smallest there is
-            packed[name] = (rows / scale.float()).round().clamp(-127, 127).to(torch.int8).view(value.shape)
+            scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-30) / 127
+            packed[name] = (rows / scale).round().to(torch.int8).view(value.shape)
             packed[name + SCALE] = scale[:, 0]
         else:
             packed[name] = value
@@ -31,7 +31,7 @@ def restored(packed: dict[str, Tensor]) -> dict[str, Tensor]:
     tensors = {name: value for name, value in packed.items() if not name.endswith(SCALE)}
     for name, value in tensors.items():
         if name + SCALE in packed:
-            scale = packed[name + SCALE].float()
+            scale = packed[name + SCALE]
             tensors[name] = value.float() * scale.view(-1, *[1] * (value.dim() - 1))
     return tensors
 

@@ -72,7 +72,8 @@ class SentencePiece(Tokenizer):
         return self._processor.decode([int(number) for number in ids])
 
     def piece(self, token: int) -> str:
-        return self._processor.id_to_piece(int(token)).replace("\u2581", " ")
+        piece = self._processor.id_to_piece(int(token))
+        return "\ufffd" if self._processor.is_unknown(int(token)) else piece.replace("\u2581", " ")
 
     def tokenize(self, text: str) -> list[str]:
         return self._processor.encode(text, out_type=str)

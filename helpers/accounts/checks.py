@@ -1,0 +1,159 @@
+"""What own accounts can tell about the answers: halves of one account, whose truth is known, and one's own habits."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.gallery import AccountGallery, Decision
+from helpers.accounts.own import OwnPosts
+from helpers.accounts.posts import in_memory, newest
+from helpers.evaluation import ranking
+from helpers.evaluation.calibration import assess, reliability
+from helpers.evaluation.detection import Costs
+from helpers.evaluation.trials import Trials
+from helpers.tokens.batch import Samples
+
+ACCOUNTS = 1000  # cut in halves at most
+LEAST = 8  # posts of a half
+TRUSTED = 20  # accounts, from which on their halves say something
+OFF = 0.2  # bits that calibration may cost before it is a warning
+
+# what an author could do about it, text for text
+HABITS: dict[str, Callable[[str], str]] = {
+    "as written": lambda text: text,
+    "lower case": str.lower,
+    "no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text),
+    "single marks": lambda text: re.sub(r"([^\w\s])\1+", r"\1", text),
+    "lower case, no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text.lower()),
+}
+
+
+def halves_known(posts: OwnPosts, encoder: AuthorEncoder, seed: int = 0) -> tuple[AccountGallery, Samples]:
+    """A gallery of the newer halves of accounts, and their older halves to ask it with, in the same order.
+
+    Raises ValueError where fewer than two accounts have 2 * LEAST posts.
+    """
+    older, newer = posts.halves(LEAST)
+    if len(older) < 2:
+        raise ValueError(f"{len(older)} accounts have {2 * LEAST} posts: none can be cut in halves to check with")
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(older))[:ACCOUNTS])
+    return posts.gallery(encoder, newer[chosen]), older[chosen]
+
+
+def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
+               seed: int = 0) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
+    """Are the probabilities right on these accounts, and are they better when the map is fitted on them?
+
+    Half of the accounts that can be cut in halves fit a map of their own, the other half judge it and that of the
+    encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
+    Returns the encoder to use (the better one, fitted on all then), a table of :func:`helpers.evaluation.calibration.assess`
+    with a column a map, points of reliability by map, and warnings in words.
+    """
+    gallery, older = halves_known(posts, encoder, seed)
+    accounts, said = older.authors, []
+    if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
+        chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2
+        judged, fitted = (subset(posts, accounts[part]) for part in (chosen, ~chosen))
+        maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
+        tested = {name: _judge(*halves_known(judged, one, seed), costs) for name, one in maps.items()}
+    else:
+        tested = {"shipped": _judge(gallery, older, costs)}
+        said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit probabilities on")
+    table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
+    better = table.loc["Cllr"].idxmin()
+    lost = table[better]["Cllr"] - table[better]["minCllr"]
+    if lost > OFF:
+        said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike those "
+                    "that calibration was made on, so read ranks and not probabilities")  # fmt: skip
+    used = encoder.calibrated_on(posts.store, posts.hours) if enough and better == "own" else encoder
+    return used, table, {name: curve for name, (_, curve) in tested.items()}, said
+
+
+def _judge(gallery, older, costs):
+    llr = np.concatenate([gallery.use.llr(block, older.count[rows][:, None], gallery.targets.count)
+                          for rows, block in gallery.scored.scores(older)])  # fmt: skip
+    same = np.eye(len(llr), dtype=bool)
+    table = assess(llr.ravel(), same.ravel(), costs)
+    table.loc["accounts"] = len(llr)
+    return table, reliability(llr.ravel(), same.ravel())
+
+
+def subset(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
+    """The same of some accounts of the store."""
+    count = posts.store.posts_per_author()[accounts]
+    samples = in_memory(Samples(posts.store, posts.store.author_offsets[accounts], count, accounts))
+    return replace(posts, store=samples.store, names=posts.names[accounts])
+
+
+def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> pd.DataFrame:
+    """MRR of all members and of the best TF-IDF fitted on the same gallery, and their difference, with intervals.
+
+    Rows ``everything``, the TF-IDF's name and ``difference``; columns value, low, high. Of a gallery too small to be
+    adapted to there is no TF-IDF, and the table is empty.
+    """
+    counted = [name for name in gallery.model.members if name in COUNTED]
+    if not counted:
+        return pd.DataFrame(columns=["value", "low", "high"])
+    trials = Trials(replace(older, authors=np.arange(len(older))),
+                    replace(gallery.targets, authors=np.arange(len(older))))  # fmt: skip
+    ranks = {name: ranking.ranks(gallery.model.members[name], trials, MAX_TOKENS) for name in counted}
+    best = max(counted, key=lambda name: (1 / ranks[name]).mean())
+    ours = ranking.ranks(gallery.model, trials, MAX_TOKENS)
+    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in (("everything", ours), (best, ranks[best]))}
+    rows["difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
+    return pd.DataFrame(rows).T
+
+
+def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision()) -> pd.DataFrame:
+    """How well one account's other half is found as more of its older posts are read: ``posts, rank, probability``."""
+    row = int(gallery.columns([account])[0])
+    if row < 0:
+        raise ValueError(f"account {account!r} has too few posts to be cut in halves")
+    sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < older.count[row]] + [int(older.count[row])]
+    found = []
+    for size in sizes:
+        ranked = gallery.rank(older[np.array([row])].last_posts(size), ["it"], len(gallery), decision)
+        found.append((size, *_own(ranked, account)))
+    return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
+
+
+def by_habit(gallery: AccountGallery, texts: list[str], times: list | None, account: str,
+             decision: Decision = Decision(), seed: int = 0) -> pd.DataFrame:
+    """What changing one's writing does: ``habit, rank, probability, llr`` of the account's other half.
+
+    texts, times : of the older posts. With times there is one row more, as if each post had waited some hours at random.
+    """
+    wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
+    tried = {name: ([change(text) or text for text in texts], times) for name, change in HABITS.items()}
+    if times is not None:
+        tried["posted at random hours"] = texts, [time + extra for time, extra in zip(times, wait)]
+    found = []
+    for name, (changed, when) in tried.items():
+        queries = gallery.queries([changed], None if when is None else [when])
+        found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
+    return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
+
+
+def texts_of(store_texts: pd.DataFrame, account: str, count: int) -> pd.DataFrame:
+    """The ``text`` and ``time`` (seconds) of an account's older half, at most the last ``count`` posts of it."""
+    mine = store_texts[store_texts.author == account].sort_values("time", kind="stable")
+    older = mine.iloc[: len(mine) // 2].tail(count)
+    return pd.DataFrame({"text": older.text, "time": older.time.dt.as_unit("s").astype("int64")})
+
+
+def _own(ranked: pd.DataFrame, account: str) -> tuple[int, float, float]:
+    row = ranked[ranked.target == account].iloc[0]
+    return int(row["rank"]), float(row.probability), float(row.llr)
+
+
+def asked(posts: OwnPosts, accounts: list[str], most: int = 500) -> list[str]:
+    """Who is asked about: the named accounts, else all, or the ``most`` with most posts."""
+    if accounts:
+        return accounts
+    samples = newest(posts.store)
+    order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")[:most]
+    return list(posts.names[samples.authors[np.sort(order)]])

@@ -1,0 +1,71 @@
+"""Figures of own accounts: what a score rests on, and how soon an account is found."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from helpers.figures.labels import label
+from helpers.figures.style import COLOURS, escaped, short, state, words
+
+SHOWN = 12  # features of each sign
+LETTERS = 30  # of a feature
+
+
+def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], note: str = "") -> go.Figure:
+    """A pair's score by member, and the features that weigh most for and against one person.
+
+    sums : columns ``member``, ``contribution``, the total last. features : ``member``, ``feature``, ``contribution``,
+    largest first. pair : the two accounts.
+    """
+    figure = make_subplots(1, 2, subplot_titles=["by member", "strongest features"], column_widths=[0.4, 0.6],
+                           horizontal_spacing=0.28)  # fmt: skip
+    members = sums.iloc[::-1]
+    figure.add_bar(y=[words(each) for each in members.member], x=members.contribution, orientation="h", row=1, col=1,
+                   marker_color=_signed(members.contribution))  # fmt: skip
+    chosen = pd.concat([features[features.contribution > 0].head(SHOWN), features[features.contribution < 0].head(SHOWN // 2)])
+    chosen = chosen.sort_values("contribution")
+    names = [f"{escaped(repr(text[:LETTERS]))} · {words(member)}" for text, member in zip(chosen.feature, chosen.member)]
+    figure.add_bar(y=[*range(len(chosen))], x=chosen.contribution, orientation="h", row=1, col=2,
+                   marker_color=_signed(chosen.contribution))  # fmt: skip
+    figure.update_yaxes(tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2)
+    figure.update_xaxes(title="part of the score").update_layout(showlegend=False, height=520, width=1000)
+    total, top = sums.contribution.iloc[-1], sums.iloc[:-1].contribution.idxmax()
+    finding = (f"the score {total:.2f} of {pair[0][:20]} and {pair[1][:20]} rests most on "
+               f"{label(sums.member[top])} ({sums.contribution[top]:.2f})")  # fmt: skip
+    return state(figure, finding, note)
+
+
+def _signed(values: pd.Series) -> list[str]:
+    return [COLOURS[0] if value > 0 else COLOURS[1] for value in values]
+
+
+def linkable(curve: pd.DataFrame, account: str, accounts: int, note: str = "") -> go.Figure:
+    """Probability and rank of an account's other half by posts read: columns ``posts, rank, probability``."""
+    figure = make_subplots(1, 2, subplot_titles=["probability", f"rank among {accounts:,}"], horizontal_spacing=0.12)
+    figure.add_scatter(x=curve.posts, y=curve.probability, mode="lines+markers", row=1, col=1)
+    figure.add_scatter(x=curve.posts, y=curve["rank"], mode="lines+markers", row=1, col=2, marker_color=COLOURS[1])
+    figure.update_xaxes(title="posts read", type="log", tickvals=curve.posts)
+    figure.update_yaxes(title="probability of one person", range=[0, 1.02], row=1, col=1)
+    worst = np.log10(max(curve["rank"].max(), 10))
+    figure.update_yaxes(title="rank, 1 is best", type="log", range=[1.05 * worst, -0.05], dtick=1, row=1, col=2)
+    first = curve.posts[curve["rank"] == 1]
+    finding = (f"{account[:20]} is ranked first from {first.iloc[0]} posts on" if len(first)
+               else f"{account[:20]} is never ranked first")  # fmt: skip
+    return state(figure.update_layout(showlegend=False), finding, note)
+
+
+def account_map(points: np.ndarray, names: list[str], sizes: np.ndarray, linked: list[tuple[int, int]],
+                posts: list[str], note: str = "") -> go.Figure:
+    """Accounts on a map (N, 2), a line between linked ones; hovering shows the beginning of a post, escaped."""
+    figure, linked = go.Figure(layout={"height": 560}), {tuple(sorted(pair)) for pair in linked}  # in both directions
+    for one, other in linked:
+        figure.add_scatter(x=points[[one, other], 0], y=points[[one, other], 1], mode="lines", showlegend=False,
+                           line={"color": COLOURS[1], "width": 3}, hoverinfo="skip")  # fmt: skip
+    figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", showlegend=False, hoverinfo="text",
+                       marker={"size": 5 + np.sqrt(sizes), "color": COLOURS[0], "opacity": 0.7},
+                       text=[f"{short(name)}<br>{escaped(post[:90])}" for name, post in zip(names, posts)])  # fmt: skip
+    figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")
+    figure.update_yaxes(showticklabels=False, title="map, second axis (no unit)")
+    pairs = "pair is" if len(linked) == 1 else "pairs are"
+    return state(figure, f"{len(names):,} accounts, of which {len(linked)} {pairs} linked", note)

@@ -1,0 +1,33 @@
+"""The encoder that ships and invented accounts, read once for all tests of the room."""
+
+import pytest
+
+from helpers.accounts import own
+from helpers.accounts.encoder import AuthorEncoder
+from helpers.runs.paths import Run
+
+
+@pytest.fixture(scope="session")
+def encoder():
+    return AuthorEncoder.load("open-small")
+
+
+@pytest.fixture(scope="session")
+def invented(tmp_path_factory):
+    """A CSV of 40 invented accounts, one of whom came back as newcomer."""
+    path = tmp_path_factory.mktemp("invented") / "posts.csv"
+    own.invented(path, evader="demo-0003", accounts=40, posts=1600)
+    return path
+
+
+@pytest.fixture(scope="session")
+def mine(encoder, invented, tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
+    yield own.read(Run("mine"), str(invented), encoder, pseudonymise=False, progress=False)
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def gallery(encoder, mine):
+    return mine.gallery(encoder)

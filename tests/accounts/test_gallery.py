@@ -1,0 +1,121 @@
+"""Galleries: ranks with an open end, no account against itself, kept, grown and shrunk without another answer."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
+from helpers.accounts.gallery import NOBODY, AccountGallery, Decision
+from helpers.accounts.posts import halves
+
+FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
+
+
+class Words:
+    """A tokenizer whose tokens are numbers."""
+
+    vocabulary, fingerprint, kind, model = 300, "words", "numbers", b""
+
+    def decode(self, ids):
+        return " ".join(f"w{int(number)}" for number in ids)
+
+
+def test_the_returned_account_is_found(gallery):
+    found = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"])
+    assert found.target[0] == "demo-0003" and found["rank"][0] == 1
+    assert found.target.iloc[-1] == NOBODY and "newcomer" not in set(found.target)
+
+
+def test_probabilities_are_those_of_the_formula(gallery):
+    everyone = len(gallery)
+    found = gallery.rank(gallery.accounts(["demo-0005"]), ["demo-0005"], everyone, Decision(prior=0.3))
+    listed = found[found.target != NOBODY]
+    assert len(listed) == everyone - 1
+    ratios = np.exp(listed.llr.to_numpy())
+    weighed = 0.3 / len(ratios) * ratios
+    np.testing.assert_allclose(listed.probability, weighed / (0.7 + weighed.sum()), rtol=1e-9)
+    np.testing.assert_allclose(found.probability.sum(), 1)
+    assert (np.diff(listed.llr) <= 0).all()
+
+
+def test_costs_decide(gallery):
+    ask = gallery.accounts(["newcomer"]), ["newcomer"]
+    strict, lax = (gallery.rank(*ask, 1, Decision(false_link=cost)) for cost in (1e9, 1e-6))
+    assert not strict.linked[0] and lax.linked[0]
+    assert strict.probability[0] == lax.probability[0]
+
+
+def test_scores_are_those_of_evaluation(encoder, mine):
+    older, newer = halves(mine.store, 8)
+    gallery = mine.gallery(encoder, newer)
+    assert len(gallery) >= ENOUGH and gallery.adapted
+    expected = np.concatenate([block.copy() for _, block in
+                               encoder.model(True, mine.hours).gallery(newer, MAX_TOKENS).scores(older)])
+    found = gallery.rank(older[np.arange(3)], None, len(gallery))
+    for row in range(3):
+        listed = found[(found["query"] == f"query {row}") & (found.target != NOBODY)]
+        scores = dict(zip(listed.target, listed.score))
+        np.testing.assert_allclose([scores[name] for name in gallery.names], expected[row], atol=1e-5)
+
+
+def test_a_query_is_not_measured_against_itself(gallery):
+    row = 7
+    asked, name = gallery.targets[np.array([row])], gallery.names[row]
+    part, _ = gallery.scored.parts[0]
+    raw = next(part.inner.scores(asked))[1][0].astype(float)
+    others = np.delete(raw, row)
+    _, block = next(part.scores(asked, gallery.columns([name])))
+    column = 3
+    of_target = part._of_targets[:, column]
+    expected = (raw[column] - others.mean()) / others.std() + (raw[column] - of_target[0]) * of_target[1]
+    assert abs(block[0, column] - expected) < 1e-4
+
+
+def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
+    gallery.save(tmp_path)
+    again = AccountGallery.load(encoder, tmp_path)
+    ask = lambda one: one.rank(one.accounts(["newcomer"]), ["newcomer"])  # noqa: E731
+    same = dict(check_exact=False, atol=1e-4)
+    pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
+    grown = gallery.with_accounts([["A wholly new account.", "It says this and that, nothing more."]], ["new"],
+                                  [[1700000000, 1700003600]])
+    assert len(grown) == len(gallery) + 1
+    back = grown.without_accounts(["new"])
+    np.testing.assert_allclose(ask(back).score[:5].astype(float), ask(gallery).score[:5].astype(float), atol=1e-4)
+    with pytest.raises(ValueError, match="not in the gallery"):
+        back.without_accounts(["new"])
+
+
+def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, mine):
+    gallery.save(tmp_path)
+    other = encoder.calibrated_on(mine.store, mine.hours)
+    with pytest.raises(ValueError, match="another encoder"):
+        AccountGallery.load(other, tmp_path)
+
+
+def test_few_accounts_are_compared_each_for_itself(encoder):
+    small = AccountGallery.of(encoder, [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]],
+                              ["tea", "semicolons"])
+    assert not small.adapted
+    found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
+    assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
+
+
+def test_a_common_form_is_no_evidence(encoder):
+    one = ["i never use capitals and that is fine", "me neither, no capitals, no full stops"]
+    other = ["Regrettably, I must disagree with the above.", "One ought to be precise; hence this remark."]
+    forms = [FORM.format(number) for number in (1, 22, 333)]
+    plain, formed = (AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"]) for extra in ([], forms))
+    alike = [gallery.rank(gallery.accounts(["one"]), ["one"]).score[0] for gallery in (plain, formed)]
+    assert abs(alike[0] - alike[1]) < 1e-5
+
+
+@pytest.mark.parametrize(("names", "message"), [(["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")])
+def test_names_are_one_an_account(encoder, names, message):
+    with pytest.raises(ValueError, match=message):
+        AccountGallery.of(encoder, [["some post"], ["some other"]], names)
+
+
+def test_times_on_one_side_only_are_refused(gallery):
+    with pytest.raises(ValueError, match="with times"):
+        gallery.queries([["a post"]])

@@ -1,0 +1,43 @@
+"""The command line: vectors in a file, nearest accounts, two files compared, and errors in one line."""
+
+import pandas as pd
+import pytest
+
+from helpers.accounts.__main__ import CARE, main
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+def test_encode(invented, tmp_path, capsys):
+    assert main(["encode", str(invented), str(tmp_path / "out.parquet")]) == 0
+    frame = pd.read_parquet(tmp_path / "out.parquet")
+    assert len(frame) == 41 and len(frame.vector[0]) > 500 and "newcomer" not in set(frame.account)
+    assert "41 accounts" in capsys.readouterr().out
+
+
+def test_nearest_with_names_and_without(invented, capsys):
+    assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
+    told = capsys.readouterr().out
+    assert "demo-0003" in told and CARE in told and "nobody of these" in told
+    assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
+    assert "demo-" not in capsys.readouterr().out
+
+
+def test_compare(invented, tmp_path, capsys):
+    frame = pd.read_csv(invented)
+    frame[frame.nick.isin(["newcomer", "demo-0009"])].to_csv(tmp_path / "a.csv", index=False)
+    frame[~frame.nick.isin(["newcomer"])].to_csv(tmp_path / "b.csv", index=False)
+    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names", "-k", "1"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "first file" in line]
+    assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
+
+
+@pytest.mark.parametrize("arguments", [["nearest", "{posts}", "who?"], ["encode", "nowhere.csv", "out"],
+                                       ["nearest", "{posts}", "newcomer", "--author", "x"]])
+def test_errors_are_one_line(invented, arguments, capsys):
+    assert main([each.format(posts=invented) for each in arguments]) == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and "Traceback" not in told

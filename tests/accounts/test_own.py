@@ -1,0 +1,128 @@
+"""Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.accounts import checks, own
+from helpers.accounts.gallery import NOBODY
+from helpers.runs.paths import Run
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+def written(path, authors=6, posts=12, **columns):
+    rng = np.random.default_rng(0)
+    words = "the a tea coffee maybe never always ok well then so but green red two three like want".split()
+    rows = [{"user": f"person {author}", "date": f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z",
+             "room": "all", "message": " ".join(rng.choice(words, 12))} for author in range(authors) for post in range(posts)]
+    frame = pd.DataFrame(rows).rename(columns=columns)
+    {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get(path.suffix, frame.to_csv)(path, index=False)
+    return frame
+
+
+def test_columns_are_guessed_or_given(tmp_path):
+    written(tmp_path / "a.csv")
+    assert own.columns_of(str(tmp_path / "a.csv"), {}) == {
+        "author": "user", "text": "message", "time": "date", "topic": "room"}
+    written(tmp_path / "b.csv", user="wer", date="wann")
+    with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*AUTHOR="):
+        own.columns_of(str(tmp_path / "b.csv"), {})
+    assert own.columns_of(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
+    with pytest.raises(ValueError, match="no column 'x'"):
+        own.columns_of(str(tmp_path / "b.csv"), {"author": "x"})
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_all_kinds_of_files(tmp_path, kind, encoder):
+    path = tmp_path / f"posts.{kind}"
+    frame = written(path)
+    if kind == "jsonl":
+        path.write_text("\n".join(map(json.dumps, frame.to_dict("records"))))
+    mine = own.read(Run("any"), str(path), encoder, progress=False)
+    assert mine.card["accounts"] == 6 and mine.hours
+    assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
+    back = own.own_names(str(path))
+    assert {back[name] for name in mine.names} == set(frame.user)
+    assert own.pseudonym()("person 3") in back
+
+
+@pytest.mark.parametrize(("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)])
+def test_without_time_or_topic(tmp_path, encoder, drop, hours):
+    frame = written(tmp_path / "a.csv")
+    frame.drop(columns=drop).to_csv(tmp_path / "a.csv", index=False)
+    mine = own.read(Run("any"), str(tmp_path / "a.csv"), encoder, progress=False)
+    assert mine.hours is hours and mine.card["accounts"] == 6
+
+
+def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
+    frame = written(tmp_path / "a.csv")
+    frame.iloc[:3].assign(user="rare").to_csv(tmp_path / "b.csv", index=False)
+    with pytest.raises(ValueError, match="0 of 1 accounts have 4 posts"):
+        own.read(Run("few"), str(tmp_path / "b.csv"), encoder, progress=False)
+    rare = frame.iloc[:2].assign(user="rare", message=["only this was said here", "and then this as well"])
+    pd.concat([frame, rare]).to_csv(tmp_path / "c.csv", index=False)
+    mine = own.read(Run("some"), str(tmp_path / "c.csv"), encoder, progress=False)
+    assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
+
+
+def test_only_the_largest_are_kept(tmp_path, encoder, monkeypatch):
+    written(tmp_path / "a.csv", authors=6)
+    monkeypatch.setattr(own, "MOST", 4)
+    mine = own.read(Run("most"), str(tmp_path / "a.csv"), encoder, progress=False)
+    assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
+
+
+def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
+    monkeypatch.setattr(checks, "TRUSTED", 5)
+    monkeypatch.setattr(checks, "ENOUGH", 5)
+    fitted = []
+    original = type(encoder).calibrated_on
+    monkeypatch.setattr(type(encoder), "calibrated_on", lambda self, store, hours: (
+        fitted.append(store.authors), original(self, store, hours))[1])
+    _, table, curves, _ = checks.calibrated(mine, encoder)
+    assert set(table) == set(curves) == {"shipped", "own"}
+    assert fitted[0] + table.loc["accounts", "own"] <= len(mine.names) + 1
+    assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
+
+
+def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
+    used, table, _, said = checks.calibrated(checks.subset(mine, np.arange(10)), encoder)
+    assert used is encoder and list(table) == ["shipped"] and "too few" in said[0]
+
+
+def test_counting_is_compared_with(mine, encoder):
+    gallery, older = checks.halves_known(mine, encoder)
+    table = checks.against_counting(gallery, older)
+    assert list(table.index)[0] == "everything" and list(table.index)[-1] == "difference"
+    assert abs(table.value["everything"] - table.value.iloc[1] - table.value["difference"]) < 1e-9
+
+
+def test_more_posts_are_more_likely_found(mine, encoder):
+    gallery, older = checks.halves_known(mine, encoder)
+    grown = checks.by_posts(gallery, older, gallery.names[0])
+    assert grown.posts.is_monotonic_increasing and grown["rank"].iloc[-1] <= grown["rank"].iloc[0]
+    with pytest.raises(ValueError, match="too few posts"):
+        checks.by_posts(gallery, older, "who")
+
+
+def test_habits_change_the_answer(mine, encoder):
+    gallery, older = checks.halves_known(mine, encoder)
+    store, first = older.store, older.first[0] + np.arange(older.count[0])
+    texts = [encoder.tokenizer.decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]])
+             for post in first]  # fmt: skip
+    table = checks.by_habit(gallery, texts, store.time[first].tolist(), gallery.names[0])
+    assert list(table.habit) == [*checks.HABITS, "posted at random hours"]
+    assert table.llr.nunique() > 2
+
+
+def test_who_is_asked(mine):
+    assert checks.asked(mine, ["a"]) == ["a"]
+    assert len(checks.asked(mine, [])) == len(mine.names)
+    assert len(checks.asked(mine, [], most=5)) == 5
+    assert NOBODY not in checks.asked(mine, [])

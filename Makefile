@@ -1,4 +1,5 @@
-# Two commands set up a fresh machine:
+# Three commands set up a fresh machine:
+#   make first         the environment, and the first notebook as a page to look at
 #   make reproduce     the environment, every notebook on the demo corpus, a report to look at
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.

@@ -139,9 +139,10 @@ def prose(path):
 def test_it_asks_answers_links_and_ends_with_exercises(path):
     parts = prose(path)
     assert all(f"**{name}.**" in parts[""] for name in ("Question", "Answer"))
-    assert "](https://" in parts[""] or "](https://" in parts["References"], "papers are linked where they are named"
+    assert {"Exercises", "References"} <= set(parts), "sections of their own"
+    assert "](https://" in parts[""] + parts["References"], "papers are linked where they are named"
     assert len(re.findall(r"^\d\. ", parts["Exercises"], re.M)) >= 3
-    assert re.search(r"^\* ", parts["References"], re.M)
+    assert re.search(r"^\* ", parts["References"], re.M), "a list"
 
 
 @each_notebook

@@ -14,6 +14,7 @@ const draw = async (place, caption) => {
   const opening = Boolean(caption);
   if (place.dataset.drawn || !place.clientWidth) return;  // a folded figure has no width yet
   place.dataset.drawn = 1;
+  if (!window.DecompressionStream) return void (place.textContent = "This browser is too old to draw the figure.");
   await (plotly ??= unpack());
   const {data, layout: whole = {}, frames} = figures[place.dataset.figure];
   const layout = structuredClone(whole), said = plain(layout.title?.text);
@@ -32,6 +33,7 @@ const draw = async (place, caption) => {
   }
   layout.modebar = {orientation: "v"};  // beside the title, not on it
   const config = {responsive: true, displaylogo: false, displayModeBar: opening ? false : "hover"};
+  place.style.minHeight = "auto";
   Plotly.newPlot(place, {data, layout, frames, config});
 };
 const near = new IntersectionObserver(entries => entries.forEach(entry => {

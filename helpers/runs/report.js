@@ -54,7 +54,7 @@ document.querySelectorAll("figure.opening").forEach(opening => {
   draw(place, opening.querySelector("figcaption"));
 });
 
-// Tables with one row of heads are sorted by a click, or Enter, on a head: numbers as numbers, the empty last.
+// Tables with one row of heads (names of the index may stand below it) are sorted by a click, or Enter, on a head: numbers as numbers, the empty last.
 const worth = cell => {
   const text = cell.textContent.trim(), number = parseFloat(text.replace(/,/g, ""));
   return [text, Number.isNaN(number) ? null : number];
@@ -69,10 +69,11 @@ const sort = (head, column) => {
   body.append(...rows.map(([, , row]) => row));
 };
 document.querySelectorAll("table").forEach(table => {
-  const [line, more] = table.tHead?.rows ?? [];
-  if (!line || more || !table.tBodies[0] || table.querySelector("[rowspan], [colspan]")) return;
-  const rows = [...table.tBodies[0].rows];
-  if (rows.length < 2 || rows.some(row => row.cells.length !== line.cells.length)) return;
+  const [line, ...more] = table.tHead?.rows ?? [], rows = [...table.tBodies[0]?.rows ?? []];
+  if (!line || rows.length < 2 || table.querySelector("[rowspan], [colspan]")) return;
+  if (rows.some(row => row.cells.length !== line.cells.length)) return;
+  const names = rows[0].querySelectorAll("th").length;
+  if (more.some(row => [...row.cells].slice(names).some(cell => cell.textContent.trim()))) return;
   [...line.cells].forEach((head, column) => {
     head.classList.add("sorts");
     head.tabIndex = 0;

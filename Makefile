@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup first reproduce test train lab book publish clean
+.PHONY: help setup first reproduce test train mine lab book publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -37,6 +37,7 @@ help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
 	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN by several processes, on GPUs where there are any"
+	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  your accounts: one page, nothing is trained"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make setup                 the environment only, in .venv"
@@ -93,6 +94,12 @@ train: setup
 	@echo "what it prints is in $(FOLDER)/log"
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
 	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
+
+# Columns that are not named are guessed; the page is outputs/mine/report.html.
+mine: setup
+	@if [ -z "$(POSTS)" ]; then echo "say which file: make mine POSTS=posts.csv"; exit 1; fi
+	$(BIN)/python -W ignore -m helpers.accounts mine "$(POSTS)" $(if $(AUTHOR),--author "$(AUTHOR)") $(if $(TIME),--time "$(TIME)") \
+	    $(if $(TOPIC),--topic "$(TOPIC)") $(if $(TEXT),--text "$(TEXT)") $(if $(NAMES),--names) $(ARGS)
 
 # Copies, so that running a notebook never rewrites the committed one. A copy that you have changed stays as it is.
 LAB = $(OUTPUTS)/lab

@@ -17,7 +17,8 @@ import yaml
 from helpers.runs.results import LOWER_IS_BETTER
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
+         *sorted((ROOT / "helpers/accounts/shipped").glob("*/README.md"))]
 BLOCK = re.compile(r"(<!-- table\n(.*?)-->\n).*?(?=<!-- end -->)", re.S)
 
 

@@ -61,14 +61,14 @@ def _columns(options) -> dict:
     return {name: getattr(options, name) for name in ("author", "time", "topic", "text") if getattr(options, name)}
 
 
-def _read(options, location: str, run: str):
+def _read(options, location: str, run: str, **limits):
     """The encoder, the posts of a file, and how an account is shown."""
     from helpers.accounts import own
     from helpers.accounts.encoder import AuthorEncoder
     from helpers.runs.paths import Run
 
     encoder = AuthorEncoder.load(options.encoder)
-    posts = own.read(Run(run), str(Path(location).absolute()), encoder, _columns(options))
+    posts = own.read(Run(run), str(Path(location).absolute()), encoder, _columns(options), **limits)
     names = own.own_names(str(Path(location).absolute()), _columns(options)) if options.names else {}
     return encoder, posts, lambda account: names.get(account, account)
 
@@ -90,13 +90,14 @@ def _encode(options):
 
 def _nearest(options):
     from helpers.accounts.gallery import Decision
-    from helpers.accounts.own import pseudonym
+    from helpers.accounts.own import SHORT, pseudonym
 
-    encoder, posts, shown = _read(options, options.posts, options.run)
-    gallery = posts.gallery(encoder)
-    asked = options.account if options.account in gallery.names else pseudonym()(options.account)
-    found = gallery.rank(gallery.accounts([asked]), [asked], options.k, Decision(prior=options.prior))
-    _tell(found, shown, len(gallery))
+    encoder, posts, shown = _read(options, options.posts, options.run, most=None)
+    asked = options.account if options.account in posts.names else pseudonym()(options.account)
+    large = len(posts.names) > SHORT
+    gallery = posts.shortlist(encoder, asked, posts.index(encoder)) if large else posts.gallery(encoder)
+    found = gallery.rank(gallery.accounts([asked]), [asked], options.k, Decision(prior=options.prior), len(posts.names))
+    _tell(found, shown, len(posts.names))
 
 
 def _compare(options):

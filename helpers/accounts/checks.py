@@ -50,8 +50,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
 
     Half of the accounts that can be cut in halves fit a map of their own, the other half judge it and that of the
     encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
-    Returns the encoder to use (the better one, fitted on all then), a table of :func:`helpers.evaluation.calibration.assess`
-    with a column a map, points of reliability by map, and warnings in words.
+    Returns the encoder to use (the better one, fitted on all then), a table of
+    :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
     """
     gallery, older = halves_known(posts, encoder, seed)
     accounts, said = older.authors, []
@@ -67,8 +67,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     better = table.loc["Cllr"].idxmin()
     lost = table[better]["Cllr"] - table[better]["minCllr"]
     if lost > OFF:
-        said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike those "
-                    "that calibration was made on, so read ranks and not probabilities")  # fmt: skip
+        said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
+                    "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip
     used = encoder.calibrated_on(posts.store, posts.hours) if enough and better == "own" else encoder
     return used, table, {name: curve for name, (_, curve) in tested.items()}, said
 
@@ -103,7 +103,8 @@ def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> 
     ranks = {name: ranking.ranks(gallery.model.members[name], trials, MAX_TOKENS) for name in counted}
     best = max(counted, key=lambda name: (1 / ranks[name]).mean())
     ours = ranking.ranks(gallery.model, trials, MAX_TOKENS)
-    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in (("everything", ours), (best, ranks[best]))}
+    both = {"everything": ours, best: ranks[best]}
+    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both.items()}
     rows["difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
     return pd.DataFrame(rows).T
 
@@ -125,7 +126,7 @@ def by_habit(gallery: AccountGallery, texts: list[str], times: list | None, acco
              decision: Decision = Decision(), seed: int = 0) -> pd.DataFrame:
     """What changing one's writing does: ``habit, rank, probability, llr`` of the account's other half.
 
-    texts, times : of the older posts. With times there is one row more, as if each post had waited some hours at random.
+    texts, times : of the older posts. With times there is one row more, as if posts had waited some hours.
     """
     wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
     tried = {name: ([change(text) or text for text in texts], times) for name, change in HABITS.items()}

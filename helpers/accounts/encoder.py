@@ -6,7 +6,7 @@ once for a gallery, whose other accounts say what a score is worth there, and on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -38,6 +38,7 @@ from helpers.tokens.store import TokenStore
 SHIPPED = Path(__file__).parent / "shipped"
 MAX_TOKENS = 32  # read of each post
 ENOUGH = 30  # accounts, from which on a gallery says what a score is worth in it
+ALONE = 9  # trials that the map for two accounts alone may claim: far from its archives, all are alike to it
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # fitted on every gallery
 SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
 # kind: frequent tokens shown (0: all), dimensions, buckets of pairs; small enough to be shipped
@@ -134,7 +135,8 @@ class AuthorEncoder:
         members = self._members(use)
         older, newer = halves(dev, 16, 16)
         chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
-        return calibrated(Fusion(members, chosen), dev)
+        fitted = calibrated(Fusion(members, chosen), dev)
+        return replace(fitted, same=ALONE, different=ALONE) if use.startswith("alone") else fitted
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
         """The same encoder, its map from score to likelihood ratio in galleries fitted on halves of own accounts.

@@ -41,8 +41,10 @@ class AccountGallery:
     """Accounts of which each has one name; queries are ranked against all of them.
 
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
-    accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked. From ENOUGH accounts on the gallery itself says what a score
-    is worth in it; fewer are compared each for itself.
+    accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
+    From ENOUGH accounts on the gallery itself says what a score is worth in it. Fewer are compared each for itself, and
+    no ratio claims more than 10 then, so that at usual priors nobody is linked: only others of the same place say how
+    alike people are there.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
@@ -57,7 +59,8 @@ class AccountGallery:
         self.scored = self.model.gallery(targets, MAX_TOKENS)
 
     @classmethod
-    def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str], times: Sequence | None = None) -> "AccountGallery":
+    def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str],
+           times: Sequence | None = None) -> "AccountGallery":
         """A gallery of texts: of each account its posts, and their times where they are known.
 
         What stands in several posts word for word is not read, see
@@ -78,7 +81,7 @@ class AccountGallery:
         return whole(without_passages(samples.store, self.encoder.kinds, self.targets.store)[0])
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
-             decision: Decision = Decision()) -> pd.DataFrame:
+             decision: Decision = Decision(), among: int = 0) -> pd.DataFrame:
         """The k most likely accounts of each query, and the chance that it is nobody of these.
 
         queries : of :meth:`queries`, or samples of the same store as the targets. names : of the queries; an account of
@@ -86,8 +89,10 @@ class AccountGallery:
         ``probability``, ``linked`` (is it worth the costs?), ``query_posts``, ``target_posts``; per query the row
         ``nobody of these`` comes last, with its probability.
 
-        With prior p and T accounts the probability of target t is ``(p / T) L_t / (1 - p + (p / T) sum over s of L_s)``,
-        L its likelihood ratio, and that of nobody is what is left: exactly one account is meant, or none.
+        among : accounts that those of the gallery were chosen from, as the most alike ones; it stands for T.
+
+        With prior p and T accounts the probability of target t is ``(p / T) L_t / (1 - p + (p / T) S)``, L its
+        likelihood ratio and S the sum of all, and that of nobody is what is left: one account is meant, or none.
         """
         names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
         own, frames = self.columns(names), []
@@ -96,7 +101,7 @@ class AccountGallery:
                 llr = self.use.llr(scores, queries.count[row], self.targets.count)
                 if own[row] >= 0:
                     llr[own[row]] = -np.inf
-                frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
+                frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision, among))
         return pd.concat(frames, ignore_index=True)
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
@@ -142,14 +147,14 @@ class AccountGallery:
         arrays = {name: tensors[name].numpy() for name in ARRAYS}
         store = memory_store([], arrays["time"], arrays["author_offsets"], encoder.tokenizer)
         store = replace(store, tokens=arrays["tokens"], post_offsets=arrays["post_offsets"], topic=arrays["topic"])
-        targets = Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(about["names"])))
+        targets = whole(store)
         rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items() if name.startswith("rows/")}
         return cls(encoder, targets, about["names"], about["hours"], rows)
 
-    def _best(self, name, posts, scores, llr, k, decision):
+    def _best(self, name, posts, scores, llr, k, decision, among):
         others = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, others)]
-        each, none = np.log(decision.prior / max(others, 1)) + llr, np.log1p(-decision.prior)
+        each, none = np.log(decision.prior / max(others, among, 1)) + llr, np.log1p(-decision.prior)
         total = np.logaddexp(logsumexp(each), none)
         chance = np.exp(each[best] - total)
         frame = pd.DataFrame({

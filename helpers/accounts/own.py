@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.index import VectorIndex
 from helpers.accounts.posts import LEAST, NEWEST, halves, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
 from helpers.corpus.collect import CollectConfig, collect
@@ -29,6 +30,7 @@ CALLED = {
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }  # fmt: skip
 MOST = 20_000  # accounts of a gallery, those with most posts
+SHORT = 5000  # accounts, from which on one account is compared with a short list
 HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
 
 
@@ -48,6 +50,23 @@ class OwnPosts:
         """All accounts with their newest posts, or with given samples of the store."""
         samples = newest(self.store) if samples is None else samples
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
+
+    def index(self, encoder: AuthorEncoder) -> VectorIndex:
+        """All accounts by their vectors: who is alike among millions, roughly, before scores say it exactly."""
+        samples = newest(self.store)
+        return VectorIndex(encoder.vectors(samples, self.hours), self.names[samples.authors])
+
+    def shortlist(self, encoder: AuthorEncoder, account: str, index: VectorIndex, count: int = 1000) -> AccountGallery:
+        """A gallery of one account and the ``count`` that the index finds most like it, to be ranked by the full score.
+
+        Raises ValueError where the account has too few posts to be compared.
+        """
+        if account not in index.names:
+            raise ValueError(f"account {account!r} is not among the {len(index)} with {LEAST} posts or more")
+        row = list(index.names).index(account)
+        _, rows = index.search(np.asarray(index.vectors[row : row + 1], np.float32), count + 1)
+        samples = newest(self.store)
+        return self.gallery(encoder, samples[np.union1d(rows[0], row)])
 
     def halves(self, least: int = 8) -> tuple[Samples, Samples]:
         """The older and the newer posts of accounts that have twice ``least``: what the truth is known of."""
@@ -87,11 +106,12 @@ def _header(path: Path) -> list[str]:
 
 
 def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
-         pseudonymise: bool = True, progress: bool = True) -> OwnPosts:
+         pseudonymise: bool = True, most: int | None = MOST, progress: bool = True) -> OwnPosts:
     """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
 
     columns : of the file for author, text, time, topic, see :func:`columns_of`. pseudonymise : see
-    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns.
+    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept,
+    those with most posts; None for all.
     Raises ValueError where the file is at fault, or fewer than two accounts have LEAST posts.
     """
     columns = columns_of(location, columns or {})
@@ -105,14 +125,21 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     if len(accounts) < 2:
         raise ValueError(f"{len(accounts)} of {len(count)} accounts have {LEAST} posts or more after cleaning: nothing "
                          f"can be compared. {card['rows_read']} rows were read, {card['posts']} posts are left")
-    few, over = len(count) - len(accounts), max(len(accounts) - MOST, 0)
-    accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:MOST]])
+    few, over = len(count) - len(accounts), max(len(accounts) - (most or len(accounts)), 0)
+    accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]])
     names = np.asarray(store.author_names(), object)[accounts]
     held = in_memory(newest(store, accounts, HELD)).store
     held, dropped = without_passages(held, encoder.kinds)
     about = {"accounts": len(accounts), "accounts_with_few_posts": few, "accounts_beyond_the_largest": over,
              "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
     return OwnPosts(held, names, columns["time"] is not None, card | about)
+
+
+def keep(run: Run, found: pd.DataFrame) -> Path:
+    """Write ranked accounts, of :meth:`AccountGallery.rank`, to ``rankings.parquet`` of a run; return its path."""
+    with atomic_write(run.folder / "rankings.parquet") as partial:
+        found.to_parquet(partial, index=False)
+    return run.folder / "rankings.parquet"
 
 
 def pseudonym() -> Callable[[str], str]:

@@ -75,7 +75,7 @@ def whole(store: TokenStore) -> Samples:
 
 
 def newest(store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST) -> Samples:
-    """The newest ``posts`` posts of accounts of a store, all of those with at least LEAST posts where none are named."""
+    """The newest ``posts`` posts of accounts of a store, of all with at least LEAST posts where none are named."""
     count = store.posts_per_author()
     accounts = np.flatnonzero(count >= LEAST) if accounts is None else np.asarray(accounts)
     taken = np.minimum(count[accounts], posts)

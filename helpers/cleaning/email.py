@@ -7,7 +7,7 @@ import re
 
 from helpers.cleaning.code_lines import without_code
 from helpers.cleaning.email_words import (
-    CONTACT, DISCLAIMER, FIELD, FROM, HEADER, JUNK, LONE_FIELD, OPENING, QUOTING, RESERVED, VERB,
+    CONTACT, DISCLAIMER, FIELD, HEADER, JUNK, LONE_FIELD, OPENING, QUOTING, RESERVED, VERB,
 )  # fmt: skip
 
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
@@ -32,6 +32,7 @@ ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # "In article <1@x> jd@example.org (Jane) writes:", also without the colon
 ARTICLE = re.compile(r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I)
 ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
+PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
@@ -75,7 +76,7 @@ def _without_appended(lines):
             break
         if FORWARD.match(line) and any(HEADER.match(after) for after in lines[i + 1 : i + 5]):
             break
-        if FROM.match(line) and sum(HEADER.match(after) is not None for after in lines[i + 1 : i + 5]) >= 2:
+        if HEADER.match(line) and not QUOTE.match(line) and sum(map(bool, map(HEADER.match, lines[i + 1 : i + 5]))) > 1:
             break
         if SCRUBBED.match(line) or RULE.match(line) and any(FOOTER.search(after) for after in lines[i + 1 : i + 3]):
             while i < len(lines) and lines[i].strip():  # to the end of the paragraph
@@ -94,7 +95,8 @@ def _without_quotes(lines):
             quoted[i], lines[i] = False, lines[i][1:]  # mbox escapes an author's own line that starts with "From "
         # the tail of a quoted line that a mail program wrapped: short, in the middle of a quote, no sentence of its own
         tail = quoted[i - 1] and quoted[i + 1] and not quoted[i] and len(lines[i - 1]) >= 60
-        if tail and 0 < len(lines[i].strip()) <= 25 and (lines[i][:1].islower() or " " not in lines[i].strip()):
+        words = lines[i].strip()
+        if tail and words and (words[0].islower() or " " not in words) and len(words) <= 32 - 7 * words.endswith("."):
             quoted[i] = True
     kept, i = [], 0
     while i < len(lines):
@@ -179,6 +181,6 @@ def _is_card(block, ruled, sentences=1):
         return True
     ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
     sentence = len(block) == 1 and len(block[0].split()) > 5 and (ends or not ruled)
-    # most lines run on in lower case, as sentences do and business cards do not
-    prose = sum(line.lstrip()[:1].islower() for line in block[1:]) * 2 > max(len(block) - 1, 1)
+    # most lines run on in lower case, as sentences do and business cards do not, but for addresses
+    prose = sum(PROSE.match(line) is not None for line in block[1:]) * 2 > max(len(block) - 1, 1)
     return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not prose

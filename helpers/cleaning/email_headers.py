@@ -13,14 +13,12 @@ from typing import NamedTuple
 from helpers.cleaning.text import normalise_unicode
 
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
-# "Jane Doe <jd@example.org> wrote:", also with "at", and folded after the address
+# "Jane Doe <jd@example.org> wrote:", also with "at", folded after the address or without one; "schrieb Jane Doe:"
 ATTRIBUTED = re.compile(
-    r"(?:^[> ]*|,\s|\d\s)((?:[^\W\d_][\w.'-]{0,20} ){1,4})(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*"
-    r"(?:wrote|writes)\b",
-    re.M,
+    r"(?:^[> ]*|,\s|[\dM]\s)(schrieb )?((?:[^\W\d_][\w.'?-]{0,20} ?){1,4}?)(?(1):|"
+    r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b|(?:wrote|(?:a )?\S{1,2}crit)\s?:))", re.M
 )
 EARLIEST = 315_532_800  # 1980-01-01: no list is older, an earlier date is a clock that was never set
-DAY = 86_400
 
 
 class Message(NamedTuple):
@@ -36,7 +34,7 @@ class Message(NamedTuple):
     @property
     def names(self) -> str:
         """The names, a line each, that the header and the attributions of quotes tell."""
-        return "\n".join([self.name, *ATTRIBUTED.findall(self.body)])
+        return "\n".join([self.name, *(match[2] for match in ATTRIBUTED.finditer(self.body))])
 
     @property
     def author(self) -> str:
@@ -99,4 +97,4 @@ def seconds(value) -> int | None:
     except (TypeError, ValueError, OverflowError, IndexError):
         return None
     # no place on Earth is further from Greenwich
-    return when if abs(zone) <= timedelta(hours=15) and EARLIEST <= when <= time.time() + DAY else None
+    return when if abs(zone) <= timedelta(hours=15) and EARLIEST <= when <= time.time() + 86_400 else None

@@ -8,7 +8,6 @@ HEADER = re.compile(
     r"|Skickat|Data|Fecha|Dato|To|An|À|A|Para|Aan|Till|Til|Cc|Subject|Betreff|Objet|Asunto|Assunto|Onderwerp|Oggetto"
     r"|Emne|Ämne|Reply-To|Message-ID)\W{0,2}\s?:\s*\S",
 )
-FROM = re.compile(r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od)\W{0,2}\s?:\s*\S")
 VERB = (
     r"(?:wrote|writes|said|says|schrieb|schrieben|(?:es|[ée?])crit|[ée]crivait|escribi[óo?]|escribe|ha scritto"
     r"|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"

@@ -25,7 +25,7 @@ NOBODY = (
     r"|Colleagues?|Members?|Community|Group|World|Team|People|Thanks|Thank|Thx|Cheers|Best|Regards|Kind|Warm|Many"
     r"|Yours|Sincerely|Wishes|Greetings|Hope|Hi|Hello|Dear|Yes|No|So|But|And|The|For|In|If|It|Is|This|That|You|We|My"
     r"|Any|What|How|Why|As|Hth|Not|Well|Sorry|Please|Edit|Update|Done|Also|Here|Just|Now|One|Of|To|On|Or|Great|Good"
-    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?)\b)"
+    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?|Yeah|Yep|Sure|Ok|Okay|Oh|Hmm|True)\b)"
 )
 TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
 GREETING = re.compile(
@@ -38,13 +38,19 @@ CLOSED = r"(?i:regards|cheers|thanks|thank you|thx)\b"
 SIGNED = re.compile(
     rf"(?:(?:(?<!\w)(?i:{CLOSED}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
     rf"[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w))|[.!?][ \t]*\n|\n[^\n]{{0,30}},[ \t]*\n"
-    rf"|\b{CLOSED}[^\n.?]{{0,40}}(?:\n|, ))[\s–—/~-]*((?:{NOBODY}{NAME}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]\.?)){{0,3}})"
-    rf"|(?:\n\n|,\n|(?:\A|\n)(?i:kind |best |many |warm )?{CLOSED},? )((?i:{NOBODY})[a-z]{{3,12}}))[.,]?\s*\Z"
+    rf"|\b{CLOSED}[^\n.?]{{0,40}}(?:\n|, ))[\s–—/~-]*"
+    rf"((?:{NOBODY}{NAME}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]{{1,20}}\.?)){{0,3}})"
+    rf"|(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{CLOSED},?\s)((?i:{NOBODY})[a-z]{{3,12}}))[.,]?"
+    rf"[\s-]*\Z"
 )
 CLOSES = re.compile(r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I)  # who signs
 TAIL = 200  # characters that SIGNED looks at
+POSTSCRIPT = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 # no part of a path, an address or an identifier
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
+SURNAME = re.compile(rf" (?:[A-Z]\. )?{NOBODY}{NAME}(?!\w)")  # after a first name inside of a sentence
+INSIDE = re.compile(r"(?<![\w.])(?!thanks|regards|cheers|wishes|best|you)[a-z]+ $")
+LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")  # of words in which archives lost no letter to "?"
 COMPOUND = re.compile(r"\w- | -\w")
 BETWEEN = {" ", ". ", ".", "-", ", ", "' "}
 MIDDLE = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")  # a word that opens no sentence
@@ -57,11 +63,12 @@ def letter(text: str) -> tuple[str, list[str]]:
         start, end = greeted.span(greeted.lastindex)
         heard += re.split(r"\s*(?:,|&|\band\b)\s*", text[start:end])
         text = f"{text[:start]}@user{text[end:]}"
-    tail = text[-TAIL:]
-    if signed := SIGNED.search(tail):
-        start, end = signed.span(signed.lastindex)
-        heard.append(tail[start:end])
-        text = f"{text[:len(text) - len(tail)]}{tail[:start]}@self{tail[end:]}"
+    for stop in [match.start() for match in POSTSCRIPT.finditer(text)][:-3:-1]:
+        tail = text[max(stop - TAIL, 0) : stop]
+        if signed := SIGNED.search(tail):
+            start, end = signed.span(signed.lastindex)
+            heard.append(tail[start:end])
+            text = f"{text[:stop - len(tail)]}{tail[:start]}@self{tail[end:]}{text[stop:]}"
     return text, [name for name in heard if name]
 
 
@@ -75,7 +82,7 @@ def known(connection: duckdb.DuckDBPyConnection, parts: list[Path], people: Iter
     """
     people = {name for name in people if "@" not in name}
     people |= {name for name, count in heard.items() if count >= HEARD}
-    names = {name: tuple(re.findall(r"[^\W\d_]+", name.lower()))[:LONGEST] for name in people}
+    names = {name: tuple(LETTERS.findall(name.lower()))[:LONGEST] for name in people}
     single = words_of(people, heard) - EVERYDAY
     connection.read_parquet(list(map(str, parts))).create_view("texts")
     connection.register("name_words", pa.table({"word": pa.array(sorted(set().union(*names.values())), pa.string())}))
@@ -97,7 +104,7 @@ def known(connection: duckdb.DuckDBPyConnection, parts: list[Path], people: Iter
 def words_of(people: Iterable[str], heard: Counter) -> set[str]:
     """The words of three letters and more, in lower case, of names of people; a lone user name is not taken apart."""
     whole = (name for name in people if name in heard or re.fullmatch(r"[^\d_@/]+[\s,][^\d_@/]+", name.strip()))
-    return {word for name in whole for word in re.findall(r"[^\W\d_]{3,}", name.lower())}
+    return {word for name in whole for word in LETTERS.findall(name.lower()) if len(word) > 2}
 
 
 def left(texts: Iterable[str], words: set[str]) -> float:
@@ -115,7 +122,10 @@ def mask(text: str, names: dict, starts: frozenset[str]) -> str:
     while i < len(words):
         sizes = range(LONGEST, 0, -1) if words[i] in starts else ()
         if size := next((n for n in sizes if _is_name(text, found, words, i, n, names)), 0):
-            before, end = text[end : found[i].start()], found[i + size - 1].end()
+            before = text[end : found[i].start()]
+            if size == 1 and INSIDE.search(before[-20:]) and (more := SURNAME.match(text, found[i].end())):
+                size += len(WORD.findall(more[0]))
+            end = found[i + size - 1].end()
             closes = CLOSES.search(before[-20:]) or before.endswith((". ", "! ", "? ")) and not text[end:].strip(". ")
             pieces += before, "@self" if closes else "@user"
         i += size or 1

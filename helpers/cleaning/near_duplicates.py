@@ -46,14 +46,11 @@ def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
 
 
 def near(connection, table: str, similarity: float) -> None:
-    """Make the DuckDB table ``copies(n)``: posts with an earlier post of Jaccard similarity >= ``similarity``.
+    """Make the DuckDB table ``copies(n)``: posts with an earlier post of Jaccard similarity >= ``similarity`` > 0.
 
     table: a table or view with columns n (int64, the order of time) and normal (text). The earlier post may itself
     be a copy: of a chain of ever newer versions only the first stays. Posts below MIN_WORDS words never count.
-    Raises ValueError where the similarity is not in (0, 1].
     """
-    if not 0 < similarity <= 1:
-        raise ValueError(f"near_duplicate must lie in (0, 1], not {similarity!r}")
     rows = rows_per_band(similarity)
     connection.execute(f"""
         CREATE OR REPLACE VIEW shingled AS SELECT n, {SHINGLES} AS shingles

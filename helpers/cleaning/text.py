@@ -33,7 +33,7 @@ URL = re.compile(
 DOMAIN = rf"(?:[\w-]{{1,63}}\.){{1,5}}(?:{TLD})(?![\w-])"
 EMAIL = re.compile(
     rf"(?<![\w.+%-])(?:mailto:\s?)?[\w.+%-]++(?:@(?:[\w-]{{1,63}}\.){{1,5}}[A-Za-z]{{2,24}}"
-    rf"|(?:\s{{1,3}}at\s{{1,3}}|\s?[(\[<{{]\s?(?:at|AT|@)\s?[)\]>}}]\s?){DOMAIN}"
+    rf"|(?:\s{{1,3}}at\s{{1,3}}(?!www\.)|\s?[(\[<{{]\s?(?:at|AT|@)\s?[)\]>}}]\s?){DOMAIN}"
     rf"|\s{{1,3}}(?:at|AT|@)\s{{1,3}}[\w-]{{1,63}}(?:\s(?:dot|DOT)\s[\w-]{{1,63}}){{1,5}}|\sat\s\.\.\.)"
 )
 # with a country's code, or grouped as in North America, or after a word that says so; no date, version, address of a
@@ -47,7 +47,8 @@ PHONE = re.compile(
     r"(?:,?\s?(?:x|ext\.?)\s?\d{1,6}(?!\w))?"
 )
 PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
-HOME = re.compile(r"(?<=[\\/]Users[\\/])[\w.-]{2,40}|(?<=/home/)[\w.-]{2,40}")  # whose folder it is
+# whose folder it is
+HOME = re.compile(r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}")
 MENTION = re.compile(
     r"@_?\*\*[^*\n]{1,200}\*\*|(?<![\w@/.])@(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"

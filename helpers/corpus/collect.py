@@ -30,7 +30,7 @@ from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
 
-VERSION = 6  # raised when the same settings give another posts table
+VERSION = 7  # raised when the same settings give another posts table
 SAMPLE = 200  # posts that are searched for the names that are left
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file

@@ -87,7 +87,7 @@ class NormalisedGallery:
         return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
 
     def line(self, query: Samples, target: int, own: int = -1) -> tuple[float, float]:
-        """(slope, offset) of the normalised score of one query and a target, as a function of the score. own : as above."""
+        """(slope, offset) that make of the score of one query and a target, without a cohort, the normalised one."""
         (_, block), = self.inner.scores(query)
         of_query = _statistics(block)[:, 0] if own < 0 else self._of_targets[:, own]
         (mean_q, scale_q), (mean_t, scale_t) = of_query, self._of_targets[:, target]

@@ -23,9 +23,10 @@ def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], 
     members = sums.iloc[::-1]
     figure.add_bar(y=[words(each) for each in members.member], x=members.contribution, orientation="h", row=1, col=1,
                    marker_color=_signed(members.contribution))  # fmt: skip
-    chosen = pd.concat([features[features.contribution > 0].head(SHOWN), features[features.contribution < 0].head(SHOWN // 2)])
-    chosen = chosen.sort_values("contribution")
-    names = [f"{escaped(repr(text[:LETTERS]))} · {words(member)}" for text, member in zip(chosen.feature, chosen.member)]
+    signs = features.contribution > 0
+    chosen = pd.concat([features[signs].head(SHOWN), features[~signs].head(SHOWN // 2)]).sort_values("contribution")
+    names = [f"{escaped(repr(text[:LETTERS]))} · {words(member)}"
+             for text, member in zip(chosen.feature, chosen.member)]  # fmt: skip
     figure.add_bar(y=[*range(len(chosen))], x=chosen.contribution, orientation="h", row=1, col=2,
                    marker_color=_signed(chosen.contribution))  # fmt: skip
     figure.update_yaxes(tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2)

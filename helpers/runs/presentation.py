@@ -30,10 +30,10 @@ def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
 
     Names of authors and topics may be HTML, which ``frame.style`` leaves as it is, in rows' and columns' names too.
     """
-    styler = frame.style.format(shown, precision=3, na_rep="", escape="html")
+    styler = frame.style.set_table_attributes('class="tex2jax_ignore mathjax_ignore"')  # a name is no formula
     for axis in (0, 1):
         styler = styler.format_index(precision=3, escape="html", axis=axis)
-    return styler
+    return styler.format(shown, precision=3, na_rep="", escape="html")
 
 
 def text(files: Run) -> str:

@@ -3,6 +3,7 @@
 Whatever prints, plots or compares results reads this table.
 """
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import BeforeValidator
 
-from helpers.runs.artifacts import atomic_write, read_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, read_json, seal
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 
@@ -64,22 +65,25 @@ def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
     path = _path(files)
     rows = table[["value", "low", "high"]].rename_axis("metric").reset_index().assign(**fields)[COLUMNS].astype(TYPES)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(f".{path.name}.lock")):  # two notebooks may end at once
+    with FileLock(_lock(path)):  # two notebooks may end at once
         table = _load(path)
         replaced = pd.Series(True, index=table.index)
         for name in KEY:
             replaced &= table[name].isna() if fields[name] is None else (table[name] == fields[name]).fillna(False)
         with atomic_write(path) as partial:
             pd.concat([table[~replaced], rows]).to_csv(partial, index=False)
+        seal(path)
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     """The results of a run, or every row of a table given by its path.
 
     A run's rows are left out where their experiment is in no ``models/**/training.json`` or their data in no
-    ``store.json`` any more; with ``stale`` just these come.
+    ``store.json`` any more; with ``stale`` just these come. Raises ValueError where a table is damaged or is none.
     """
-    frame = _load(_path(files))
+    path = _path(files)
+    with FileLock(_lock(path)) if _lock(path).exists() else nullcontext():  # a table and its seal are two files
+        frame = _load(path)
     if not isinstance(files, Run):
         return frame[:0] if stale else frame
     experiments = {"", *(read_json(path)["fingerprint"] for path in files.models.glob("**/training.json"))}
@@ -112,9 +116,14 @@ def _path(files: Run | Path) -> Path:
     return files.results if isinstance(files, Run) else Path(files)
 
 
+def _lock(path):
+    return path.with_name(f".{path.name}.lock")
+
+
 def _load(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS).astype(TYPES)
+    file_fingerprint(path)  # raises where it was damaged
     try:
         empty = {name: [""] for name, kind in TYPES.items() if kind != "str"}
         return pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty)[COLUMNS]

@@ -128,7 +128,6 @@ def file_parts(named: dict[str, Path], rows: Callable[[Path, Counter], Iterable[
 def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
     """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
 
-
     def posts():
         for row in rows:
             if isinstance(row, str):

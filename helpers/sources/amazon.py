@@ -46,8 +46,7 @@ def _row(record, topic, raw):
     if not isinstance(record, dict):
         return "bad_review"
     name, words, when, unit = LAYOUTS[0] if "reviewerID" in record else LAYOUTS[1]
-    author, text, time = record.get(name), record.get(words), record.get(when)
-    product = record.get("asin")
+    author, text, time, product = map(record.get, (name, words, when, "asin"))
     author = normalise_unicode(author) if isinstance(author, str) else ""
     if not (author.strip() and isinstance(text, str)):
         return "bad_review"

@@ -78,8 +78,7 @@ def _validate(seed, authors, topics, topic_giveaway):
               "topic_giveaway": (topic_giveaway, 0, 1)}
     for name, (value, low, high) in bounds.items():
         if not low <= value <= high:
-            kind = "a number" if name == "topic_giveaway" else "a whole number"
-            raise ValueError(f"{name} must be {kind} in {low}..{high}, not {value!r}")
+            raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
 
 
 def _counts(seed, authors, posts):

@@ -3,6 +3,7 @@
 import http.client
 import os
 import re
+import shutil
 import subprocess
 import urllib.parse
 import urllib.request
@@ -15,16 +16,12 @@ from helpers.runs.artifacts import fingerprint_of, atomic_write
 
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
 TIMEOUT = 60  # seconds without an answer
-MAX_PAGE, MAX_FILE = 1 << 26, 1 << 32  # bytes of a page, which is held in memory, and of a file
+MAX_PAGE, MAX_FILE = 1 << 26, 1 << 32  # bytes of a page, which is held in memory, and of a file or a clone
 PORTS = {None, 80, 443}  # a server that sends from http to https is the same one
 
 
-def is_git_url(location: str) -> bool:
-    return GIT_URL.match(location) is not None
-
-
 def clone(url: str) -> Path:
-    """The shallow clone of a git repository in ``data/clones/``, made once. Raises ValueError with git's words."""
+    """The shallow clone of a git repository in ``data/clones/``, made once. Raises ValueError, with git's words."""
     words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
     name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
     # every second archive is called "archive": the hash keeps two of them apart
@@ -34,15 +31,22 @@ def clone(url: str) -> Path:
         return folder
     url = f"https://{url}" if re.match(r"(?:www\.)?github\.com/", url) else url
     print(f"cloning {url} into data/clones/{folder.name}")
-    try:
-        with atomic_write(folder) as partial:
-            # no prompt: a private or misspelt address must fail, not wait for a password
-            subprocess.run(["git", "clone", "--quiet", "--depth", "1", "--", url, str(partial)], check=True,
-                           capture_output=True, text=True, env=os.environ | {"GIT_TERMINAL_PROMPT": "0"})
-    except FileNotFoundError:
-        raise ValueError("cloning needs git, which is not installed") from None
-    except subprocess.CalledProcessError as error:
-        raise ValueError(f"git could not clone {url}: {error.stderr.strip()[-500:]}") from None
+    if not shutil.which("git"):
+        raise ValueError("cloning needs git, which is not installed")
+    command, size = ["git", "clone", "--quiet", "--depth", "1", "--", url], 0
+    # no prompt: a private or misspelt address must fail, not wait for a password
+    asked = {"stderr": subprocess.PIPE, "text": True, "env": os.environ | {"GIT_TERMINAL_PROMPT": "0"}}
+    with atomic_write(folder) as partial, subprocess.Popen([*command, str(partial)], **asked) as git:
+        while git.returncode is None:
+            with suppress(subprocess.TimeoutExpired):
+                said = git.communicate(timeout=1)[1]
+            with suppress(FileNotFoundError):  # git renames and removes what it has received
+                size = sum(path.lstat().st_size for path in partial.rglob("*"))
+            if size > MAX_FILE:
+                git.kill()
+                raise ValueError(f"{url} is larger than {MAX_FILE:,} bytes; clone it yourself and name the folder")
+        if git.returncode:
+            raise ValueError(f"git could not clone {url}: {said.strip()[-500:]}")
     return folder
 
 

@@ -16,6 +16,7 @@ Hour and day were taken in the time zone of the machine that wrote the files, wh
 together, or two people become one author.
 """
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 
@@ -53,10 +54,9 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     """
     if day not in DAYS:
         raise ValueError(f"mud: day must be one of {', '.join(DAYS)}, not {day!r}")
-    try:
+    begin = -1
+    with suppress(ValueError):
         begin = int(datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
-    except ValueError:
-        begin = -1
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None

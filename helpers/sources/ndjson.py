@@ -10,6 +10,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import zstandard
@@ -119,8 +120,7 @@ def _unpacked(file, suffix):
     else:
         file = OPEN[suffix](file) if suffix in OPEN else file
         # read() would keep back what it had gathered when the damage shows
-        while piece := file.read1(BLOCK):
-            yield piece
+        yield from iter(partial(file.read1, BLOCK), b"")
 
 
 def _zstd(file):

@@ -74,9 +74,8 @@ def _texts(path, name, drops):
 
 def _fault(record, truth, ids):
     """The reason to drop a pair, or None; remembers its id."""
-    if not isinstance(record, dict) or type(record.get("id")) not in (str, int):
-        return "bad_pair"
-    if not (_is_two(record.get("fandoms"), str) and _is_two(record.get("pair"), str)):
+    if not (isinstance(record, dict) and type(record.get("id")) in (str, int)
+            and _is_two(record.get("fandoms"), str) and _is_two(record.get("pair"), str)):
         return "bad_pair"
     key = str(record["id"])
     if key in ids:

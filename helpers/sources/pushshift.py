@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -171,10 +172,9 @@ def _second_try(lines, drops):
     """One batch of the lines that Python's more lenient parser reads: lone surrogates, a byte that is no UTF-8."""
     repaired = []
     for line in lines.to_pylist():
-        try:
-            record = loads(line, drops) if line.strip() else None
-        except NO_JSON:
-            record = None
+        record = None
+        with suppress(*NO_JSON):
+            record = loads(line, drops)
         if isinstance(record, dict):
             values = {name: record.get(name) for name in FIELDS}
             texts = {name: value and normalise_unicode(str(value)) for name, value in values.items()}

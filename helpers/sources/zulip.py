@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections import defaultdict
+from contextlib import suppress
 from functools import partial
 
 from selectolax.lexbor import LexborHTMLParser
@@ -17,7 +18,7 @@ from helpers.cleaning.text import EDGE, is_bot, normalise_unicode, separate
 from helpers.runs import paths
 from helpers.runs.artifacts import stamp
 from helpers.sources import Part, below, places, row_part
-from helpers.sources.downloads import clone, is_git_url
+from helpers.sources.downloads import GIT_URL, clone
 
 TAGS = 5_000  # of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
@@ -28,7 +29,8 @@ QUOTE_INTRO = re.compile(
     r'(?:<span class="user-mention[^<>]*>[^<>]*</span>|<strong>[^<>]*</strong>)\s*'
     r'(?:<a [^<>]*href="[^"<>]*narrow/[^<>]*>[^<>]*</a>|said|wrote)\s*:\s*(?:<br ?/?>\s*|</p>\s*)*(?=<blockquote)'
 )
-PREVIEW = 'div[class*="message_inline"], div[class*="message_embed"]'  # of what a link in the text already names
+# of what a link in the text already names
+PREVIEW = 'div[class*="message_inline"], div[class*="message_embed"], div[class*="inline-preview"]'
 UNSEEN = f"{PREVIEW}, script, style, svg, head, title, iframe, video, audio, object"
 QUOTED = "blockquote, pre, div.codehilite"
 MENTION = ", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic"))
@@ -49,7 +51,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     """
     folders = {}
     for place in places(location):
-        root = clone(str(place)) if is_git_url(str(place)) else paths.resolve(place)
+        root = clone(str(place)) if GIT_URL.match(str(place)) else paths.resolve(place)
         if not root.is_dir():
             raise ValueError(f"zulip: {place} is not a folder or a git URL")
         for folder, files in _streams(root).items():
@@ -63,10 +65,9 @@ def _rows(files, raw, drops):
     """The posts of the files of one stream folder."""
     topic, latest = stream_name(files[0].parent.name), time.time() + 86_400
     for path in files:
-        try:
+        messages = None
+        with suppress(ValueError, RecursionError):
             messages = json.loads(path.read_bytes())
-        except (ValueError, RecursionError):
-            messages = None
         if isinstance(messages, list):
             yield from (_row(message, topic, latest, raw) for message in messages)
         else:
@@ -93,10 +94,10 @@ def _row(message, topic, latest, raw):
 
 
 def html_to_text(content: str, raw: bool = False) -> str:
-    """A message's words, a line per block. Quotes, code blocks, formulas and images go unless ``raw``.
+    """A message's words, a line per block. Quotes, code blocks and images go unless ``raw``.
 
-    Inline code becomes ``@code``, a mention ``@user``, a link its text where that is prose and ``@url`` where not,
-    an emoji its ``:name:``. Unclosed and stray tags are tolerated.
+    Inline code and formulas become ``@code``, a mention ``@user``, a link its text where that is prose and ``@url``
+    where not, an emoji its ``:name:``. Unclosed and stray tags are tolerated.
     """
     if not raw and "<blockquote" in content:
         content = QUOTE_INTRO.sub("", content)
@@ -106,7 +107,7 @@ def html_to_text(content: str, raw: bool = False) -> str:
     for node in body.css(UNSEEN if raw else f"{UNSEEN}, {QUOTED}"):
         node.replace_with("\n")
     for node in body.css("span.katex-html" if raw else "span.katex, math"):
-        node.replace_with(" ")
+        node.replace_with(" " if raw else CODE)
     for node in body.css(f"{MENTION}, code, img.emoji"):
         if node.tag == "img":
             node.replace_with(node.attributes.get("alt") or "")

@@ -105,12 +105,14 @@ def test_a_common_form_is_no_evidence(encoder):
     one = ["i never use capitals and that is fine", "me neither, no capitals, no full stops"]
     other = ["Regrettably, I must disagree with the above.", "One ought to be precise; hence this remark."]
     forms = [FORM.format(number) for number in (1, 22, 333)]
-    plain, formed = (AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"]) for extra in ([], forms))
+    plain, formed = (AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"])
+                     for extra in ([], forms))
     alike = [gallery.rank(gallery.accounts(["one"]), ["one"]).score[0] for gallery in (plain, formed)]
     assert abs(alike[0] - alike[1]) < 1e-5
 
 
-@pytest.mark.parametrize(("names", "message"), [(["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")])
+@pytest.mark.parametrize(("names", "message"), [
+    (["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")])
 def test_names_are_one_an_account(encoder, names, message):
     with pytest.raises(ValueError, match=message):
         AccountGallery.of(encoder, [["some post"], ["some other"]], names)

@@ -20,7 +20,8 @@ def written(path, authors=6, posts=12, **columns):
     rng = np.random.default_rng(0)
     words = "the a tea coffee maybe never always ok well then so but green red two three like want".split()
     rows = [{"user": f"person {author}", "date": f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z",
-             "room": "all", "message": " ".join(rng.choice(words, 12))} for author in range(authors) for post in range(posts)]
+             "room": "all", "message": " ".join(rng.choice(words, 12))}
+            for author in range(authors) for post in range(posts)]
     frame = pd.DataFrame(rows).rename(columns=columns)
     {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get(path.suffix, frame.to_csv)(path, index=False)
     return frame
@@ -71,10 +72,9 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
-def test_only_the_largest_are_kept(tmp_path, encoder, monkeypatch):
+def test_only_the_largest_are_kept(tmp_path, encoder):
     written(tmp_path / "a.csv", authors=6)
-    monkeypatch.setattr(own, "MOST", 4)
-    mine = own.read(Run("most"), str(tmp_path / "a.csv"), encoder, progress=False)
+    mine = own.read(Run("most"), str(tmp_path / "a.csv"), encoder, most=4, progress=False)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -126,3 +126,14 @@ def test_who_is_asked(mine):
     assert len(checks.asked(mine, [])) == len(mine.names)
     assert len(checks.asked(mine, [], most=5)) == 5
     assert NOBODY not in checks.asked(mine, [])
+
+
+def test_a_short_list_finds_what_the_gallery_finds(mine, encoder, gallery):
+    index = mine.index(encoder)
+    short = mine.shortlist(encoder, "newcomer", index, 35)
+    assert len(short) == 36 and {"newcomer", "demo-0003"} <= set(short.names)
+    found = short.rank(short.accounts(["newcomer"]), ["newcomer"], 1, among=len(mine.names))
+    whole = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], 1)
+    assert found.target[0] == whole.target[0] == "demo-0003"
+    with pytest.raises(ValueError, match="not among the 41"):
+        mine.shortlist(encoder, "who", index)

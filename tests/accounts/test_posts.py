@@ -19,7 +19,8 @@ def test_texts_times_and_lengths(encoder):
 
 
 def test_a_post_without_own_words_is_left_out(encoder):
-    samples = module.samples_of([["> quoted only", "mine"], ["other"]], encoder.tokenizer, [[1577836800, 1577840400], [1577836800]])
+    times = [[1577836800, 1577840400], [1577836800]]
+    samples = module.samples_of([["> quoted only", "mine"], ["other"]], encoder.tokenizer, times)
     assert samples.count.tolist() == [1, 1]
     assert samples.store.hour.tolist() == [1, 0]  # the time of the post that stayed
 
@@ -89,6 +90,7 @@ def test_stores_are_joined_and_cut(encoder):
     one = module.samples_of([["a first one", "b"], ["c d"]], encoder.tokenizer)
     other = module.samples_of([["e f g", "h"]], encoder.tokenizer)
     both = module.concatenated(one, other)
-    assert both.count.tolist() == [2, 1, 2] and len(both.store.tokens) == len(one.store.tokens) + len(other.store.tokens)
+    assert both.count.tolist() == [2, 1, 2]
+    assert both.store.tokens.tolist() == [*one.store.tokens, *other.store.tokens]
     alone = module.in_memory(both[np.array([2])])
     assert alone.store.tokens.tolist() == other.store.tokens.tolist()

@@ -78,6 +78,16 @@ def test_own_words_of_a_mail():
         "* installing\nchecking for main in -lx... no\ngcc -arch ppc -g -O2 -c x.c -o x.o\nld: warning: no file\n"
         "** libs\nmake: *** [x.so] Error 1",
         "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
+        "In file included from x.c:1:\n/usr/include/R.h:28:20: error: no such file\nmake[1]: *** [all] Error 1\n"
+        "ERROR: compilation failed for package x",
+        "#compare the two of them with each other and see what they say\ny$z[y$a == 1] <- y$z[y$a == 1] * 2\n"
+        "drv <- (a - b) #the difference between what there is and what there was\nm=lm(a ~ b,\n  data=d)",
+        "mac:~/Documents jane$ R CMD check it\n* checking for it ... OK\n* using log directory\n* this is package it",
+        "Fehler in solve.default(a, b) :\n  System ist singul?r",
+        "src.c:/* to be done: what they all want to have */\n--\nsrc.c-    this is what stands there and will not go",
+        "Generalized linear mixed model fit by the Laplace approximation\n   AIC BIC logLik",
+        "Jane Doe\nInstitute of Silly Walks\njd@example.org\nexample.org\nhttp://example.org/jane",
+        "-----\nJane Doe\n\nACME\nwww.example.org",
         "-----BEGIN PGP SIGNATURE-----\nVersion: 1\n\niQEcBAEB\n-----END PGP SIGNATURE-----",
     ],
 )
@@ -86,6 +96,8 @@ def test_what_others_wrote_or_programs_appended_goes(appended):
 
 
 def test_prose_among_code_stays():
+    prose = "See here:\nx <- lm(y)\n(as it was said).\n\nTake a look at\nwww.example.org."
+    assert own_words(prose) == prose.replace("x <- lm(y)\n", "")
     prose = "I tried\nx <- 3\ny <- 4\nand I got\n[1] 3\n\nSo I write R:     it is good.\n1.      Yes"
     assert own_words(prose) == "I tried\nand I got\n\nSo I write R:     it is good.\n1.      Yes"
 
@@ -129,6 +141,23 @@ def test_an_answer_that_looks_like_a_quote_stays():
     ):
         assert own_words(text).split()[-2:] == text.split()[-2:], text
     assert own_words("Mine.\n\n: one smile only").count("smile") == 1
+
+
+def test_an_answer_below_the_quoted_head_of_a_mail_stays():
+    head = "> -----Original Message-----\n> From: Jane Doe [mailto:jd@example.org]\n> Sent: Monday\n> To: list\n> \n"
+    assert own_words(f"{head}> theirs\n\n{ANSWER}") == ANSWER
+
+
+def test_the_tail_of_a_wrapped_quote_goes():
+    line = "> Every line of theirs was too long and that is why there are"
+    assert own_words(f"{line}\ntails of lines between others\n{line}\n\n{ANSWER}") == ANSWER
+    assert own_words(f"{line}\nno, that is not why they are.\n{line}") == "no, that is not why they are."
+
+
+def test_addresses_of_pages_and_the_end_of_a_sentence_are_no_code():
+    text = "As explained in\nhttp://example.org/2011/12/08/761\nhere, and at\nhttp://example.org/1/2.csv 2.csv . Would\n"
+    text += "you excuse that I sent no\nsessionInfo():\n\nHere it is."
+    assert own_words(text).split() == text.split()
 
 
 def test_own_prose_stays():

@@ -17,6 +17,10 @@ from tests.factories import posts_table
         ("Dear Prof. Doe and Jack, it works. Best regards, Bob Lee", "Dear @user, it works. Best regards, @self"),
         ("Thanks Jane. It works.\n\n-Bob", "Thanks @user. It works.\n\n-@self"),
         ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
+        ("It works\n\nyours sincerely\njane\n----", "It works\n\nyours sincerely\n@self\n----"),
+        ("It works. HTH,\n\nJane Maria DOE", "It works. HTH,\n\n@self"),
+        ("It works.\n\nJane\n\nP.S. Ok?\n\nBob", "It works.\n\n@self\n\nP.S. Ok?\n\n@self"),
+        ("Yeah -- it works. Sure, and Hmm", "Yeah -- it works. Sure, and Hmm"),
         ("It works. -- Jane", "It works. -- Jane"),
         ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
         ("It works.\n\njane", "It works.\n\n@self"),
@@ -62,6 +66,8 @@ def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
         "ask rust_fan or Rust Fan, python": "ask rust_fan or @user, python",
         "so said Bob, and Tim": "so said @user, and Tim",
         "the Kenward-Jane test, Jane-like, Jane--no": "the Kenward-Jane test, Jane-like, @user--no",
+        "as Jane Smith wrote, see Jane B. Smith's idea": "as @user wrote, see @user's idea",
+        "as you told Jane But no, thanks Jane Smith": "as you told @user But no, thanks @user Smith",
         "It works. Jane Doe": "It works. @self",
         "It works for all -Jane Doe and more": "It works for all -@self and more",
         "It works for Jane Doe": "It works for @user",
@@ -75,6 +81,10 @@ def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
     assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 20) == ["ask @user, said @user"]
 
 
+def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):
+    assert known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"]) == ["ask @user about Sar and ter"]
+
+
 def test_a_path_says_nothing_about_a_name(tmp_path):
     assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == ["/bob x/bob $bob, ask @user"]
 
@@ -86,7 +96,7 @@ def test_what_is_left_is_a_share():
 
 
 @pytest.mark.parametrize(
-    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
+    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "\n\nJane\nPS", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
 )
 def test_hostile_texts_cost_linear_time(piece):
     from helpers.cleaning.text import clean

@@ -10,6 +10,7 @@ import pytest
 
 from helpers.cleaning import near_duplicates
 from helpers.cleaning.near_duplicates import JACCARD, MIN_WORDS, SHINGLE, SHINGLES, minhash, near
+from helpers.corpus.collect import CollectConfig
 
 
 def shingles(text):
@@ -128,7 +129,7 @@ def test_near_handles_a_form_letter_sent_a_thousand_times():
     assert connection.execute("SELECT count(*), min(n) FROM copies").fetchall() == [(999, 1)]
 
 
-@pytest.mark.parametrize("similarity", [0, -1, 1.01])
-def test_near_refuses_an_impossible_similarity(similarity):
-    with pytest.raises(ValueError, match="near_duplicate"):
-        near(connect(["a"]), "posts", similarity)
+@pytest.mark.parametrize("similarity", [-1, 1.01, float("nan")])
+def test_an_impossible_similarity_is_refused_before_any_work(similarity):
+    with pytest.raises(ValueError, match="'near_duplicate' is "):
+        CollectConfig.of({"source": "demo", "near_duplicate": similarity})

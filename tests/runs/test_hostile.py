@@ -72,6 +72,8 @@ def test_a_styled_table_holds_its_words_as_text():
     html = presentation.styled(frame).to_html()
     assert dangers(html) == [] and "0.123<" in html and "nan" not in html
     assert html.count("&lt;script&gt;") == 3
+    table = BeautifulSoup(html, "html.parser").table  # a page with MathJax would make a link of "$\\href{javascript:..."
+    assert {"tex2jax_ignore", "mathjax_ignore"} <= set(table["class"])
     assert ">12.3%<" in presentation.styled(frame[[ATTACKS[0]]], "{:.1%}").to_html()
 
 

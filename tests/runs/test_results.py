@@ -10,6 +10,7 @@ from helpers.runs.artifacts import write_json
 from helpers.runs.results import COLUMNS, read, record, wide
 
 NAN = float("nan")
+RESULTS = ["results.csv", "results.csv.sha256"]
 RANKING = {"protocol": "ranking", "split": "test"}
 
 
@@ -48,7 +49,7 @@ def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
     frame = read(run)
     assert len(frame) == 7 and "old" not in set(frame["metric"])
-    assert [path.name for path in run.folder.iterdir() if not path.name.startswith(".")] == ["results.csv"]
+    assert sorted(path.name for path in run.folder.iterdir() if not path.name.startswith(".")) == RESULTS
 
 
 def test_what_cannot_be_recorded_is_refused_in_one_line(run):
@@ -167,6 +168,22 @@ def test_names_on_the_first_screen_are_text(run):
     record(run, metrics(EER=(0.6, 0.5, 0.7), AUC=0.5), model=attack, protocol=attack, split=attack, base=attack)
     page = BeautifulSoup(presentation.html(run), "html.parser")
     assert not page.find_all(["script", "img"]) and attack in page.text
+
+
+def test_no_byte_of_the_table_can_change_unseen(run):
+    record(run, metrics(MRR=(0.1, 0.05, 0.2)), model="m", **RANKING)
+    whole = run.results.read_bytes()
+    for place in range(len(whole)):
+        run.results.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        for use in (read, lambda run: record(run, metrics(MRR=0.2), model="n", **RANKING)):
+            with pytest.raises(ValueError, match="results.csv is damaged: delete it"):
+                use(run)
+    run.results.write_bytes(whole[:-5])  # a half line
+    with pytest.raises(ValueError, match="results.csv is damaged: delete it"):
+        read(run)
+    run.results.unlink()
+    record(run, metrics(MRR=0.2), model="n", **RANKING)
+    assert read(run)["value"].tolist() == [0.2]
 
 
 def test_two_notebooks_at_once_lose_nothing(tmp_path):

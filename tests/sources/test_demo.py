@@ -305,8 +305,8 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
 
 @pytest.mark.parametrize("options, message", [
     (dict(author=3), "did you mean 'authors'"),
-    (dict(topics=25), "topics must be a whole number in 2..24"),
-    (dict(topic_giveaway=1.5), "topic_giveaway must be a number in 0..1"),
+    (dict(topics=25), "topics must lie in 2..24"),
+    (dict(topic_giveaway=1.5), "topic_giveaway must lie in 0..1"),
     (dict(topic_giveaway=float("nan")), "topic_giveaway"),
     (dict(seed=-1), "seed"),
     (dict(authors=12.5), "authors' must be int"),

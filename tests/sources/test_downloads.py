@@ -1,6 +1,7 @@
 """What comes from the network: from the host that was named, over http(s), whole, and of a limited size."""
 
 import http.server
+import subprocess
 import threading
 from contextlib import contextmanager
 
@@ -87,6 +88,21 @@ def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
                 fetched(tmp_path / name / name, f"{base}/{name}")
         assert fetched(tmp_path / "whole", f"{base}/whole").stat().st_size == 2 << 20
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["whole"]
+
+
+def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
+    origin = tmp_path / "team" / "archive"
+    origin.mkdir(parents=True)
+    (origin / "zeros").write_bytes(bytes(3 << 20))  # a kilobyte to send
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=origin, check=True)
+    monkeypatch.setattr(downloads, "MAX_FILE", 2 << 20)
+    with pytest.raises(ValueError, match=f"^{origin.as_uri()} is larger than 2,097,152 bytes; clone it yourself"):
+        downloads.clone(origin.as_uri())
+    assert not list((tmp_path / "data" / "clones").iterdir())
+    monkeypatch.setattr(downloads, "MAX_FILE", 1 << 30)
+    assert (downloads.clone(origin.as_uri()) / "zeros").stat().st_size == 3 << 20
 
 
 def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):

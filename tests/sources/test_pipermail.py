@@ -52,6 +52,14 @@ def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):
     assert read("pipermail", tmp_path)[0]["names"][0].split() == "Jane Doe Jack Lee Bob Berg".split()
 
 
+def test_pipermail_tells_the_names_of_attributions_without_addresses(tmp_path):
+    lines = {"On Mar 9, 2012, at 6:42 PM, R. Jack Lee wrote:": "R. Jack Lee", "Am 25.03.2012 05:10, schrieb Bob B?rg:":
+             "Bob B?rg", "Le 07/07/2013 12:46 AM, Ann Ash a ?crit :": "Ann Ash", "Console says:": ""}  # fmt: skip
+    months(tmp_path, *(mail(f"{line}\n> theirs\n\nmine") for line in lines))
+    told = [each.removeprefix("Jane Doe").strip() for each in read("pipermail", tmp_path)[0]["names"]]
+    assert told == list(lines.values())
+
+
 def test_pipermail_separator_is_not_any_line_that_begins_with_from(tmp_path):
     body = "He said so.\n\nFrom what I know it is fine.\nFrom Mon Jul to Aug\n\n"
     body += "From Mon Jul  2 08:07:46 2007\nnot a header"

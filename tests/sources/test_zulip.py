@@ -47,7 +47,10 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
         ('<div class="message_inline_image"><a href="/u/i.png" title="i.png"><img src="/u/i.png"></a></div><p>look</p>',
          "look"),
         ('<p>let <span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span><span class="katex-html">'
-         '<span class="mord">x</span></span></span>be</p>', "let be"),
+         '<span class="mord">x</span></span></span>be</p>', "let @code be"),
+        ('<p>so</p><p><span class="katex-display"><span class="katex"><span class="katex-mathml"><math><mi>x</mi></math>'
+         '</span><span class="katex-html"><span class="mord">x</span></span></span></span></p>', "so @code"),
+        ('<p>see</p><div class="inline-preview-twitter"><div class="twitter-tweet">theirs</div></div>', "see"),
         ('<div class="spoiler-block"><div class="spoiler-header">\n<p>hint</p></div><div class="spoiler-content">'
          "<p>answer</p></div></div>", "hint answer"),
         ("<p>a &lt;script&gt; b &amp;lt;</p><script>alert(1)</script><p>c</p>", "a <script> b < c"),

@@ -1,0 +1,118 @@
+"""Make the encoder that ships from a run's trained stream, and measure it: ``python benchmarks/ship.py --help``.
+
+What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside the TF-IDF that
+the gallery fits itself; and what a decision is worth: calibration, false links among innocent pairs, and the share of
+accounts that is found while 90% of the links are right, when half of the accounts have nobody in the gallery.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.gallery import Decision
+from helpers.evaluation import calibration, ranking
+from helpers.evaluation.bootstrap import summary, table
+from helpers.evaluation.detection import Costs
+from helpers.evaluation.normalisation import adapted
+from helpers.figures.labels import label
+from helpers.runs import results
+from helpers.runs.paths import Run
+from helpers.tokens import tokenizer as tokenizers
+from helpers.tokens.store import build_store, open_store
+from helpers.training.experiment import load
+
+POSTS = 16
+
+
+def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
+    """Fit all members and uses on a run's training and dev posts, read by a tokenizer."""
+    stores = [build_store(run.posts / f"{split}.parquet", folder.parent / f"{folder.name}-tokens" / split,
+                          tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
+              for split in ("train", "dev")]  # fmt: skip
+    trained = load(run.models / stream, open_store(run.tokens / "train"))
+    return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
+
+
+def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path) -> None:
+    """Record how an encoder ranks and decides among the accounts of a posts table."""
+    words = encoder.tokenizer
+    store = build_store(posts, folder, words.encode, [], words.fingerprint, words.vocabulary)
+    trials = ranking.ranking_trials(store, POSTS)
+    models = {name: ("gallery", encoder.model(True, False)),
+              f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
+              f"{name}_alone": ("alone", encoder.model(False, False))}
+    models |= {f"{kind}_gallery": ("", adapted(kind, None, words)) for kind in COUNTED}
+    ranks = {}
+    for model, (use, scored) in models.items():
+        gallery = scored.gallery(trials.targets, MAX_TOKENS)
+        scores = np.concatenate([block.copy() for _, block in gallery.scores(trials.queries)])
+        ranks[model], measured = ranking.evaluate(scored, trials, MAX_TOKENS)[::-1]
+        measured = pd.concat([measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])])
+        kind = model.removesuffix("_gallery")
+        said = f"{label(kind)}, adapted" if kind in COUNTED else words(model)
+        results.record(file, measured, model=model, label=said, protocol="own accounts", split=split,
+                       adapted="" if use == "alone" else "gallery", queries=len(scores), targets=len(scores),
+                       sample_size=POSTS, data=store.meta["fingerprint"])  # fmt: skip
+        print(split, model, measured.value.round(3).to_dict(), flush=True)
+    base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
+    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name, label=words(name),
+                   base=f"{base}_gallery", protocol="own accounts", split=split, adapted="gallery", sample_size=POSTS,
+                   queries=len(scores), targets=len(scores), data=store.meta["fingerprint"])  # fmt: skip
+
+
+def open_world(scores: np.ndarray) -> pd.DataFrame:
+    """R@P90 of the best target of each query, where every second query has no account in the gallery."""
+    own, others = scores.diagonal(), np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1)
+    present = np.arange(len(scores)) % 2 == 0
+    best, right = np.where(present, np.maximum(own, others), others), present & (own > others)
+    order = np.argsort(-best, kind="stable")
+    found = right[order].cumsum()
+    precise = found >= 0.9 * (1 + np.arange(len(order)))
+    return table({"open_R@P90": found[precise].max(initial=0) / present.sum()})
+
+
+def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
+    """Cllr and minCllr, and at the Bayes threshold of a decision the links found and false links per 10,000 pairs."""
+    same, decision = np.eye(len(scores), dtype=bool), Decision()
+    llr = encoder.uses[use].llr(scores, POSTS, POSTS)
+    costs = Costs(prior=decision.prior, miss=decision.miss, false_accept=decision.false_link)
+    linked = llr >= costs.threshold
+    rates = summary({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
+    return pd.concat([rates, table({
+        "Cllr": calibration.cllr(llr[same].tolist() + llr[~same].tolist(), [1] * same.sum() + [0] * (~same).sum()),
+        "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
+        "false_per_10000": 1e4 * linked[~same].mean()})])
+
+
+def words(name: str) -> str:
+    """What a row is called: the encoder, and how it was used."""
+    for ending, use in (("_hours", ", with hours"), ("_alone", ", two accounts alone")):
+        name = name.replace(ending, use)
+    return name.replace("_", "-")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--run", default="open", help="whose posts and models it is made of")
+    parser.add_argument("--stream", default="T-supcon", help="the trained stream, which reads text alone")
+    parser.add_argument("--tokenizer", help="a folder with another tokenizer than the run's, such as one without names")
+    parser.add_argument("--folder", required=True, help="where it is kept; what is there is measured, not made again")
+    parser.add_argument("--name", default="open_small", help="of its rows in the table of results")
+    parser.add_argument("--results", required=True, help="the table of results")
+    parser.add_argument("--on", nargs="+", default=[], metavar="SPLIT=POSTS.parquet", help="accounts to measure it on")
+    options = parser.parse_args()
+    run, folder = Run(options.run), Path(options.folder)
+    if not (folder / "model.json").exists():
+        make(run, options.stream, tokenizers.load(options.tokenizer or run.tokenizer), folder).save(folder)
+    encoder = AuthorEncoder.load(folder)
+    for each in options.on:
+        split, _, posts = each.partition("=")
+        tokens = folder.parent / f"{folder.name}-{split}"
+        measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -42,11 +41,8 @@ def text(files: Run) -> str:
     return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
 
 
-def html(files: Run, **about: Any) -> str:
-    """What the rows of a run say in words, then all of them as tables; the words are those of ``results.html``.
-
-    about: of the run that made them, its ``run``, ``stages`` and their ``seconds``.
-    """
+def html(files: Run, **about: object) -> str:
+    """What the rows of a run say in words (``results.html``), then all as tables; about: its run, stages, seconds."""
     from jinja2 import Environment
 
     page = Environment(autoescape=True).from_string(Path(__file__).with_name("results.html").read_text("utf-8"))

@@ -33,27 +33,25 @@ def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = 
           beside: dict[str, str] | None = None) -> Path:
     """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
 
-    A name with a dot, ``03_train.T.ipynb``, is a variant: shown folded, under its notebook in the contents.
-    intro_html: trusted HTML that opens the page. beside: titles of the notebooks, by stem, that have a page of their
-    own, ``<stem>.html``, to which contents and links lead; figures are then the stored pictures. Raises ValueError on
-    a broken notebook.
+    A name with a dot, ``03_train.T.ipynb``, is a variant, shown folded. intro_html: trusted HTML that opens the page.
+    beside: titles of notebooks that have a page ``<stem>.html`` each, to which contents and links lead; figures are
+    then the stored pictures. Raises ValueError on a broken notebook.
     """
     import nbformat
 
     exporter, figures, books = _exporter(), [], []
-    for path in map(Path, notebooks):
-        book, key = nbformat.read(path, as_version=4), re.sub(r"\W", "-", path.stem)
+    keys = {Path(path): re.sub(r"\W", "-", Path(path).stem) for path in notebooks}
+    pages = {stem: f"{stem}.html" for stem in beside or ()} or {path.stem: f"#{key}" for path, key in keys.items()}
+    linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
+    for path, key in keys.items():
+        book = nbformat.read(path, as_version=4)
         for number, cell in enumerate(book.cells):
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
                 _prepare(cell, figures, still=beside)
         body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
-        books.append({"stem": path.stem, "key": key, "title": _title(book) or path.stem, "body": body})
-    pages = {stem: f"{stem}.html" for stem in beside or ()} or {book["stem"]: f"#{book['key']}" for book in books}
-    linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
-    for book in books:  # a link to another notebook leads to where it is shown
-        book["body"] = LINK.sub(linked, book["body"])
+        books.append({"stem": path.stem, "key": key, "title": _title(book), "body": LINK.sub(linked, body)})
     with atomic_write(out) as partial:
         partial.write_text(_page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8")
     return Path(out)
@@ -67,10 +65,7 @@ def _title(book):
 
 
 def _prepare(cell, figures, still):
-    """Turn the outputs nbconvert would drop or leave raw (figures, formulas, Markdown) into HTML, in place.
-
-    still: a figure's stored picture stays, where there is one.
-    """
+    """Turn the outputs nbconvert would drop or leave raw into HTML, in place; still: stored pictures for figures."""
     for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
@@ -140,7 +135,7 @@ def _markdown(source, **options):
 
 
 def _exporter():
-    from jinja2 import DictLoader, pass_context
+    from jinja2 import FileSystemLoader, pass_context
     from nbconvert import HTMLExporter
 
     @pass_context
@@ -148,8 +143,7 @@ def _exporter():
         place = context["resources"]["metadata"]["path"]
         return _markdown(source, escape=False, attachments=context["cell"].attachments, embed_images=True, path=place)
 
-    folded = DictLoader({"folded.j2": Path(__file__).with_name("folded.html").read_text("utf-8").rstrip("\n")})
-    exporter = HTMLExporter(template_file="folded.j2", extra_loaders=[folded],
+    exporter = HTMLExporter(template_file="folded.html", extra_loaders=[FileSystemLoader(Path(__file__).parent)],
                             exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_filter("markdown2html", markdown2html)
     return exporter
@@ -162,12 +156,12 @@ def _page(figures, **shown):
 
     style, draw, page = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html"))
     plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
-    digests = [hashlib.sha256(script.encode()).digest() for script in (plotly, draw) if script]
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (plotly, draw) if each]
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
     return Template(page).render(
         **shown, draw=draw, licence=plotly[: plotly.find("*/")].strip("/*\n "),
         plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "",
         style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
-        policy=POLICY + " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests),
+        policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
         drawings=json.dumps(figures).replace("<", "\\u003c"),  # a post in a hover text must not close the element
     )

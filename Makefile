@@ -1,9 +1,10 @@
-# Two commands set up a fresh machine:
+# Three commands set up a fresh machine:
+#   make first         the environment, and the first notebook as a page to look at
 #   make reproduce     the environment, every notebook on the demo corpus, a report to look at
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup reproduce test train mine lab publish clean
+.PHONY: help setup first reproduce test train mine lab book publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -29,12 +30,16 @@ export UV_PYTHON_DOWNLOADS = never
 export OMP_WAIT_POLICY ?= passive
 export TOKENIZERS_PARALLELISM ?= false
 
+OUTPUTS = $(or $(AUTHORBOOK_OUTPUTS),outputs)
+
 help:
+	@echo "make first                 the first notebook as a page to open in a browser, within a minute"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
 	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN by several processes, on GPUs where there are any"
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  your accounts: one page, nothing is trained"
-	@echo "make lab                   JupyterLab on the notebooks"
+	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
+	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name"
@@ -55,6 +60,11 @@ setup: .venv/.ok
 	fi
 	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
+
+# What an author embedding is: needs no data and no run before it.
+first: export TQDM_DISABLE := 1
+first: setup
+	@$(BIN)/python docs/book.py first
 
 reproduce: setup
 	$(BIN)/python -m helpers.runs $(RUN) --jobs $(JOBS)
@@ -91,8 +101,19 @@ mine: setup
 	$(BIN)/python -W ignore -m helpers.accounts mine "$(POSTS)" $(if $(AUTHOR),--author "$(AUTHOR)") $(if $(TIME),--time "$(TIME)") \
 	    $(if $(TOPIC),--topic "$(TOPIC)") $(if $(TEXT),--text "$(TEXT)") $(if $(NAMES),--names) $(ARGS)
 
+# Copies, so that running a notebook never rewrites the committed one. A copy that you have changed stays as it is.
+LAB = $(OUTPUTS)/lab
 lab: setup
-	$(BIN)/jupyter lab notebooks
+	@mkdir -p $(LAB)/.committed
+	@for book in notebooks/*.ipynb; do \
+	    name=$${book##*/}; copy="$(LAB)/$$name"; before="$(LAB)/.committed/$$name"; \
+	    if [ ! -e "$$copy" ] || cmp -s "$$copy" "$$before"; then cp "$$book" "$$copy" && cp "$$book" "$$before"; \
+	    elif cmp -s "$$book" "$$before"; then echo "$$copy is yours and stays"; \
+	    else echo "$$copy is yours and stays; $$book has changed since: delete your copy to have the new one"; fi; done
+	$(BIN)/jupyter lab $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS) $(LAB)
+
+book: setup
+	$(BIN)/python docs/book.py
 
 publish: setup
 	$(BIN)/python -m helpers.runs --publish

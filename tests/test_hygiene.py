@@ -128,6 +128,36 @@ def test_it_shows_and_does_not_build(path):
     assert len([cell for cell in book.cells if cell.cell_type == "markdown"]) >= len(cells), "more code than words"
 
 
+def prose(path):
+    """The Markdown of a notebook, by heading of the second level; "" holds what stands before the first."""
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"]
+    parts = re.split(r"^## (.+)$", "\n".join(cells), flags=re.M)
+    return dict(zip(["", *parts[1::2]], parts[::2]))
+
+
+@each_notebook
+def test_it_asks_answers_links_and_ends_with_exercises(path):
+    parts = prose(path)
+    assert all(f"**{name}.**" in parts[""] for name in ("Question", "Answer"))
+    assert {"Exercises", "References"} <= set(parts), "sections of their own"
+    assert "](https://" in parts[""] + parts["References"], "papers are linked where they are named"
+    assert len(re.findall(r"^\d\. ", parts["Exercises"], re.M)) >= 3
+    assert re.search(r"^\* ", parts["References"], re.M), "a list"
+
+
+@each_notebook
+def test_its_links_lead_somewhere(path):
+    text = "\n".join(prose(path).values())
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#", "attachment:"))]
+    assert not [link for link in links if not (path.parent / link).exists()]
+
+
+def test_the_first_notebook_leads_to_every_other():
+    text = "\n".join(prose(NOTEBOOKS[0]).values())
+    assert NOTEBOOKS[0].stem == "00_start_here"
+    assert not [path.name for path in NOTEBOOKS[1:] if f"]({path.name})" not in text]
+
+
 MAKERS = {"train", "run", "record", "write_json", "atomic_write", "to_csv", "to_json", "to_parquet", "save"}
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -149,13 +148,9 @@ def run_all(run: str, jobs: int = 1) -> Path:
     with alone(run):
         _execute_all(todo, jobs)
     files = paths.Run(run)
-    minutes = sum(artifacts.read_json(stage.sidecar)["seconds"] for stage in todo) / 60
-    intro = f"<p>Run <b>{escape(run)}</b>: {len(todo)} notebooks, {minutes:.1f} minutes.</p>"
-    if any(stage.parameters.get("source") == "demo" for stage in todo):
-        intro += ("<p>Made from the generated demo corpus. It is a measuring instrument, not a result: "
-                  "it shows that the code finds what was put in.</p>")
+    seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
     return report.build([stage.output for stage in todo], files.folder / "report.html", f"authorbook: {run}",
-                        intro + presentation.html(files))
+                        presentation.html(files, run=run, stages=todo, seconds=seconds))
 
 
 def _execute_all(todo: list[Stage], jobs: int) -> None:

@@ -1,6 +1,7 @@
 """The results of a run for people: a table per protocol, as text and as HTML, intervals beside their values."""
 
-from html import escape
+import json
+from pathlib import Path
 
 import pandas as pd
 from pandas.io.formats.style import Styler
@@ -8,7 +9,7 @@ from pandas.io.formats.style import Styler
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, read, wide
 
-WORDS = {"split", "model", "label", "base"}
+WORDS = {"split", "model", "label", "adapted", "base"}
 MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
 
 
@@ -40,17 +41,16 @@ def text(files: Run) -> str:
     return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
 
 
-def html(files: Run) -> str:
-    """The results as HTML tables."""
-    blocks = []
-    for title, frame in _tables(files):
-        kinds = [' class="word"' if name in WORDS else "" for name in frame]
-        head, *body = ("".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, row))
-                       for tag, row in [("th", frame.columns), *(("td", row) for row in frame.to_numpy())])
-        rows = "".join(f"<tr>{row}</tr>" for row in body)
-        blocks.append(f'<div class="wide"><table class="results"><caption>{escape(title)}</caption>'
-                      f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>")
-    return "\n".join([*blocks, *(f"<p>{note}</p>" for note in _left_out(files))]) or "<p>No results yet.</p>"
+def html(files: Run, **about: object) -> str:
+    """What the rows of a run say in words (``results.html``), then all as tables; about: its run, stages, seconds."""
+    from jinja2 import Environment
+
+    page = Environment(autoescape=True).from_string(Path(__file__).with_name("results.html").read_text("utf-8"))
+    rows = json.loads(read(files).query("value == value").to_json(orient="records"))
+    first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # not the luckiest seed
+    rows = [row for row in rows if row["seed"] in (first, None)]
+    return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()], words=WORDS,
+                       tables=list(_tables(files)), notes=_left_out(files), interval=interval, **about)  # fmt: skip
 
 
 def _tables(files):

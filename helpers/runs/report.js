@@ -1,17 +1,98 @@
+// Figures are drawn when they come near: plotly.js is unpacked once, by its own hash in the policy.
 const figures = JSON.parse(document.querySelector("script#figures").textContent);
-const draw = place => {  // a folded figure has no width yet: it is drawn when its notebook is opened
-  if (place.dataset.drawn || !place.clientWidth) return;
-  place.dataset.drawn = 1;
-  const {data, layout = {}, frames} = figures[place.dataset.figure];
-  if (layout.width > place.clientWidth) delete layout.width;
-  Plotly.newPlot(place, {data, layout, frames, config: {responsive: true, displaylogo: false}});
+const packed = document.querySelector("template#plotly");
+const unpack = async () => {
+  const bytes = Uint8Array.from(atob(packed.content.textContent), letter => letter.charCodeAt(0));
+  const script = document.createElement("script");
+  script.textContent = await new Response(
+    new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  document.body.append(script);
 };
-const drawIn = root => root.querySelectorAll(".figure").forEach(draw);
-document.querySelectorAll("details.notebook").forEach(d => d.addEventListener("toggle", () => drawIn(d)));
+let plotly;
+const plain = html => new DOMParser().parseFromString((html || "").replaceAll("<br>", " "), "text/html").body.textContent;
+const draw = async (place, caption) => {
+  const opening = Boolean(caption);
+  if (place.dataset.drawn || !place.clientWidth) return;  // a folded figure has no width yet
+  place.dataset.drawn = 1;
+  if (!window.DecompressionStream) return void (place.textContent = "This browser is too old to draw the figure.");
+  await (plotly ??= unpack());
+  const {data, layout: whole = {}, frames} = figures[place.dataset.figure];
+  const layout = structuredClone(whole), said = plain(layout.title?.text);
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", said);
+  if (opening || layout.width > place.clientWidth) {  // the title's lines were broken for another width
+    delete layout.width;
+    if (said) {
+      if (!opening) place.before(caption = Object.assign(document.createElement("p"), {className: "title"}));
+      caption.textContent = said;
+      const above = (layout.margin?.t ?? 60) - (layout.annotations?.length ? 40 : 20);
+      delete layout.title;
+      layout.margin = {...layout.margin, t: layout.annotations?.length ? 40 : 20};
+      if (layout.height) layout.height -= above;
+    }
+  }
+  layout.modebar = {orientation: "v"};  // beside the title, not on it
+  const config = {responsive: true, displaylogo: false, displayModeBar: opening ? false : "hover"};
+  place.style.minHeight = "auto";
+  Plotly.newPlot(place, {data, layout, frames, config});
+};
+const near = new IntersectionObserver(entries => entries.forEach(entry => {
+  if (entry.isIntersecting) draw(entry.target);
+}), {rootMargin: "600px"});
+const every = [...document.querySelectorAll(".figure[data-figure]")];
+every.forEach(place => near.observe(place));
+addEventListener("beforeprint", () => every.forEach(place => draw(place)));
+
+// The figure that opens the report is one of a notebook's, drawn again.
+document.querySelectorAll("figure.opening").forEach(opening => {
+  const from = opening.dataset.of.split(" ").map(id => document.querySelector(`[id="${id}"] .figure[data-figure]`)).find(Boolean);
+  if (!from) return;
+  const place = Object.assign(document.createElement("div"), {className: "figure"});
+  place.dataset.figure = from.dataset.figure;
+  opening.prepend(place);
+  opening.hidden = false;
+  draw(place, opening.querySelector("figcaption"));
+});
+
+// Tables with one row of heads (names of the index may stand below it) are sorted by a click, or Enter, on a head: numbers as numbers, the empty last.
+const worth = cell => {
+  const text = cell.textContent.trim(), number = parseFloat(text.replace(/,/g, ""));
+  return [text, Number.isNaN(number) ? null : number];
+};
+const sort = (head, column) => {
+  const body = head.closest("table").tBodies[0], up = head.getAttribute("aria-sort") === "descending";
+  const rows = [...body.rows].map(row => [...worth(row.cells[column]), row]);
+  const numbers = rows.every(([text, number]) => !text || number !== null);
+  rows.sort(([a, m], [b, n]) => !a - !b || (up ? 1 : -1) * (numbers ? m - n : b.localeCompare(a)));
+  head.parentElement.querySelectorAll("[aria-sort]").forEach(other => other.removeAttribute("aria-sort"));
+  head.setAttribute("aria-sort", up ? "ascending" : "descending");
+  body.append(...rows.map(([, , row]) => row));
+};
+document.querySelectorAll("table").forEach(table => {
+  const [line, ...more] = table.tHead?.rows ?? [], rows = [...table.tBodies[0]?.rows ?? []];
+  if (!line || rows.length < 2 || table.querySelector("[rowspan], [colspan]")) return;
+  if (rows.some(row => row.cells.length !== line.cells.length)) return;
+  const names = rows[0].querySelectorAll("th").length;
+  if (more.some(row => [...row.cells].slice(names).some(cell => cell.textContent.trim()))) return;
+  [...line.cells].forEach((head, column) => {
+    head.classList.add("sorts");
+    head.tabIndex = 0;
+    head.addEventListener("click", () => sort(head, column));
+    head.addEventListener("keydown", event => event.key === "Enter" && sort(head, column));
+  });
+});
+
+// A folded notebook opens when a link leads to it; the contents show where the reader is.
 const unfold = () => {
   const target = document.getElementById(location.hash.slice(1));
-  if (target && target.matches("details.notebook")) target.open = true;
+  if (target?.matches("details")) target.open = true;
 };
 addEventListener("hashchange", unfold);
 unfold();
-drawIn(document);
+const links = new Map([...document.querySelectorAll('nav a[href^="#"]')].map(link => [link.hash.slice(1), link]));
+const reading = new IntersectionObserver(entries => entries.forEach(entry => {
+  if (!entry.isIntersecting) return;
+  links.forEach(link => link.removeAttribute("aria-current"));
+  links.get(entry.target.id).setAttribute("aria-current", "true");
+}), {rootMargin: "-10% 0px -85% 0px"});
+links.forEach((link, id) => document.getElementById(id) && reading.observe(document.getElementById(id)));

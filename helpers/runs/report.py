@@ -1,16 +1,17 @@
 """One HTML file that shows what a run found: its executed notebooks in order.
 
-The file is self-contained and asks nothing of the network: plotly.js is inside it once, formulas become MathML, and
-a content security policy forbids everything else. Post text may be hostile: text is escaped, of HTML that a notebook
-shows words and tables are left, and of scripts the policy allows only the two written here, by their hashes.
+The file is self-contained and asks nothing of the network: plotly.js is inside it once, compressed, formulas become
+MathML, and a content security policy forbids everything else. Post text may be hostile: text is escaped, of HTML that a
+notebook shows words and tables are left, and of scripts the policy allows only the two named here, by their hashes.
 """
 
 import base64
+import gzip
 import hashlib
 import json
 import re
 from contextlib import suppress
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from helpers.runs import paths
@@ -22,37 +23,37 @@ DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 # What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text is parsed otherwise.
 ELEMENTS = set("table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong"
                " small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split())
+LINK = re.compile(r'<a href="([\w.]+)\.ipynb">(.*?)</a>', re.S)
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
 POLICY = ("default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
           "script-src ")
-FOLDED = """{% extends "basic/index.html.j2" %}{% block input_group %}
-{% set tags = cell.metadata.get("tags", []) %}<details class="code"><summary>
-{{- "parameters of this run" if "injected-parameters" in tags else "parameters" if "parameters" in tags else "code" -}}
-</summary>{{ super() }}</details>{% endblock %}"""
 
 
-def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "") -> Path:
+def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "",
+          beside: dict[str, str] | None = None) -> Path:
     """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
 
-    A name with a dot, ``03_train.T.ipynb``, is a variant: shown folded, under its notebook in the contents.
-    intro_html: trusted HTML that opens the page. Raises ValueError on a broken notebook.
+    A name with a dot, ``03_train.T.ipynb``, is a variant, shown folded. intro_html: trusted HTML that opens the page.
+    beside: titles of notebooks that have a page ``<stem>.html`` each, to which contents and links lead; figures are
+    then the stored pictures. Raises ValueError on a broken notebook.
     """
     import nbformat
 
     exporter, figures, books = _exporter(), [], []
-    for path in map(Path, notebooks):
-        stem, _, variant = path.stem.partition(".")
-        book, key = nbformat.read(path, as_version=4), re.sub(r"\W", "-", path.stem)
+    keys = {Path(path): re.sub(r"\W", "-", Path(path).stem) for path in notebooks}
+    pages = {stem: f"{stem}.html" for stem in beside or ()} or {path.stem: f"#{key}" for path, key in keys.items()}
+    linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
+    for path, key in keys.items():
+        book = nbformat.read(path, as_version=4)
         for number, cell in enumerate(book.cells):
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
-                _prepare(cell, figures)
-        name = escape(_title(book) or stem) + (f" <small>variant {escape(variant)}</small>" if variant else "")
+                _prepare(cell, figures, still=beside)
         body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
-        books.append({"key": key, "variant": variant, "name": name, "body": body})
+        books.append({"stem": path.stem, "key": key, "title": _title(book), "body": LINK.sub(linked, body)})
     with atomic_write(out) as partial:
-        partial.write_text(_page(escape(title), intro_html, books, figures), encoding="utf-8")
+        partial.write_text(_page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8")
     return Path(out)
 
 
@@ -63,12 +64,15 @@ def _title(book):
     return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1]) if heading else ""
 
 
-def _prepare(cell, figures):
-    """Turn the outputs nbconvert would drop or leave raw (figures, formulas, Markdown) into HTML, in place."""
+def _prepare(cell, figures, still):
+    """Turn the outputs nbconvert would drop or leave raw into HTML, in place; still: stored pictures for figures."""
     for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
             data.pop(kind, None)
+        if still and PLOTLY in data and "image/png" in data:
+            said = data.pop(PLOTLY).get("layout", {}).get("title", {}).get("text", "")
+            output["metadata"] = {"image/png": {"alt": unescape(said.replace("<br>", " "))}}
         if PLOTLY in data:
             for trace in data[PLOTLY].get("data", []):
                 if trace.get("type") == "scattergl":  # a browser gives a page a handful of WebGL contexts at most
@@ -131,7 +135,7 @@ def _markdown(source, **options):
 
 
 def _exporter():
-    from jinja2 import DictLoader, pass_context
+    from jinja2 import FileSystemLoader, pass_context
     from nbconvert import HTMLExporter
 
     @pass_context
@@ -139,23 +143,25 @@ def _exporter():
         place = context["resources"]["metadata"]["path"]
         return _markdown(source, escape=False, attachments=context["cell"].attachments, embed_images=True, path=place)
 
-    exporter = HTMLExporter(template_file="folded.j2", extra_loaders=[DictLoader({"folded.j2": FOLDED})],
+    exporter = HTMLExporter(template_file="folded.html", extra_loaders=[FileSystemLoader(Path(__file__).parent)],
                             exclude_input_prompt=True, exclude_output_prompt=True)
     exporter.register_filter("markdown2html", markdown2html)
     return exporter
 
 
-def _page(title, intro, books, figures):
+def _page(figures, **shown):
     from jinja2 import Template
     from plotly.offline import get_plotlyjs
     from pygments.formatters import HtmlFormatter
 
     style, draw, page = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html"))
-    scripts = [get_plotlyjs().replace("\r\n", "\n"), draw] if figures else [draw]
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
+    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (plotly, draw) if each]
+    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
     return Template(page).render(
-        title=title, intro=intro, books=books, scripts=scripts,
-        style=style + HtmlFormatter().get_style_defs(".highlight"),
+        **shown, draw=draw, licence=plotly[: plotly.find("*/")].strip("/*\n "),
+        plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "",
+        style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
         policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
         drawings=json.dumps(figures).replace("<", "\\u003c"),  # a post in a hover text must not close the element
     )

@@ -1,5 +1,8 @@
 """The report: everything once, hostile text escaped, nothing asked of the network."""
 
+import base64
+import gzip
+import hashlib
 import json
 import re
 
@@ -67,14 +70,20 @@ def test_formulas_are_mathml(page):
 
 
 def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
-    from bs4 import BeautifulSoup
+    from bs4 import BeautifulSoup, Comment
+    from plotly.offline import get_plotlyjs
 
     soup = BeautifulSoup(page, "html.parser")
     assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 3  # stream, plain, Markdown
     scripts = soup.find_all("script")
-    assert len(scripts) == 3 and scripts[0]["id"] == "figures"  # the data, plotly.js, and what draws
+    assert len(scripts) == 2 and scripts[0]["id"] == "figures"  # the data, and what draws
+    packed = [part for part in soup.find("template", id="plotly").contents if not isinstance(part, Comment)]
+    plotly = gzip.decompress(base64.b64decode(packed[0])).decode()  # what draws unpacks it
     policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
-    assert policy.count("'sha256-") == 2 and "default-src 'none'" in policy
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+               for script in (plotly, scripts[1].string)]  # fmt: skip
+    assert policy.split("script-src ")[1].split() == [f"'sha256-{digest}'" for digest in digests]
+    assert len(packed) == 1 and plotly == get_plotlyjs() and "default-src 'none'" in policy
     assert "unsafe-inline" not in policy.split("script-src")[1] and "alert(1)" not in page
 
 
@@ -93,3 +102,29 @@ def test_a_broken_notebook_leaves_no_report(tmp_path):
     with pytest.raises(ValueError):
         report.build([tmp_path / "bad.ipynb"], tmp_path / "out.html", "t")
     assert not (tmp_path / "out.html").exists()
+
+
+def test_links_between_notebooks_lead_to_where_they_are_shown(tmp_path):
+    from bs4 import BeautifulSoup
+
+    text = "# 01 · A: more\n\n[b](02_b.ipynb) [c](03_c.ipynb) [paper](https://example.org/x.ipynb)"
+    books = [executed(tmp_path / "01_a.ipynb", text), executed(tmp_path / "02_b.ipynb", "# 02 · B")]
+    soup = BeautifulSoup(report.build(books, tmp_path / "r.html", "t").read_text(), "html.parser")
+    assert [a["href"] for a in soup.main.find_all("a")] == ["#02_b", "https://example.org/x.ipynb"]
+    assert "b c paper" in soup.main.text and [a.text for a in soup.nav.find_all("a")] == ["01 · A", "02 · B"]
+
+    titles = {"01_a": "01 · A: more", "02_b": "<b>"}
+    soup = BeautifulSoup(report.build(books[:1], tmp_path / "r.html", "t", beside=titles).read_text(), "html.parser")
+    assert [a["href"] for a in soup.main.find_all("a")] == ["02_b.html", "https://example.org/x.ipynb"]
+    assert [(a["href"], a.text, "aria-current" in a.attrs) for a in soup.nav.find_all("a")] == [
+        ("01_a.html", "01 · A", True), ("02_b.html", "<b>", False)]  # fmt: skip
+
+
+def test_a_page_of_the_book_shows_the_stored_pictures(tmp_path):
+    layout = {"title": {"text": "a finding,<br>&lt;b&gt;"}}
+    figure = {"application__vnd.plotly.v1+json": {"data": [], "layout": layout}, "image__png": "aGVsbG8="}
+    book = executed(tmp_path / "01_a.ipynb", "# A", [display(**figure)], [display(text__html="<script>x</script><b>y</b>")])
+    page = report.build([book], tmp_path / "r.html", "t", beside={"01_a": "A"}).read_text()
+    assert "data:image/png;base64,aGVsbG8=" in page and "<template" not in page
+    assert 'alt="a finding, &lt;b&gt;"' in page
+    assert "<b>y</b>" in page and "<script>x" not in page

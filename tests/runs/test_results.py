@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from helpers.runs import paths, presentation
 from helpers.runs.artifacts import write_json
@@ -121,6 +122,52 @@ def test_results_for_people(run):
     assert "words for c" in text and "c_1" not in text and "<b>" in text, "an identifier only where there are no words"
     page = presentation.html(run)
     assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 3
+
+
+def words(page):
+    """What a reader sees of HTML, in one line."""
+    return " ".join(BeautifulSoup(page, "html.parser").text.split())
+
+
+def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
+    record(run, metrics(MRR=(0.6, 0.55, 0.65), R_at_1=0.5, R_at_8=0.75), model="lsa", label="LSA", targets=100, **RANKING)
+    assert "What this run found" in (page := words(presentation.html(run))) and "did not come out" not in page
+    assert "1 models LSA ranks best: MRR 0.600 (0.550-0.650)" in page and "by chance 8%, among 100 accounts" in page
+    assert "first for 50%" in page and "first eight for 75%" in page
+    assert not any(word in page for word in ("A network alone", "Joined", "Linking", "Verification"))
+
+    made = {"experiment": "e", "seed": 3}
+    write_json(run.models / "stream" / "training.json", {"fingerprint": "e"})
+    record(run, metrics(MRR=(0.4, 0.3, 0.5)), model="stream_T", label="stream", **RANKING, **made | {"seed": 0})
+    record(run, metrics(MRR=(0.9, 0.8, 1.0)), model="stream_T", label="stream, lucky", **RANKING, **made)
+    record(run, metrics(MRR_difference=(-0.2, -0.3, -0.1)), model="stream_T", base="lsa", **RANKING)
+    record(run, metrics(MRR_difference=(0.1, -0.1, 0.3)), model="fused_T", label="fused", base="lsa", **RANKING)
+    page = words(presentation.html(run))
+    assert "The best trained encoder, stream, has MRR 0.400 (0.300-0.500); the best model that only counts, LSA" in page
+    assert "the encoder is below: -0.200 (-0.300 to -0.100) from LSA" in page, "the first seed, not the best"
+    assert "no better that can be told: fused differs from LSA by +0.100 (-0.100 to 0.300)" in page
+
+
+def test_the_first_screen_says_what_did_not_come_out_as_published(run):
+    topics = {"protocol": "retrieval, leak_aware", "split": "test_cross", "base": "supcon"}
+    record(run, metrics(**{"R_at_8_difference": (-0.2, -0.3, -0.1)}), model="supcon_arr", label="<i>ARR</i>", **topics)
+    pairs = {"protocol": "verification", "split": "test"}
+    record(run, metrics(AUC=(0.7, 0.65, 0.75)), model="contrastive", **pairs)
+    record(run, metrics(AUC=(0.6, 0.55, 0.64)), model="tfidf_4grams", **pairs)
+    page = words(presentation.html(run))
+    assert "came out the other way: ARR helps across topics, retrieval, leak aware" in page
+    assert "R@8 -0.200 (-0.300 to -0.100)" in page
+    assert "What did: the contrastive encoder verifies better than counting 4-grams" in page
+    record(run, metrics(AUC=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)
+    assert "cannot be told here: the contrastive encoder" in words(presentation.html(run))
+
+
+def test_names_on_the_first_screen_are_text(run):
+    attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    record(run, metrics(MRR=(0.6, 0.5, 0.7)), model=attack, label=attack, **RANKING)
+    record(run, metrics(EER=(0.6, 0.5, 0.7), AUC=0.5), model=attack, protocol=attack, split=attack, base=attack)
+    page = BeautifulSoup(presentation.html(run), "html.parser")
+    assert not page.find_all(["script", "img"]) and attack in page.text
 
 
 def test_no_byte_of_the_table_can_change_unseen(run):

@@ -54,6 +54,14 @@ def test_prose_does_not_make_a_stage_stale(toy):
     assert stages("demo") == before
 
 
+def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
+    before = [stage.fingerprint for stage in stages("demo")]
+    notebook(toy / "notebooks/00_start.ipynb", "print(1)")
+    params(toy, "00_start", "")
+    first, *others = stages("demo")
+    assert first.name == "00_start" and [stage.fingerprint for stage in others] == before
+
+
 def test_a_changed_helper_makes_what_imports_it_stale():
     def names(code):
         return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}

@@ -1,0 +1,77 @@
+"""The pages that stand around the notebooks: the book, working copies, what starts first."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+
+import pytest
+from bs4 import BeautifulSoup
+
+from helpers.runs import paths
+from tests.toy_runs import notebook
+
+_spec = importlib.util.spec_from_file_location("book", paths.ROOT / "docs" / "book.py")
+book = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(book)
+
+
+def test_the_book_has_a_page_a_notebook_and_one_that_leads_to_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
+    (tmp_path / "notebooks").mkdir()
+    for name in ("00_a", "01_b"):
+        text = f"# {name}: long\n\n**Question.** Why {name}?\n\n**Answer.** So.\n\n[next](01_b.ipynb)"
+        notebook(tmp_path / f"notebooks/{name}.ipynb", (text,), "print(1)", parameters="")
+    index = book.build(tmp_path / "out")
+    assert sorted(path.name for path in index.parent.iterdir()) == ["00_a.html", "01_b.html", "index.html"]
+    page = BeautifulSoup(index.read_text(), "html.parser")
+    assert [a["href"] for a in page.nav.find_all("a")] == [a["href"] for a in page.main.find_all("a")] == [
+        "00_a.html", "01_b.html"]  # fmt: skip
+    assert "Why 00_a?" in page.text and "So." in page.text
+    page = BeautifulSoup((index.parent / "00_a.html").read_text(), "html.parser")
+    assert [a["href"] for a in page.main.find_all("a")] == ["01_b.html"]
+    assert page.select("details.code[open]"), "a book shows its code"
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """``make lab`` in a copy of the Makefile, with a jupyter that only repeats what it is told."""
+    for folder in ("notebooks", "bin"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(paths.ROOT / "Makefile", tmp_path)
+    for name in ("01_a", "02_b"):
+        (tmp_path / f"notebooks/{name}.ipynb").write_text("committed")
+    jupyter = tmp_path / "bin" / "jupyter"
+    jupyter.write_text("#!/bin/sh\necho jupyter \"$@\"")
+    jupyter.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "AUTHORBOOK_OUTPUTS"}
+
+    def run(*settings):
+        return subprocess.run(["make", "-s", "-o", ".venv/.ok", "lab", "BIN=bin", *settings], cwd=tmp_path, check=True,
+                              capture_output=True, text=True, env=environment).stdout  # fmt: skip
+
+    run.copies, run.notebooks = tmp_path / "outputs/lab", tmp_path / "notebooks"
+    return run
+
+
+def test_the_lab_opens_copies_and_passes_its_settings_on(lab):
+    root = ["--allow-root"] if os.getuid() == 0 else []
+    assert lab("PORT=1234", "ARGS=--no-browser").split() == [
+        "jupyter", "lab", "--port", "1234", *root, "--no-browser", "outputs/lab"]  # fmt: skip
+    assert lab().split() == ["jupyter", "lab", *root, "outputs/lab"]
+    assert sorted(path.name for path in lab.copies.glob("*.ipynb")) == ["01_a.ipynb", "02_b.ipynb"]
+
+
+def test_a_copy_that_was_changed_stays_and_others_are_renewed(lab):
+    lab()
+    (lab.copies / "01_a.ipynb").write_text("mine")
+    said = lab()
+    assert "01_a.ipynb is yours and stays" in said and "02_b" not in said and "since" not in said
+    for name in ("01_a", "02_b"):
+        (lab.notebooks / f"{name}.ipynb").write_text("newer")
+    said = lab()
+    assert "notebooks/01_a.ipynb has changed since" in said and "02_b" not in said
+    assert (lab.copies / "01_a.ipynb").read_text() == "mine" and (lab.copies / "02_b.ipynb").read_text() == "newer"
+    assert {path.read_text() for path in lab.notebooks.iterdir()} == {"newer"}
+    (lab.copies / "01_a.ipynb").unlink()
+    assert "yours" not in lab() and (lab.copies / "01_a.ipynb").read_text() == "newer"

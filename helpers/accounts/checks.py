@@ -56,7 +56,7 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     """
     accounts, said = posts.halves(LEAST)[0].authors, []
     if len(accounts) < 2:
-        said.append(f"no two accounts have {2 * LEAST} posts: nothing of what follows could be checked on these accounts")
+        said.append(f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts")
         return encoder, pd.DataFrame(), {}, said
     if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
         chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2

@@ -127,14 +127,6 @@ def file_parts(named: dict[str, Path], rows: Callable[[Path, Counter], Iterable[
 
 def frames(rows: Iterable[tuple | str], drops: Counter, size: int = ROWS) -> Iterator[pd.DataFrame]:
     """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
-
-    def posts():
-        for row in rows:
-            if isinstance(row, str):
-                drops[row] += 1
-            else:
-                yield row
-
-    found = posts()
+    found = (row for row in rows if not isinstance(row, str) or drops.update([row]))  # counted, and None: left out
     while some := list(islice(found, size)):
         yield pd.DataFrame(some, columns=[*COLUMNS, "id", "names"][: len(some[0])]).astype({"time": "int64"})

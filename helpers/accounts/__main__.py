@@ -90,19 +90,24 @@ def _encode(options):
 
 def _nearest(options):
     from helpers.accounts.gallery import Decision
+    from helpers.accounts import own
     from helpers.accounts.own import SHORT, pseudonym
+    from helpers.runs.paths import Run
 
     encoder, posts, shown = _read(options, options.posts, options.run, most=None)
     asked = options.account if options.account in posts.names else pseudonym()(options.account)
     large = len(posts.names) > SHORT
     gallery = posts.shortlist(encoder, asked, posts.index(encoder)) if large else posts.gallery(encoder)
     found = gallery.rank(gallery.accounts([asked]), [asked], options.k, Decision(prior=options.prior), len(posts.names))
-    _tell(found, shown, len(posts.names))
+    own.keep(Run(options.run), found)
+    _tell(found, shown, len(posts.names), encoder.card)
 
 
 def _compare(options):
+    from helpers.accounts import own
     from helpers.accounts.gallery import Decision
     from helpers.accounts.posts import newest, without_passages
+    from helpers.runs.paths import Run
 
     encoder, posts, shown = _read(options, options.posts, f"{options.run}-a")
     _, others, other = _read(options, options.others, f"{options.run}-b")
@@ -111,13 +116,15 @@ def _compare(options):
     gallery = others.gallery(encoder)
     asked = newest(without_passages(posts.store, encoder.kinds, others.store)[0])
     names = [f"{shown(name)} (first file)" for name in posts.names[asked.authors]]
-    _tell(gallery.rank(asked, names, options.k, Decision(prior=options.prior)), other, len(gallery))
+    found = gallery.rank(asked, names, options.k, Decision(prior=options.prior))
+    own.keep(Run(options.run), found)
+    _tell(found, other, len(gallery), encoder.card)
 
 
-def _tell(found, shown, accounts: int):
+def _tell(found, shown, accounts: int, card: dict):
     found = found.assign(query=found["query"].map(shown), target=found["target"].map(shown))
     print(found.drop(columns=["score"]).to_string(index=False, na_rep="", float_format="{:.3f}".format))
-    print(f"\n{accounts} accounts were compared. {CARE}")
+    print(f"\n{accounts} accounts were compared. {card.get('errors', '')}{' ' * ('errors' in card)}{CARE}")
 
 
 def _mine(options):

@@ -59,8 +59,12 @@ class Use:
     different: int
 
     def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
-        """Log-likelihood ratios of scores, any shape, of pairs with so many posts."""
-        flat = [part.ravel() for part in np.broadcast_arrays(scores, query_posts, target_posts)]
+        """Log-likelihood ratios of scores, any shape, of pairs with so many posts.
+
+        Fewer or more posts than the map was fitted on, SIZES, count as the least or the most of these.
+        """
+        sizes = (np.clip(size, SIZES[0], SIZES[-1]) for size in (query_posts, target_posts))
+        flat = [part.ravel() for part in np.broadcast_arrays(scores, *sizes)]
         ratios = self.calibration.llr(*flat).reshape(np.shape(scores))
         return ratios.clip(-np.log1p(self.same), np.log1p(self.different))
 

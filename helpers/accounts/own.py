@@ -1,8 +1,10 @@
 """Own posts: a file with columns of any name becomes a gallery, cleaned as notebook 01 cleans every archive."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.accounts.index import VectorIndex
 from helpers.accounts.posts import LEAST, NEWEST, halves, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
@@ -136,9 +138,17 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
 
 
 def keep(run: Run, found: pd.DataFrame) -> Path:
-    """Write ranked accounts, of :meth:`AccountGallery.rank`, to ``rankings.parquet`` of a run; return its path."""
+    """Write ranked accounts, of :meth:`AccountGallery.rank`, to ``rankings.parquet`` of a run; return its path.
+
+    Who was asked about, and when, is added to ``asked.jsonl`` beside it.
+    """
     with atomic_write(run.folder / "rankings.parquet") as partial:
         found.to_parquet(partial, index=False)
+    links = found[found.linked.astype(bool) & (found.target != NOBODY)][["query", "target", "probability"]]
+    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "asked": found["query"].unique().tolist(),
+            "linked": links.to_dict("records")}  # fmt: skip
+    with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
     return run.folder / "rankings.parquet"
 
 

@@ -86,6 +86,8 @@ def test_a_ratio_claims_no_more_than_its_trials_show():
     use = Use({}, Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
     found = use.llr(np.array([[-1.0, 0.0, 1.0]]), 16, np.array([16, 16, 16]))
     np.testing.assert_allclose(found, [[-np.log(10), 0, np.log(1000)]])
+    by_size = Use({}, Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9)
+    assert by_size.llr(np.zeros(1), 32, 8) == by_size.llr(np.zeros(1), 64, 8) > by_size.llr(np.zeros(1), 16, 8)
 
 
 def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):

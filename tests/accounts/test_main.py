@@ -1,5 +1,7 @@
 """The command line: vectors in a file, nearest accounts, two files compared, and errors in one line."""
 
+import json
+
 import pandas as pd
 import pytest
 
@@ -18,12 +20,15 @@ def test_encode(invented, tmp_path, capsys):
     assert "41 accounts" in capsys.readouterr().out
 
 
-def test_nearest_with_names_and_without(invented, capsys):
+def test_nearest_with_names_and_without(invented, tmp_path, capsys):
     assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
     told = capsys.readouterr().out
     assert "demo-0003" in told and CARE in told and "nobody of these" in told
     assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
-    assert "demo-" not in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "demo-" not in told and "false links in 10,000" in told
+    asked = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
+    assert len(asked) == 2 and asked[0]["asked"] == asked[1]["asked"] and asked[0]["asked"][0].startswith("u")
 
 
 def test_compare(invented, tmp_path, capsys):

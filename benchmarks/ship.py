@@ -13,6 +13,7 @@ import pandas as pd
 
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import Decision
+from helpers.accounts.posts import without_passages
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import summary, table
 from helpers.evaluation.detection import Costs
@@ -38,13 +39,14 @@ def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
 
 def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path) -> None:
     """Record how an encoder ranks and decides among the accounts of a posts table."""
-    words = encoder.tokenizer
-    store = build_store(posts, folder, words.encode, [], words.fingerprint, words.vocabulary)
+    tokenizer = encoder.tokenizer
+    whole = build_store(posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
+    store, _ = without_passages(whole, encoder.kinds)  # as in use
     trials = ranking.ranking_trials(store, POSTS)
     models = {name: ("gallery", encoder.model(True, False)),
               f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
               f"{name}_alone": ("alone", encoder.model(False, False))}
-    models |= {f"{kind}_gallery": ("", adapted(kind, None, words)) for kind in COUNTED}
+    models |= {f"{kind}_gallery": ("", adapted(kind, None, tokenizer)) for kind in COUNTED}
     ranks = {}
     for model, (use, scored) in models.items():
         gallery = scored.gallery(trials.targets, MAX_TOKENS)

@@ -6,9 +6,11 @@ Accounts are told by pseudonyms unless --names is given. No answer is proof: a p
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
+SHIPPED = "Probabilities are those of the map that ships; `authorbook mine` checks it on your accounts."
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -91,14 +93,15 @@ def _encode(options):
 def _nearest(options):
     from helpers.accounts.gallery import Decision
     from helpers.accounts import own
-    from helpers.accounts.own import SHORT, pseudonym
+    from helpers.accounts.own import SHORT
     from helpers.runs.paths import Run
 
     encoder, posts, shown = _read(options, options.posts, options.run, most=None)
-    asked = options.account if options.account in posts.names else pseudonym()(options.account)
+    asked, = own.asked_as(posts, [options.account])
     large = len(posts.names) > SHORT
     gallery = posts.shortlist(encoder, asked, posts.index(encoder)) if large else posts.gallery(encoder)
-    found = gallery.rank(gallery.accounts([asked]), [asked], options.k, Decision(prior=options.prior), len(posts.names))
+    decision, everyone = Decision.of({"prior": options.prior}), len(posts.names)
+    found = gallery.rank(gallery.accounts([asked]), [asked], options.k, decision, everyone)
     own.keep(Run(options.run), found)
     _tell(found, shown, len(posts.names), encoder.card)
 
@@ -116,7 +119,11 @@ def _compare(options):
     gallery = others.gallery(encoder)
     asked = newest(without_passages(posts.store, encoder.kinds, others.store)[0])
     names = [f"{shown(name)} (first file)" for name in posts.names[asked.authors]]
-    found = gallery.rank(asked, names, options.k, Decision(prior=options.prior))
+    if not len(asked):
+        raise ValueError("nothing is left of the first file that does not stand in the second, too: do they overlap?")
+    print(f"{len(asked)} of {len(posts.names)} accounts of the first file are asked about; of the others too little is "
+          "left that does not stand word for word in the second file, too")  # fmt: skip
+    found = gallery.rank(asked, names, options.k, Decision.of({"prior": options.prior}))
     own.keep(Run(options.run), found)
     _tell(found, other, len(gallery), encoder.card)
 
@@ -124,27 +131,33 @@ def _compare(options):
 def _tell(found, shown, accounts: int, card: dict):
     found = found.assign(query=found["query"].map(shown), target=found["target"].map(shown))
     print(found.drop(columns=["score"]).to_string(index=False, na_rep="", float_format="{:.3f}".format))
-    print(f"\n{accounts} accounts were compared. {card.get('errors', '')}{' ' * ('errors' in card)}{CARE}")
+    print(f"\n{accounts} accounts were compared. {card.get('errors', '')}{' ' * ('errors' in card)}{SHIPPED} {CARE}")
 
 
 def _mine(options):
     import papermill
 
+    from helpers.accounts import own
     from helpers.runs import paths, report
-    from helpers.runs.pipeline import PAPERMILL, failure
+    from helpers.runs.pipeline import PAPERMILL, alone, failure
 
     files = paths.Run(options.run)
     files.notebooks.mkdir(parents=True, exist_ok=True)
     executed = files.notebooks / "13_your_accounts.ipynb"
-    given = {"run": options.run, "posts": str(Path(options.posts).absolute()), "columns": _columns(options),
-             "accounts": options.accounts, "prior": options.prior, "encoder": options.encoder, "names": options.names}
+    path = Path(options.posts).absolute()
+    accounts = options.accounts if options.names else [
+        name if re.fullmatch(own.PSEUDONYM, name) else own.pseudonym()(name) for name in options.accounts]  # fmt: skip
+    given = {"run": options.run, "posts": str(path), "columns": _columns(options), "accounts": accounts,
+             "prior": options.prior, "encoder": options.encoder, "names": options.names}
     problem = ""
     try:
-        papermill.execute_notebook(paths.NOTEBOOKS / "13_your_accounts.ipynb", executed, given, cwd=paths.NOTEBOOKS,
-                                   **PAPERMILL)  # fmt: skip
+        with alone(options.run):
+            papermill.execute_notebook(paths.NOTEBOOKS / "13_your_accounts.ipynb", executed, given, cwd=paths.NOTEBOOKS,
+                                       **PAPERMILL)  # fmt: skip
     except Exception as error:  # what was found before it is shown all the same
         problem = failure(error)
     if executed.exists():
+        executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")  # no folder of anybody
         page = report.build([executed], files.folder / "report.html", f"authorbook: {options.run}", f"<p>{CARE}</p>")
         print(f"page: {paths.shown(page)}")
     if problem:

@@ -114,26 +114,29 @@ def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> 
 
 def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision()) -> pd.DataFrame:
     """How well one account's other half is found as more of its older posts are read: ``posts, rank, probability``."""
-    row = int(gallery.columns([account])[0])
-    if row < 0:
-        raise ValueError(f"account {account!r} has too few posts to be cut in halves")
-    sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < older.count[row]] + [int(older.count[row])]
+    sample = _half(gallery, older, account)
+    sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < sample.count[0]] + [int(sample.count[0])]
     found = []
     for size in sizes:
-        ranked = gallery.rank(last_posts(older[np.array([row])], size), ["it"], len(gallery), decision)
+        ranked = gallery.rank(last_posts(sample, size), ["it"], len(gallery), decision)
         found.append((size, *_own(ranked, account)))
     return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
 
 
-def by_habit(gallery: AccountGallery, texts: list[str], times: list | None, account: str,
-             decision: Decision = Decision(), seed: int = 0) -> pd.DataFrame:
+def by_habit(gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision(),
+             seed: int = 0) -> pd.DataFrame:
     """What changing one's writing does: ``habit, rank, probability, llr`` of the account's other half.
 
-    texts, times : of the older posts. With times there is one row more, as if posts had waited some hours.
+    The posts are those of its older half, as the encoder read them. Where times are known there is one row more, as if
+    posts had waited some hours. Raises ValueError as :func:`by_posts`.
     """
-    wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
+    sample, decode = _half(gallery, older, account), gallery.encoder.tokenizer.decode
+    store, posts = sample.store, sample.first[0] + np.arange(sample.count[0])
+    texts = [decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]]) for post in posts]
+    times = store.time[posts].tolist() if gallery.hours else None
     tried = {name: ([change(text) or text for text in texts], times) for name, change in HABITS.items()}
     if times is not None:
+        wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
         tried["posted at random hours"] = texts, [time + extra for time, extra in zip(times, wait)]
     found = []
     for name, (changed, when) in tried.items():
@@ -143,11 +146,11 @@ def by_habit(gallery: AccountGallery, texts: list[str], times: list | None, acco
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
 
-def texts_of(store_texts: pd.DataFrame, account: str, count: int) -> pd.DataFrame:
-    """The ``text`` and ``time`` (seconds) of an account's older half, at most the last ``count`` posts of it."""
-    mine = store_texts[store_texts.author == account].sort_values("time", kind="stable")
-    older = mine.iloc[: len(mine) // 2].tail(count)
-    return pd.DataFrame({"text": older.text, "time": older.time.dt.as_unit("s").astype("int64")})
+def _half(gallery, older, account):
+    row = int(gallery.columns([account])[0])
+    if row < 0:
+        raise ValueError(f"account {account!r} has too few posts to be cut in halves")
+    return older[np.array([row])]
 
 
 def _own(ranked: pd.DataFrame, account: str) -> tuple[int, float, float]:

@@ -5,6 +5,7 @@ that ship, and three TF-IDF that each gallery fits on its own texts. Weights and
 once for a gallery, whose other accounts say what a score is worth there, and once for two accounts alone.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,9 @@ from sklearn.metrics.pairwise import cosine_similarity
 from torch import Tensor, nn
 
 from helpers.accounts import weights
-from helpers.accounts.posts import Posts, first_posts, halves, kinds_of, last_posts, samples_of
+from helpers.accounts.posts import (
+    Posts, first_posts, halves, kinds_of, last_posts, samples_of, without_passages,
+)  # fmt: skip
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.fitted import fit_encoder, fit_lsa
 from helpers.encoders.lsa import LSAEncoder
@@ -30,7 +33,6 @@ from helpers.evaluation.fusion import Fusion
 from helpers.evaluation.gallery import Gallery
 from helpers.evaluation.normalisation import Normalised, adapted
 from helpers.evaluation.trials import Trials
-from helpers.runs.artifacts import fingerprint_of
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Batch, Samples
 from helpers.tokens.store import TokenStore
@@ -84,10 +86,14 @@ class AuthorEncoder:
         """Of its tokens, as :func:`helpers.accounts.posts.without_passages` takes them."""
         return kinds_of(self.tokenizer)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """The identity of the encoder: its tokens, weights and calibration."""
-        return fingerprint_of(self.tokenizer.fingerprint, {name: _plain(use) for name, use in self.uses.items()})
+        """The identity of what it makes of posts: tokens and members, whatever weights and calibration are."""
+        digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
+        for name, encoder in sorted(self.members.items()):
+            for key, value in encoder.state_dict().items():
+                digest.update(f"{name} {key}".encode() + value.numpy().tobytes())
+        return digest.hexdigest()[:16]
 
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
@@ -136,19 +142,19 @@ class AuthorEncoder:
 
     def fit_use(self, use: str, dev: TokenStore) -> Use:
         """Weights and calibration of one use, on halves of a store's accounts."""
-        members = self._members(use)
+        members, (dev, _) = self._members(use), without_passages(dev, self.kinds)
         older, newer = halves(dev, 16, 16)
         chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
-        fitted = calibrated(Fusion(members, chosen), dev)
+        fitted = calibrated(Fusion(members, chosen), dev, 2 if use.startswith("alone") else ENOUGH)
         return replace(fitted, same=ALONE, different=ALONE) if use.startswith("alone") else fitted
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
         """The same encoder, its map from score to likelihood ratio in galleries fitted on halves of own accounts.
 
-        Its weights stay. Raises ValueError where fewer than two accounts have 2 * SIZES[0] posts.
+        Its weights stay. Raises ValueError where fewer than ENOUGH accounts have 2 * SIZES[0] posts.
         """
         use = self.use(True, hours)
-        fitted = calibrated(self.model(True, hours), store)
+        fitted = calibrated(self.model(True, hours), store, ENOUGH)
         return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: fitted}, self.card)
 
     def model(self, gallery: bool, hours: bool, known: dict[str, np.ndarray] | None = None) -> Fusion:
@@ -218,26 +224,29 @@ class Joined(Encoder):
         return self.fusion.joined(batch)
 
 
-def calibrated(fusion: Fusion, dev: TokenStore) -> Use:
+def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
     """A fusion with the map from its scores to log-likelihood ratios, fitted on halves of dev accounts.
 
-    Queries and targets have each of SIZES posts, as far as the accounts go.
+    Queries and targets have each of SIZES posts where at least ``least`` accounts go so far. The bounds count the
+    accounts of one gallery, once: their pairs of other sizes are no further trials.
+    Raises ValueError where too few accounts have posts enough.
     """
-    scores, same, sizes = [], [], []
+    scores, same, sizes, accounts = [], [], [], 0
     for asked, kept in product(SIZES, SIZES):
         older, newer = halves(dev, max(asked, kept), max(asked, kept))
-        if len(older) < 2:
+        if len(older) < least:
             continue
+        accounts = max(accounts, len(older))
         queries, targets = last_posts(older, asked), first_posts(newer, kept)
         block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
         scores.append(block.ravel())
         same.append(np.eye(len(queries), dtype=bool).ravel())
         sizes.append(np.broadcast_to([[asked], [kept]], (2, block.size)))
     if not scores:
-        raise ValueError(f"calibration needs two accounts with {2 * SIZES[0]} posts")
+        raise ValueError(f"calibration needs {least} accounts with {2 * SIZES[0]} posts")
     scores, same, (asked, kept) = np.concatenate(scores), np.concatenate(same), np.hstack(sizes)
     fitted = calibration.fit(scores, same, asked, kept)
-    return Use(fusion.weights, fitted, int(same.sum()), int((~same).sum()))
+    return Use(fusion.weights, fitted, accounts, accounts * (accounts - 1))
 
 
 def _plain(use: Use) -> dict:

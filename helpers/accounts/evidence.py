@@ -7,7 +7,6 @@ everybody", or nobody, is one negative or positive term a member.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 import pandas as pd
@@ -21,6 +20,7 @@ from helpers.encoders.masked import Masked
 from helpers.encoders.tfidf import BUCKETS, TfidfEncoder, ngram_counts
 from helpers.encoders.whitened import Whitened
 from helpers.evaluation.normalisation import NormalisedGallery, statistics
+from helpers.figures.style import escaped
 from helpers.tokens.batch import PAD, Batch, Samples
 
 MEAN = "(unlike the mean of all)"
@@ -88,7 +88,7 @@ def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8
 def _coloured(piece: str, strength: float) -> str:
     colour = "0,114,178" if strength > 0 else "213,94,0"
     shade = f' style="background:rgba({colour},{abs(strength):.2f})"' if abs(strength) >= 0.05 else ""
-    return f"<span{shade}>{escape(piece)}</span>"
+    return f"<span{shade}>{escaped(piece)}</span>"
 
 
 def _features(encoder: Encoder, query: Samples, target, tokenizer) -> Iterator[tuple[str, float]]:

@@ -45,8 +45,8 @@ class AccountGallery:
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
     accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
     From ENOUGH accounts on the gallery itself says what a score is worth in it. Fewer are compared each for itself, and
-    no ratio claims more than 10 then, so that at usual priors nobody is linked: only others of the same place say how
-    alike people are there.
+    no ratio claims more than 10, nor all of them together more than one person: only others of the same place say how
+    alike people are there, and without them nobody is linked at usual priors.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
@@ -102,6 +102,8 @@ class AccountGallery:
         likelihood ratio and S the sum of all, and that of nobody is what is left: one account is meant, or none.
         """
         names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
+        if len(names) != len(queries) or k < 1 or not names:
+            raise ValueError(f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for")
         own, frames = self.columns(names), []
         for rows, block in self.scored.scores(queries, own):
             for row, scores in zip(range(rows.start, rows.stop), block):
@@ -114,7 +116,7 @@ class AccountGallery:
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Which of the accounts each name is, -1 for none."""
         place = {name: column for column, name in enumerate(self.names)}
-        return np.array([place.get(name, -1) for name in names])
+        return np.array([place.get(name, -1) for name in names], int)
 
     def accounts(self, names: Sequence[str]) -> Samples:
         """The samples of named accounts, to ask about. Raises ValueError for names that are not there."""
@@ -125,6 +127,8 @@ class AccountGallery:
 
     def with_accounts(self, posts: Posts, names: Sequence[str], times: Sequence | None = None) -> "AccountGallery":
         """The gallery and more accounts; those it has are not embedded again, only what counts is fitted anew."""
+        if there := sorted(set(names) & set(self.names)):
+            raise ValueError(f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}")
         new = self.queries(posts, times)
         rows = {name: np.concatenate([self.rows[name], more]) for name, more in self.encoder.rows(new).items()}
         both = concatenated(self.targets, new)
@@ -161,6 +165,8 @@ class AccountGallery:
     def _best(self, name, posts, scores, llr, k, decision, among):
         others = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, others)]
+        if not self.adapted:  # strangers are all alike then: on average they must not speak for a link
+            llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
         each, none = np.log(decision.prior / max(others, among, 1)) + llr, np.log1p(-decision.prior)
         total = np.logaddexp(logsumexp(each), none)
         chance = np.exp(each[best] - total)
@@ -169,5 +175,5 @@ class AccountGallery:
             "llr": llr[best], "probability": chance, "linked": chance >= decision.threshold, "query_posts": posts,
             "target_posts": self.targets.count[best]})  # fmt: skip
         last = {"query": name, "target": NOBODY, "probability": np.exp(none - total), "query_posts": posts,
-                "linked": bool(np.exp(none - total) >= decision.threshold)}  # fmt: skip
+                "linked": False}  # fmt: skip
         return pd.concat([frame, pd.DataFrame([last])], ignore_index=True)

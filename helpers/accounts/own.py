@@ -1,6 +1,8 @@
 """Own posts: a file with columns of any name becomes a gallery, cleaned as notebook 01 cleans every archive."""
 
 import json
+import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +34,8 @@ CALLED = {
     "topic": "topic room channel stream subreddit forum thread group list category board",
 }  # fmt: skip
 MOST = 20_000  # accounts of a gallery, those with most posts
+PSEUDONYM = r"u[0-9a-f]{16}"
+UNREAD = 0.2  # share of tokens for unknown letters, above which nothing is said
 SHORT = 5000  # accounts, from which on one account is compared with a short list
 HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
 
@@ -82,13 +86,15 @@ def columns_of(location: str, given: dict) -> dict:
     that there are, or the file cannot be read.
     """
     there = _header(resolve(location))
+    if len(there) == 1 and ";" in there[0]:
+        raise ValueError(f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv")
     lower = {name.lower().strip(): name for name in reversed(there)}
     found = {kind: given.get(kind) or next((lower[name] for name in called.split() if name in lower), None)
              for kind, called in CALLED.items()}  # fmt: skip
     for kind, column in found.items():
         if column is None and kind in ("author", "text"):
             raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
-                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>")
+                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column> or --{kind} <column>")
         if column is not None and column not in there:
             raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
     return found
@@ -101,7 +107,7 @@ def _header(path: Path) -> list[str]:
             return pq.read_schema(path).names
         if kinds.endswith((".jsonl", ".ndjson")):
             lines = pd.read_json(path, lines=True, nrows=100, dtype=False)
-            return list(lines.columns)
+            return list(map(str, lines.columns))
         return list(pd.read_csv(path, nrows=0, sep="\t" if kinds.endswith(".tsv") else ",", encoding_errors="replace"))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
@@ -118,7 +124,9 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     """
     columns = columns_of(location, columns or {})
     config = CollectConfig(source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise)
+    (run.folder / "rankings.parquet").unlink(missing_ok=True)  # of other posts, perhaps
     card = collect(run, config, progress=progress)
+    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
     words = encoder.tokenizer
     store = build_store(run.folder / "posts.parquet", run.tokens / "own", words.encode, [], words.fingerprint,
                         words.vocabulary, progress)  # fmt: skip
@@ -132,7 +140,16 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     names = np.asarray(store.author_names(), object)[accounts]
     held = in_memory(newest(store, accounts, HELD)).store
     held, dropped = without_passages(held, encoder.kinds)
-    about = {"accounts": len(accounts), "accounts_with_few_posts": few, "accounts_beyond_the_largest": over,
+    left = int((held.posts_per_author() >= LEAST).sum())
+    unread = float((encoder.kinds[held.tokens] == 0).mean()) if len(held.tokens) else 0.0
+    if unread > UNREAD:
+        raise ValueError(f"{unread:.0%} of what these posts hold are letters that the encoder cannot read: it was made "
+                         "on English")  # fmt: skip
+    if left < 2:
+        raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the others hold what "
+                         "stands word for word in several posts")  # fmt: skip
+    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "accounts_with_few_posts": few,
+             "accounts_beyond_the_largest": over,
              "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
     return OwnPosts(held, names, columns["time"] is not None, card | about)
 
@@ -152,6 +169,16 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
     return run.folder / "rankings.parquet"
 
 
+def asked_as(posts: "OwnPosts", accounts: list[str]) -> list[str]:
+    """Names or pseudonyms of accounts as the posts have them. Raises ValueError where one has too few posts."""
+    names = [name if name in posts.names or re.fullmatch(PSEUDONYM, name) else pseudonym()(name) for name in accounts]
+    enough = set(posts.names[newest(posts.store).authors])
+    if missing := [name for name in names if name not in enough]:
+        raise ValueError(f"{len(missing)} of the accounts asked about are not in the file, or have fewer than {LEAST} "
+                         f"posts of their own words; the first is {missing[0]}")  # fmt: skip
+    return names
+
+
 def pseudonym() -> Callable[[str], str]:
     """name -> the pseudonym that :func:`read` gives it on this machine."""
     return pseudonyms.namer(pseudonyms.key())
@@ -168,7 +195,7 @@ def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
         authors = pd.read_json(path, lines=True, dtype=False)[column]
     else:
         authors = pd.read_csv(path, usecols=[column], dtype=str, sep="\t" if kinds.endswith(".tsv") else ",",
-                              encoding_errors="replace", on_bad_lines="skip")[column]  # fmt: skip
+                              encoding_errors="replace", on_bad_lines="skip", keep_default_na=False)[column]
     return {name(str(author)): str(author) for author in pd.unique(pd.Series(authors).dropna())}
 
 

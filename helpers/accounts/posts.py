@@ -35,6 +35,8 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, raw: bool
         raise ValueError("no account was given")
     if times is not None and [*map(len, times)] != [*map(len, posts)]:
         raise ValueError("times must hold one time for each post of each account")
+    if wrong := [(account, post) for account, each in enumerate(posts) for post in each if not isinstance(post, str)]:
+        raise ValueError(f"account {wrong[0][0]} has the post {wrong[0][1]!r}, which is no text")
     texts = [[normalise_unicode(post) if raw else clean(post) for post in each] for each in posts]
     kept = [[bool(text) for text in each] for each in texts]
     flat = [text for each in texts for text in each if text]
@@ -126,9 +128,15 @@ def concatenated(one: Samples, other: Samples) -> Samples:
 
 
 def kinds_of(tokenizer) -> np.ndarray:
-    """Of each token a kind (vocabulary,): itself, but one for all that hold a digit: forms differ in their numbers."""
-    numbers = [bool(re.search(r"\d", tokenizer.piece(token))) for token in range(tokenizer.vocabulary)]
-    return np.where(numbers, 1, np.arange(2, tokenizer.vocabulary + 2)).astype(np.uint64)
+    """Of each token a kind (vocabulary,): itself, 1 for all that hold a digit, 0 for that of unknown letters.
+
+    Forms differ in their numbers; and texts in letters that the tokenizer does not know would all be one passage.
+    """
+    pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary)]
+    numbers = [bool(re.search(r"\d", piece)) for piece in pieces]
+    kinds = np.where(numbers, 1, np.arange(2, tokenizer.vocabulary + 2)).astype(np.uint64)
+    kinds[["\ufffd" in piece for piece in pieces]] = 0
+    return kinds
 
 
 def passages(store: TokenStore, kinds: np.ndarray, length: int = PASSAGE) -> np.ndarray:
@@ -141,6 +149,8 @@ def passages(store: TokenStore, kinds: np.ndarray, length: int = PASSAGE) -> np.
             hashes[:room] += tokens[number : number + room] * factor
         left = np.repeat(store.post_offsets[1:], np.diff(store.post_offsets)) - np.arange(len(tokens))
         hashes[left < length] = 0
+        unknown = np.concatenate([[0], np.cumsum(tokens == 0)])
+        hashes[:room][unknown[length:] > unknown[:-length]] = 0
     return hashes
 
 
@@ -154,7 +164,10 @@ def without_passages(store: TokenStore, kinds: np.ndarray, others: TokenStore | 
     Returns the store and the number of tokens taken out.
     """
     hashes = passages(store, kinds, length)
-    known, count = np.unique(hashes[hashes > 0], return_counts=True)
+    at = np.flatnonzero(hashes)
+    post = np.searchsorted(store.post_offsets, at, side="right")
+    pairs = np.unique(np.stack([hashes[at], post.astype(np.uint64)]), axis=1)  # once a post: "ha ha ha" is style
+    known, count = np.unique(pairs[0], return_counts=True)
     repeated = known[count > 1]
     if others is not None:
         repeated = np.union1d(repeated, passages(others, kinds, length))

@@ -91,7 +91,7 @@ def test_a_ratio_claims_no_more_than_its_trials_show():
 
 
 def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
-    train, dev = (make_store([40] * count, seed, vocabulary=300, habits=True) for count, seed in ((60, 1), (12, 2)))
+    train, dev = (make_store([40] * count, seed, vocabulary=300, habits=True) for count, seed in ((60, 1), (32, 2)))
     for store in (train, dev):
         store.meta.update(vocabulary=300, topics=[], fingerprint="")
     from tests.accounts.test_gallery import Words

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts.encoder import ENOUGH, MAX_TOKENS
+from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import NOBODY, AccountGallery, Decision
 from helpers.accounts.posts import halves
 
@@ -19,11 +19,18 @@ class Words:
     def decode(self, ids):
         return " ".join(f"w{int(number)}" for number in ids)
 
+    def piece(self, token):
+        return "w"
+
 
 def test_the_returned_account_is_found(gallery):
     found = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"])
     assert found.target[0] == "demo-0003" and found["rank"][0] == 1
     assert found.target.iloc[-1] == NOBODY and "newcomer" not in set(found.target)
+    assert not found.linked.iloc[-1], "nobody is no link"
+    for names, k in ((["a", "b"], 1), (["a"], 0)):
+        with pytest.raises(ValueError, match="queries have"):
+            gallery.rank(gallery.accounts(["newcomer"]), names, k)
 
 
 def test_probabilities_are_those_of_the_formula(gallery):
@@ -77,6 +84,10 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     ask = lambda one: one.rank(one.accounts(["newcomer"]), ["newcomer"])  # noqa: E731
     same = dict(check_exact=False, atol=1e-4)
     pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
+    calibrated = encoder.calibrated_on(gallery.targets.store, True)
+    assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), "another map is no other encoder"
+    with pytest.raises(ValueError, match="has 1 of these accounts already"):
+        gallery.with_accounts([["a post"]], ["newcomer"], [[1700000000]])
     grown = gallery.with_accounts([["A wholly new account.", "It says this and that, nothing more."]], ["new"],
                                   [[1700000000, 1700003600]])
     assert len(grown) == len(gallery) + 1
@@ -88,7 +99,8 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
 
 def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, mine):
     gallery.save(tmp_path)
-    other = encoder.calibrated_on(mine.store, mine.hours)
+    fewer = {name: each for name, each in encoder.members.items() if name != "lsa"}
+    other = AuthorEncoder(encoder.tokenizer, fewer, encoder.uses, {})
     with pytest.raises(ValueError, match="another encoder"):
         AccountGallery.load(other, tmp_path)
 
@@ -99,6 +111,7 @@ def test_few_accounts_are_compared_each_for_itself(encoder):
     assert not small.adapted
     found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
     assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
+    assert found.probability.iloc[-1] >= 0.94, "strangers who are all alike do not add up to somebody"
 
 
 def test_a_common_form_is_no_evidence(encoder):

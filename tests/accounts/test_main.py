@@ -36,7 +36,7 @@ def test_compare(invented, tmp_path, capsys):
     frame[frame.nick.isin(["newcomer", "demo-0009"])].to_csv(tmp_path / "a.csv", index=False)
     frame[~frame.nick.isin(["newcomer"])].to_csv(tmp_path / "b.csv", index=False)
     assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names", "-k", "1"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "first file" in line]
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if "(first file)" in line]
     assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
 
 
@@ -46,3 +46,14 @@ def test_errors_are_one_line(invented, arguments, capsys):
     assert main([each.format(posts=invented) for each in arguments]) == 1
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and "Traceback" not in told
+
+
+def test_the_same_file_twice_is_said(invented, capsys):
+    assert main(["compare", str(invented), str(invented)]) in (0, 1)
+    told = capsys.readouterr()
+    assert "of 41 accounts of the first file are asked about" in told.out or "do they overlap?" in told.err
+
+
+def test_a_prior_is_a_probability(invented, capsys):
+    assert main(["nearest", str(invented), "newcomer", "--prior", "7"]) == 1
+    assert "'prior' is 7.0" in capsys.readouterr().err

@@ -80,7 +80,8 @@ def test_only_the_largest_are_kept(tmp_path, encoder):
 
 def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
     monkeypatch.setattr(checks, "TRUSTED", 5)
-    monkeypatch.setattr(checks, "ENOUGH", 5)
+    for module in ("checks", "encoder", "gallery"):
+        monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     fitted = []
     original = type(encoder).calibrated_on
     monkeypatch.setattr(type(encoder), "calibrated_on", lambda self, store, hours: (
@@ -113,12 +114,11 @@ def test_more_posts_are_more_likely_found(mine, encoder):
 
 def test_habits_change_the_answer(mine, encoder):
     gallery, older = checks.halves_known(mine, encoder)
-    store, first = older.store, older.first[0] + np.arange(older.count[0])
-    texts = [encoder.tokenizer.decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]])
-             for post in first]  # fmt: skip
-    table = checks.by_habit(gallery, texts, store.time[first].tolist(), gallery.names[0])
+    table = checks.by_habit(gallery, older, gallery.names[0])
     assert list(table.habit) == [*checks.HABITS, "posted at random hours"]
     assert table.llr.nunique() > 2
+    whole = checks.by_posts(gallery, older, gallery.names[0]).iloc[-1]
+    assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, "the same posts, as they were read"
 
 
 def test_who_is_asked(mine):
@@ -137,3 +137,40 @@ def test_a_short_list_finds_what_the_gallery_finds(mine, encoder, gallery):
     assert found.target[0] == whole.target[0] == "demo-0003"
     with pytest.raises(ValueError, match="not among the 41"):
         mine.shortlist(encoder, "who", index)
+
+
+def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
+    frame = written(tmp_path / "a.csv")
+    frame.assign(message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]).to_csv(
+        tmp_path / "b.csv", index=False)
+    with pytest.raises(ValueError, match="letters that the encoder cannot read"):
+        own.read(Run("cyrillic"), str(tmp_path / "b.csv"), encoder, progress=False)
+
+
+def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
+    frame = written(tmp_path / "a.csv")
+    form = ("the form of this place is always filled in with the number {} and with nothing else at all because "
+            "whoever reads it later on wants to find the same words in the same place")  # fmt: skip
+    ends = ("cats like warm old chairs|rain fell over our hills|bread costs more every year|music helps people think better|"
+            "ships sail far from home|winter comes early up north").split("|")  # fmt: skip
+    forms = frame.iloc[:6].assign(user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)])
+    pd.concat([frame, forms]).to_csv(tmp_path / "b.csv", index=False)
+    mine = own.read(Run("forms"), str(tmp_path / "b.csv"), encoder, progress=False)
+    assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
+    with pytest.raises(ValueError, match="1 of the accounts asked about"):
+        own.asked_as(mine, ["clerk"])
+    assert not list((Run("forms").folder).glob("collect/*")), "parts list authors by name"
+
+
+def test_a_semicolon_is_no_comma(tmp_path):
+    (tmp_path / "a.csv").write_text("user;text\na;b\n")
+    with pytest.raises(ValueError, match="separated by ';'"):
+        own.columns_of(str(tmp_path / "a.csv"), {})
+
+
+def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):
+    few = checks.subset(mine, np.arange(20))
+    with pytest.raises(ValueError, match="calibration needs 30 accounts"):
+        encoder.calibrated_on(few.store, few.hours)
+    used = encoder.calibrated_on(mine.store, mine.hours).uses[encoder.use(True, mine.hours)]
+    assert used.same <= len(mine.names) and used.different == used.same * (used.same - 1)

@@ -30,6 +30,7 @@ def test_a_post_without_own_words_is_left_out(encoder):
     ([["a"], ["> quote"]], None, "account 1 has no post"),
     ([["a"]], [[1, 2]], "one time for each post"),
     ([["a"]], [["never"]], "1 times are none"),
+    ([["a"], ["b", None]], None, "account 1 has the post None"),
 ])
 def test_what_is_wrong_is_said(encoder, given, times, message):
     with pytest.raises(ValueError, match=message):
@@ -53,13 +54,13 @@ def test_newest_and_halves_lie_where_they_should():
 
 
 def repeated_naively(posts, length):
-    """Positions covered by runs of ``length`` tokens that occur at least twice anywhere."""
+    """What runs of ``length`` tokens that stand in two posts or more do not cover."""
     seen, covered = {}, [set() for _ in posts]
     for number, post in enumerate(posts):
         for at in range(len(post) - length + 1):
             seen.setdefault(tuple(post[at : at + length]), []).append((number, at))
     for places in seen.values():
-        if len(places) > 1:
+        if len({number for number, _ in places}) > 1:
             for number, at in places:
                 covered[number].update(range(at, at + length))
     return [[token for at, token in enumerate(post) if at not in gone] for post, gone in zip(posts, covered)]

@@ -94,7 +94,8 @@ def columns_of(location: str, given: dict) -> dict:
     for kind, column in found.items():
         if column is None and kind in ("author", "text"):
             raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
-                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column> or --{kind} <column>")
+                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>, or "
+                             f"--{kind} <column>")
         if column is not None and column not in there:
             raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
     return found

@@ -68,7 +68,10 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
         said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit probabilities on")
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
-    lost = table[better]["Cllr"] - table[better]["minCllr"]
+    count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
+    few = ", too few to prove probabilities right" if count < 100 else ""
+    cost = f"Cllr {table[better]['Cllr']:.2f} on {count} accounts that it was not fitted on"
+    said.append(f"the {better} map is used: {cost}{few}")
     if lost > OFF:
         said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
                     "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip

@@ -52,8 +52,9 @@ def linkable(curve: pd.DataFrame, account: str, accounts: int, note: str = "") -
     worst = np.log10(max(curve["rank"].max(), 10))
     figure.update_yaxes(title="rank, 1 is best", type="log", range=[1.05 * worst, -0.05], dtick=1, row=1, col=2)
     first = curve.posts[curve["rank"] == 1]
-    finding = (f"{account[:20]} is ranked first from {first.iloc[0]} posts on" if len(first)
-               else f"{account[:20]} is never ranked first")  # fmt: skip
+    where = f"is first from {first.iloc[0]} posts on" if len(first) else "is never first"
+    last = curve.probability.iloc[-1]
+    finding = f"the other half of {account[:20]} {where}, and has a probability of {last:.2f} at last"
     return state(figure.update_layout(showlegend=False), finding, note)
 
 

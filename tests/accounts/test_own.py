@@ -94,7 +94,7 @@ def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch)
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
     used, table, _, said = checks.calibrated(checks.subset(mine, np.arange(10)), encoder)
-    assert used is encoder and list(table) == ["shipped"] and "too few" in said[0]
+    assert used is encoder and list(table) == ["shipped"] and "too few" in said[0] and "shipped map is used" in said[1]
 
 
 def test_counting_is_compared_with(mine, encoder):

@@ -141,7 +141,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (lambda value: accounts.evidence(*parts(value), ("a", HOSTILE)),
      2.0, "score 3.00 of a and", 0.5, "rests most on LSA encoder (1.00)"),
     (lambda rank: accounts.linkable(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
-     7, "A is ranked first from 8 posts on", 1, "from 2 posts on"),
+     7, "half of a is first from 8 posts on, and has a probability of 0.90", 1, "from 2 posts on"),
     (lambda other: accounts.account_map(CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), other], [HOSTILE] * 4),
      (1, 0), "4 accounts, of which 1 pair is linked", (2, 3), "2 pairs are linked"),
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
 from helpers.accounts.own import OwnPosts
-from helpers.accounts.posts import in_memory, last_posts, newest
+from helpers.accounts.posts import halves, in_memory, last_posts, newest
 from helpers.evaluation import ranking
 from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
@@ -38,7 +38,7 @@ def halves_known(posts: OwnPosts, encoder: AuthorEncoder, seed: int = 0) -> tupl
 
     Raises ValueError where fewer than two accounts have 2 * LEAST posts.
     """
-    older, newer = posts.halves(LEAST)
+    older, newer = halves(posts.store, LEAST)
     if len(older) < 2:
         raise ValueError(f"{len(older)} accounts have {2 * LEAST} posts: none can be cut in halves to check with")
     chosen = np.sort(np.random.default_rng(seed).permutation(len(older))[:ACCOUNTS])
@@ -54,7 +54,7 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     Returns the encoder to use (the better one, fitted on all then), a table of
     :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
     """
-    accounts, said = posts.halves(LEAST)[0].authors, []
+    accounts, said = halves(posts.store, LEAST)[0].authors, []
     if len(accounts) < 2:
         said.append(f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts")
         return encoder, pd.DataFrame(), {}, said
@@ -62,10 +62,12 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
         chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2
         judged, fitted = (subset(posts, accounts[part]) for part in (chosen, ~chosen))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
-        tested = {name: _judge(*halves_known(judged, one, seed), costs) for name, one in maps.items()}
     else:
-        tested = {"shipped": _judge(*halves_known(posts, encoder, seed), costs)}
+        judged, maps = posts, {"shipped": encoder}
         said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit probabilities on")
+    gallery, older = halves_known(judged, encoder, seed)  # for both maps: of equal weights scores are equal
+    use = encoder.use(gallery.adapted, posts.hours)
+    tested = {name: _judge(gallery, older, one.uses[use], costs) for name, one in maps.items()}
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
     count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
@@ -79,8 +81,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     return used, table, {name: curve for name, (_, curve) in tested.items()}, said
 
 
-def _judge(gallery, older, costs):
-    llr = np.concatenate([gallery.use.llr(block, older.count[rows][:, None], gallery.targets.count)
+def _judge(gallery, older, use, costs):
+    llr = np.concatenate([use.llr(block, older.count[rows][:, None], gallery.targets.count)
                           for rows, block in gallery.scored.scores(older)])  # fmt: skip
     same = np.eye(len(llr), dtype=bool)
     table = assess(llr.ravel(), same.ravel(), costs)

@@ -11,28 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
 
+from helpers.accounts.columns import authors, columns_of
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.accounts.index import VectorIndex
-from helpers.accounts.posts import LEAST, NEWEST, halves, in_memory, newest, without_passages
+from helpers.accounts.posts import LEAST, NEWEST, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.runs.artifacts import atomic_write
-from helpers.runs.paths import Run, resolve
+from helpers.runs.paths import Run
 from helpers.sources import open_source
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store
 
-# what columns are often called, best first, in lower case
-CALLED = {
-    "author": "author account user username user_name screen_name handle nick nickname sender from author_id user_id"
-              " name by poster member",
-    "text": "text message body content comment post msg tweet selftext posting",
-    "time": "time date timestamp created_at created created_utc datetime sent written posted published when ts",
-    "topic": "topic room channel stream subreddit forum thread group list category board",
-}  # fmt: skip
 MOST = 20_000  # accounts of a gallery, those with most posts
 PSEUDONYM = r"u[0-9a-f]{16}"
 UNREAD = 0.2  # share of tokens for unknown letters, above which nothing is said
@@ -74,51 +66,12 @@ class OwnPosts:
         samples = newest(self.store)
         return self.gallery(encoder, samples[np.union1d(rows[0], row)])
 
-    def halves(self, least: int = 8) -> tuple[Samples, Samples]:
-        """The older and the newer posts of accounts that have twice ``least``: what the truth is known of."""
-        return halves(self.store, least)
-
-
-def columns_of(location: str, given: dict) -> dict:
-    """The file's column for each of author, text, time and topic: as given, else by what it is often called.
-
-    Time and topic are None where there is none. Raises ValueError where author or text cannot be told, with the columns
-    that there are, or the file cannot be read.
-    """
-    there = _header(resolve(location))
-    if len(there) == 1 and ";" in there[0]:
-        raise ValueError(f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv")
-    lower = {name.lower().strip(): name for name in reversed(there)}
-    found = {kind: given.get(kind) or next((lower[name] for name in called.split() if name in lower), None)
-             for kind, called in CALLED.items()}  # fmt: skip
-    for kind, column in found.items():
-        if column is None and kind in ("author", "text"):
-            raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
-                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>, or "
-                             f"--{kind} <column>")
-        if column is not None and column not in there:
-            raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
-    return found
-
-
-def _header(path: Path) -> list[str]:
-    kinds = path.name.lower().removesuffix(".gz")
-    try:
-        if kinds.endswith(".parquet"):
-            return pq.read_schema(path).names
-        if kinds.endswith((".jsonl", ".ndjson")):
-            lines = pd.read_json(path, lines=True, nrows=100, dtype=False)
-            return list(map(str, lines.columns))
-        return list(pd.read_csv(path, nrows=0, sep="\t" if kinds.endswith(".tsv") else ",", encoding_errors="replace"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
-
 
 def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
          pseudonymise: bool = True, most: int | None = MOST, progress: bool = True) -> OwnPosts:
     """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
 
-    columns : of the file for author, text, time, topic, see :func:`columns_of`. pseudonymise : see
+    columns : of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`. pseudonymise : see
     :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept,
     those with most posts; None for all.
     Raises ValueError where the file is at fault, or fewer than two accounts have LEAST posts.
@@ -187,17 +140,8 @@ def pseudonym() -> Callable[[str], str]:
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
     """pseudonym -> name of all authors of a file: the way back, on the machine that holds the key only."""
-    column = columns_of(location, columns or {})["author"]
-    path, name = resolve(location), pseudonym()
-    kinds = path.name.lower().removesuffix(".gz")
-    if kinds.endswith(".parquet"):
-        authors = pq.read_table(path, columns=[column])[column].to_pylist()
-    elif kinds.endswith((".jsonl", ".ndjson")):
-        authors = pd.read_json(path, lines=True, dtype=False)[column]
-    else:
-        authors = pd.read_csv(path, usecols=[column], dtype=str, sep="\t" if kinds.endswith(".tsv") else ",",
-                              encoding_errors="replace", on_bad_lines="skip", keep_default_na=False)[column]
-    return {name(str(author)): str(author) for author in pd.unique(pd.Series(authors).dropna())}
+    name = pseudonym()
+    return {name(author): author for author in authors(location, columns_of(location, columns or {})["author"])}
 
 
 def invented(path: str | Path, evader: str = "demo-0013", accounts: int = 60, posts: int = 6000, seed: int = 5) -> None:

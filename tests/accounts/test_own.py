@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import checks, own
+from helpers.accounts import checks, columns, own
 from helpers.accounts.gallery import NOBODY
 from helpers.runs.paths import Run
 
@@ -29,14 +29,14 @@ def written(path, authors=6, posts=12, **columns):
 
 def test_columns_are_guessed_or_given(tmp_path):
     written(tmp_path / "a.csv")
-    assert own.columns_of(str(tmp_path / "a.csv"), {}) == {
+    assert columns.columns_of(str(tmp_path / "a.csv"), {}) == {
         "author": "user", "text": "message", "time": "date", "topic": "room"}
     written(tmp_path / "b.csv", user="wer", date="wann")
     with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*AUTHOR="):
-        own.columns_of(str(tmp_path / "b.csv"), {})
-    assert own.columns_of(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
+        columns.columns_of(str(tmp_path / "b.csv"), {})
+    assert columns.columns_of(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
-        own.columns_of(str(tmp_path / "b.csv"), {"author": "x"})
+        columns.columns_of(str(tmp_path / "b.csv"), {"author": "x"})
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -165,7 +165,7 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
 def test_a_semicolon_is_no_comma(tmp_path):
     (tmp_path / "a.csv").write_text("user;text\na;b\n")
     with pytest.raises(ValueError, match="separated by ';'"):
-        own.columns_of(str(tmp_path / "a.csv"), {})
+        columns.columns_of(str(tmp_path / "a.csv"), {})
 
 
 def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):

@@ -1,0 +1,42 @@
+"""The script that measures the encoder that ships: its rows are there, and its two measures are those of a loop."""
+
+import importlib.util
+
+import numpy as np
+import pandas as pd
+
+from helpers.runs import paths, results
+from tests.factories import posts_table
+
+_spec = importlib.util.spec_from_file_location("ship", paths.ROOT / "benchmarks" / "ship.py")
+ship = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(ship)
+
+
+def test_recall_in_an_open_world_is_that_of_a_loop():
+    scores = np.random.default_rng(0).normal(size=(40, 40)) + 3 * np.eye(40)
+    answers = []
+    for row in range(40):  # every second query has no account of its own
+        targets = [column for column in range(40) if row % 2 == 0 or column != row]
+        best = max(targets, key=lambda column: scores[row, column])
+        answers.append((scores[row, best], best == row))
+    found = 0
+    for threshold, _ in answers:
+        right = [own for score, own in answers if score >= threshold]
+        if sum(right) >= 0.9 * len(right):
+            found = max(found, sum(right))
+    assert 0 < found < 20
+    assert ship.open_world(scores).value["open_R@P90"] == found / 20
+
+
+def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path):
+    frame = pd.read_csv(invented, parse_dates=["written"]).rename(columns={"nick": "author", "message": "text"})
+    times = frame.written.dt.tz_convert("UTC").astype("datetime64[s, UTC]")
+    rows = zip(frame.author, times.astype("int64"), frame.room, frame.text)
+    posts = posts_table(tmp_path / "posts.parquet", sorted(rows))
+    ship.measure(encoder, posts, "test", "open_small", tmp_path / "results.csv", tmp_path / "tokens")
+    rows = results.read(tmp_path / "results.csv")
+    assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(rows.model)
+    assert {"MRR", "found", "Cllr", "false_per_10000", "open_R@P90"} <= set(rows[rows.model == "open_small"].metric)
+    assert set(rows[rows.base != ""].metric) == {"MRR_difference", "R@8_difference"}
+    assert rows[rows.model == "open_small_alone"].label.iloc[0] == "open-small, two accounts alone"

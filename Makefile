@@ -20,8 +20,8 @@ FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
 LONG := $(wildcard notebooks/10*.ipynb)
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
-NBVAL = $(BIN)/python -m pytest -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
-    --nbval-cell-timeout 900 -x
+NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
+    --nbval-cell-timeout 900 --tb short -x
 
 # uv does not read pip's find-links setting: it is passed on where there is one
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)

@@ -4,7 +4,7 @@ A table stands between ``<!-- table ... -->`` and ``<!-- end -->``. What follows
 results), ``protocol``, ``split``, ``columns`` (metrics, or "metric, another protocol"), and perhaps ``rows`` (labels to
 show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values) and
 ``first`` (what the first column is called). Seeds of one label are one row: their mean and standard deviation, with the
-interval of the first seed.
+interval of the first seed. With ``files`` alone the table holds every row of coverage.md, and a verdict.
 """
 
 import re
@@ -14,6 +14,8 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from helpers.runs import results as tables
+from helpers.runs.claims import verdicts
 from helpers.runs.results import LOWER_IS_BETTER
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,9 +66,28 @@ def table(protocol: str, split: str, columns: list[str], file: str, rows: list[s
     return "\n".join([*head, *body]) + "\n"
 
 
+def beside_the_papers(files: list[str]) -> str:
+    """The lines of the table of verdicts; a claim is taken from the first of ``files`` that measures it."""
+    found = pd.concat([verdicts(tables.read(ROOT / file)).assign(draw=Path(file).parent.name) for file in files])
+    measured = found[found.ours != ""]
+    measured = measured[measured.draw == measured.groupby(["id", "claim"]).draw.transform("first")]
+    rest = found[~found.id.isin(measured.id)].drop_duplicates("id")
+    order = dict(map(reversed, enumerate(found.id.unique())))
+    lines = ["| row | the paper says | published | ours | verdict |", "|" + "---|" * 5]
+    for one in pd.concat([measured, rest]).sort_values("id", key=lambda ids: ids.map(order), kind="stable").itertuples():
+        ours = f"{one.ours} ({one.note.replace('_', ' ')}, {one.draw})" if one.ours else ""
+        lines.append(f"| {one.id} | {one.claim} | {one.published} | {ours} | {one.verdict} |")
+    return "\n".join(lines) + "\n"
+
+
+def lines(about: dict) -> str:
+    """The lines of the table that a block describes."""
+    return beside_the_papers(**about) if "files" in about else table(**about)
+
+
 def filled(text: str) -> str:
     """A page with its tables as the results say."""
-    return BLOCK.sub(lambda block: block[1] + table(**yaml.safe_load(block[2])), text)
+    return BLOCK.sub(lambda block: block[1] + lines(yaml.safe_load(block[2])), text)
 
 
 if __name__ == "__main__":

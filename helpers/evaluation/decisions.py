@@ -28,9 +28,8 @@ def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarr
     return result
 
 
-def threshold_surface(
-    scores: np.ndarray, same: np.ndarray, definition: str = "pan21", grid: np.ndarray = GRID
-) -> pd.DataFrame:
+def threshold_surface(scores: np.ndarray, same: np.ndarray, definition: str = "pan21",
+                      grid: np.ndarray = GRID) -> pd.DataFrame:  # fmt: skip
     """PAN's metrics of dev pairs for every lower <= upper of the grid (tyo2021 Figure 2b), 1,225 by default.
 
     Columns ``lower``, ``upper`` and the metrics, a row a combination.

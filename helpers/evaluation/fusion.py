@@ -85,9 +85,8 @@ class FusedGallery:
         return rounded(sum(weight * gallery.pair_scores(queries, pairs) for gallery, weight in self.parts))
 
 
-def fit_weights(
-    members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32
-) -> tuple[dict[str, float], dict[str, float]]:
+def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
+                max_tokens: int = 32) -> tuple[dict[str, float], dict[str, float]]:  # fmt: skip
     """Weights, none below 0, under which the own target of a dev query is most likely, and their shares.
 
     Shares are the same in units of each member's spread of scores. Likely in the sense of a conditional logit

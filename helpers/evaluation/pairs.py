@@ -37,9 +37,8 @@ class PairsConfig(Config):
                 for split in ("dev", "test")}  # fmt: skip
 
 
-def make_pairs(
-    documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5, topic_share: float | None = 0.5
-) -> pd.DataFrame:
+def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5,
+               topic_share: float | None = 0.5) -> pd.DataFrame:  # fmt: skip
     """Draw ``count`` different pairs of documents, the shares of author and topic as even as the documents allow.
 
     documents: columns ``author`` and ``topic``; every row is one document. same_share: of the pairs, of one author.

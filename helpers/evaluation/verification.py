@@ -52,10 +52,8 @@ def distances(model, trials: Trials, max_tokens: int = 32) -> np.ndarray:
     return (1.0 if getattr(model, "unit", True) else 0.0) - scores.astype(np.float64)
 
 
-def evaluate(
-    model, dev: Trials, test: Trials, max_tokens: int = 32, config: VerificationConfig = VerificationConfig(),
-    same_topic: np.ndarray | None = None,
-) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:  # fmt: skip
+def evaluate(model, dev: Trials, test: Trials, max_tokens: int = 32, config: VerificationConfig = VerificationConfig(),
+             same_topic: np.ndarray | None = None) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:  # fmt: skip
     """Learn the decision on dev pairs, then judge each test pair alone.
 
     model : an encoder or a fusion.

@@ -53,9 +53,8 @@ def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
     figure = go.Figure(layout={"height": 190 + 45 * len(authors)})
     for part, colour in coloured(posts.part).items():
         here = posts[posts.part == part]
-        mark = {"symbol": "line-ns", "size": 22, "line": {"width": 1.6, "color": colour}}
         figure.add_scatter(x=here.time, y=here.author.map(authors.index), name=words(part), mode="markers",
-                           marker=mark)  # fmt: skip
+                           marker={"symbol": "line-ns", "size": 22, "line": {"width": 1.6, "color": colour}})
     figure.update_xaxes(title="time of a post, UTC")
     figure.update_yaxes(title="author", tickvals=[*range(len(authors))], ticktext=list(map(short, authors)),
                         autorange="reversed")  # fmt: skip

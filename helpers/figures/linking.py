@@ -55,9 +55,8 @@ def _of(curves):
     return f", the best of {len(curves)} models" if len(curves) > 1 else ""
 
 
-def error_by_size(
-    results: pd.DataFrame, metric: str = "EER", against: str = "sample_size", note: str = ""
-) -> go.Figure:
+def error_by_size(results: pd.DataFrame, metric: str = "EER", against: str = "sample_size",
+                  note: str = "") -> go.Figure:  # fmt: skip
     """khan2021 Figure 6: an error by the number of posts in a target (``sample_size``), with its interval.
 
     results : tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target, ``against``.

@@ -12,9 +12,8 @@ ACTS = 1e-6  # a pair with a smaller derivative is left alone
 PULLED, PUSHED = ("pulled together", COLOURS[0], -1), ("pushed apart", COLOURS[1], 1)
 
 
-def loss_picture(
-    loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, vectors: int = 0, note: str = ""
-) -> go.Figure:
+def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, vectors: int = 0,
+                 note: str = "") -> go.Figure:  # fmt: skip
     """Which pairs a loss acts on, and where the points go.
 
     A line is the wider the larger the derivative of its pair; an arrow is the sum of a point's pairs, along the

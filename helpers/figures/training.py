@@ -11,13 +11,8 @@ from helpers.figures.style import GREY, coloured, state, whiskers, words
 DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis apart
 
 
-def learning_curves(
-    histories: dict[str, pd.DataFrame],
-    against: str = "step",
-    levels: dict[str, float] | None = None,
-    metric: str = "MRR",
-    note: str = "",
-) -> go.Figure:
+def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None,
+                    metric: str = "MRR", note: str = "") -> go.Figure:  # fmt: skip
     """Loss and dev metric of each training (khan2021 Figure 5).
 
     Losses of several trainings have no unit in common, so each is drawn as a share of its first value.

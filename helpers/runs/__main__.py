@@ -1,6 +1,6 @@
 """The command line of the runs.
 
-python -m helpers.runs [run]           every stage of params/<run>/ that is not current, the report, the results
+python -m helpers.runs [run]           every stage of params/<run>/ that is not current, and the report
 python -m helpers.runs [run] --list    the stages, and which of them are current
 python -m helpers.runs --publish       execute the committed notebooks in place, at their defaults
 """
@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-from helpers.runs import paths, presentation
+from helpers.runs import paths
 from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
 from helpers.runs.publish import publish
 from helpers.runs.stages import stages
@@ -37,8 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             for stage in stages(options.run):
                 print(f"{stage.name}{'  (current)' if stage.current else ''}")
         else:
-            report = run_all(options.run, options.jobs)
-            print(f"\n{presentation.text(paths.Run(options.run))}\n\nreport: {paths.shown(report)}")
+            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}")
     except (ValueError, StageFailed, OSError) as error:
         print(disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error, file=sys.stderr)
         return 1

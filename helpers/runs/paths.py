@@ -59,5 +59,4 @@ class Run:
     tokens = property(lambda self: self.folder / "tokens")  # <split>/: token stores
     models = property(lambda self: self.folder / "models")  # <name>/: checkpoints and learning curves
     results = property(lambda self: self.folder / "results.csv")  # what was measured: helpers.runs.results
-    figures = property(lambda self: self.folder / "figures")
     notebooks = property(lambda self: self.folder / "notebooks")  # the executed ones

@@ -1,4 +1,4 @@
-"""The results of a run for people: a table per protocol, as text and as HTML, intervals beside their values."""
+"""The results of a run for people: what they say, beside the papers, and a table per protocol with intervals."""
 
 import json
 from pathlib import Path
@@ -6,22 +6,12 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from helpers.runs.claims import verdicts
 from helpers.runs.paths import Run
-from helpers.runs.results import KEY, read, wide
+from helpers.runs.results import KEY, interval, read, wide
 
 WORDS = {"split", "model", "label", "adapted", "base"}
 MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
-
-
-def interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """``0.690 (0.658-0.722)``, or of a difference, with the sign "+", ``+0.042 (0.014 to 0.069)``."""
-    if pd.isna(value):
-        return ""
-    if value > 1 and value == int(value):
-        return f"{value:{sign}.0f}"
-    if pd.isna(low) and pd.isna(high):
-        return f"{value:{sign}.3f}"
-    return f"{value:{sign}.3f} ({low:.3f}{' to ' if sign or low < 0 else '-'}{high:.3f})"
 
 
 def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
@@ -35,14 +25,8 @@ def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
     return styler.format(shown, precision=3, na_rep="", escape="html")
 
 
-def text(files: Run) -> str:
-    """The results as aligned text, "no results" where there are none."""
-    blocks = [f"{title}\n{frame.to_string(index=False)}" for title, frame in _tables(files)]
-    return "\n\n".join([*blocks, *_left_out(files)]) or "no results"
-
-
 def html(files: Run, **about: object) -> str:
-    """What the rows of a run say in words (``results.html``), then all as tables; about: its run, stages, seconds."""
+    """What the rows of a run say in words (``results.html``), beside the papers, all; about: run, stages, seconds."""
     from jinja2 import Environment
 
     page = Environment(autoescape=True).from_string(Path(__file__).with_name("results.html").read_text("utf-8"))
@@ -50,7 +34,8 @@ def html(files: Run, **about: object) -> str:
     first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # not the luckiest seed
     rows = [row for row in rows if row["seed"] in (first, None)]
     return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()], words=WORDS,
-                       tables=list(_tables(files)), notes=_left_out(files), interval=interval, **about)  # fmt: skip
+                       tables=list(_tables(files)), notes=_left_out(files), interval=interval,
+                       claims=verdicts(read(files)).to_dict("records"), **about)  # fmt: skip
 
 
 def _tables(files):

@@ -74,15 +74,10 @@ def _prepare(cell, figures, still):
             said = data.pop(PLOTLY).get("layout", {}).get("title", {}).get("text", "")
             output["metadata"] = {"image/png": {"alt": unescape(said.replace("<br>", " "))}}
         if PLOTLY in data:
-            for trace in data[PLOTLY].get("data", []):
-                if trace.get("type") == "scattergl":  # a browser gives a page a handful of WebGL contexts at most
-                    trace["type"] = "scatter"
             figures.append(data[PLOTLY])
             html = f'<div class="figure" data-figure="{len(figures) - 1}"></div>'
-        elif "text/html" not in data and "text/latex" in data:
-            html = mathml(data["text/latex"].strip("$ \n"), "block")
-        elif "text/html" not in data and "text/markdown" in data:  # may quote posts: its raw HTML is escaped
-            html = _markdown(data["text/markdown"], escape=True)
+        elif "text/html" not in data and data.keys() & {"text/markdown", "text/latex"}:  # may quote posts: escaped
+            html = _markdown(data.get("text/markdown") or data["text/latex"], escape=True)
         elif "text/html" in data:
             html = _words_and_tables(data["text/html"])
         else:

@@ -112,6 +112,17 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
 
 
+def interval(value: float, low: float, high: float, sign: str = "") -> str:
+    """``0.690 (0.658-0.722)``, or of a difference, with the sign "+", ``+0.042 (0.014 to 0.069)``."""
+    if pd.isna(value):
+        return ""
+    if value > 1 and value == int(value):
+        return f"{value:{sign}.0f}"
+    if pd.isna(low) and pd.isna(high):
+        return f"{value:{sign}.3f}"
+    return f"{value:{sign}.3f} ({low:.3f}{' to ' if sign or low < 0 else '-'}{high:.3f})"
+
+
 def _path(files: Run | Path) -> Path:
     return files.results if isinstance(files, Run) else Path(files)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from helpers.runs import artifacts, paths
 from helpers.runs.parameters import check, unknown
 
-RUNNER = {"stages", "pipeline", "__main__", "publish", "report", "presentation"}  # how notebooks are run and shown
+RUNNER = {"stages", "pipeline", "__main__", "publish", "report", "presentation", "claims"}  # they run and show
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 
 

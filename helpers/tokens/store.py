@@ -22,7 +22,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -68,13 +67,9 @@ class TokenStore:
     def authors(self) -> int:
         return len(self.author_offsets) - 1
 
-    @cached_property
-    def _posts_per_author(self) -> np.ndarray:
-        return np.diff(self.author_offsets)
-
     def posts_per_author(self) -> np.ndarray:
-        """(authors,) int64, read once."""
-        return self._posts_per_author
+        """(authors,) int64."""
+        return np.diff(self.author_offsets)
 
     def author_names(self) -> list[str]:
         """The names, in the order of the author numbers."""

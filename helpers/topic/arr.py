@@ -125,9 +125,8 @@ def _cosines(rows: Tensor | sparse.csr_matrix, device: torch.device) -> Tensor:
     return cosines(rows).to(device)
 
 
-def distil(
-    experiment: Experiment, teacher: Trained, topic_bias: Encoder, train: TokenStore, dev: TokenStore, models: Path
-) -> Trained:
+def distil(experiment: Experiment, teacher: Trained, topic_bias: Encoder, train: TokenStore, dev: TokenStore,
+           models: Path) -> Trained:  # fmt: skip
     """Train, resume or load a student, with ``experiment.loss`` the settings of its :class:`ARR`.
 
     A pretrained encoder begins with its pretrained weights, as in the paper. One that began at random has no such
@@ -139,10 +138,8 @@ def distil(
     return run(experiment, train, dev, models, loss=loss, start=start)
 
 
-def train_with_students(
-    bases: dict[str, list[Experiment]], students: dict[str, list[Experiment]], corpus: TopicCorpus,
-    topic_bias: Encoder, models: Path, seed: int = 0,
-) -> dict[str, Trained]:  # fmt: skip
+def train_with_students(bases: dict[str, list[Experiment]], students: dict[str, list[Experiment]], corpus: TopicCorpus,
+                        topic_bias: Encoder, models: Path, seed: int = 0) -> dict[str, Trained]:  # fmt: skip
     """Train every base, then each kind of student with the base as its teacher: ``<base>`` and ``<base>_<student>``.
 
     Of several experiments the one with the highest R@8 on dev is chosen, before it teaches.

@@ -56,9 +56,8 @@ def mask(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     return WORD.sub(masked, text)
 
 
-def mask_table(
-    posts_path: str | Path, out_path: str | Path, change: Callable[[str], str], progress: bool = True
-) -> dict[str, int]:
+def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str],
+               progress: bool = True) -> dict[str, int]:  # fmt: skip
     """Write a posts table with every text changed, whole or not at all: same columns, rows, order and row groups.
 
     change: text -> text, such as ``partial(mask, keep=words)``. Only one row group is in memory. Returns the numbers of

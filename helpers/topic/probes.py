@@ -25,10 +25,8 @@ RESAMPLES = 1000
 ALPHAS = np.logspace(0, 5, 11)  # of the ridge, chosen for each value by leave-one-out on the fitted rows
 
 
-def probe(
-    train: tuple[np.ndarray, Sequence], test: tuple[np.ndarray, Sequence], kind: str, control: int | None = None,
-    authors: Sequence | None = None,
-) -> pd.DataFrame:  # fmt: skip
+def probe(train: tuple[np.ndarray, Sequence], test: tuple[np.ndarray, Sequence], kind: str, control: int | None = None,
+          authors: Sequence | None = None) -> pd.DataFrame:  # fmt: skip
     """Fit a linear probe on the vectors and targets of some rows, standardised by those, and score it on others.
 
     train, test : vectors (N, D) and targets.
@@ -130,10 +128,8 @@ def habits(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.ndarray]
     return {"style": np.log(share / (1 - share)), "hour": np.column_stack([hour.real, hour.imag])}
 
 
-def probe_encoder(
-    encoder: Encoder, corpus: TopicCorpus, rows: np.ndarray, max_tokens: int = 32, truth: pd.DataFrame | None = None,
-    control: int | None = None,
-) -> pd.DataFrame:  # fmt: skip
+def probe_encoder(encoder: Encoder, corpus: TopicCorpus, rows: np.ndarray, max_tokens: int = 32,
+                  truth: pd.DataFrame | None = None, control: int | None = None) -> pd.DataFrame:  # fmt: skip
     """Fit probes on an encoder's vectors of training documents, and read them on unseen authors.
 
     rows : documents of ``train`` to fit on. truth : the known authors of the demo. control : as of :func:`probe`.

@@ -40,9 +40,8 @@ def measure(files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, 
     return ranks
 
 
-def compare(
-    files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]], base_ranks: list[dict[str, pd.Series]], **about
-) -> pd.DataFrame:
+def compare(files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]],
+            base_ranks: list[dict[str, pd.Series]], **about) -> pd.DataFrame:  # fmt: skip
     """Paired differences between two models on the tests, recorded; ranks: of :func:`measure`, one each a seed.
 
     Returns: Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.

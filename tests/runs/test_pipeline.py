@@ -44,7 +44,7 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
     out = capsys.readouterr().out
     assert re.findall(r"\[(\d/4)\] (\S+) \.\.\. \d+ s", out) == [
         ("1/4", "01_a"), ("2/4", "02_b"), ("3/4", "02_b.T"), ("4/4", "02_b.Z")]
-    assert "no results" in out and "report.html" in out
+    assert "report.html" in out
     here = str((toy / "notebooks").resolve())
     assert log(toy) == [["demo", n, here] for n in "3189"]
     assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [

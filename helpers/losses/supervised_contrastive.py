@@ -7,7 +7,7 @@ from helpers.losses.distances import cosines, pair_masks
 
 
 def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: float = 0.1,
-                           base_temperature: float | None = None) -> Tensor:  # fmt: skip
+                           base_temperature: float | None = None) -> Tensor:
     """Supervised contrastive loss, Khosla et al. 2020, eq. 2.
 
     With cosines s the mean over anchors a, and over the positives p of each, of

@@ -5,6 +5,9 @@ results), ``protocol``, ``split``, ``columns`` (metrics, or "metric, another pro
 show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values) and
 ``first`` (what the first column is called). Seeds of one label are one row: their mean and standard deviation, with the
 interval of the first seed. With ``files`` alone the table holds every row of coverage.md, and a verdict.
+
+Links that open notebooks on Binder and Colab stand between ``<!-- online -->`` and ``<!-- /online -->``: none until
+CITATION.cff has a line ``repository-code: https://github.com/<owner>/<name>``.
 """
 
 import re
@@ -21,6 +24,8 @@ from helpers.runs.results import LOWER_IS_BETTER
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
          *sorted((ROOT / "helpers/accounts/shipped").glob("*/README.md"))]
+ONLINE = re.compile(r"(<!-- online -->\n).*?(?=<!-- /online -->)", re.S)
+OPENED = ["00_start_here", "07_visualize", "13_your_accounts"]
 BLOCK = re.compile(r"(<!-- table\n(.*?)-->\n).*?(?=<!-- end -->)", re.S)
 
 
@@ -74,7 +79,8 @@ def beside_the_papers(files: list[str]) -> str:
     rest = found[~found.id.isin(measured.id)].drop_duplicates("id")
     order = dict(map(reversed, enumerate(found.id.unique())))
     lines = ["| row | the paper says | published | ours | verdict |", "|" + "---|" * 5]
-    for one in pd.concat([measured, rest]).sort_values("id", key=lambda ids: ids.map(order), kind="stable").itertuples():
+    rows = pd.concat([measured, rest]).sort_values("id", key=lambda ids: ids.map(order), kind="stable")
+    for one in rows.itertuples():
         ours = f"{one.ours} ({one.note.replace('_', ' ')}, {one.draw})" if one.ours else ""
         lines.append(f"| {one.id} | {one.claim} | {one.published} | {ours} | {one.verdict} |")
     return "\n".join(lines) + "\n"
@@ -85,8 +91,25 @@ def lines(about: dict) -> str:
     return beside_the_papers(**about) if "files" in about else table(**about)
 
 
+def online(address: str) -> str:
+    """The lines with the links to Binder and Colab; none without an ``address``, which must be of GitHub."""
+    if not address:
+        return ""
+    if not (place := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", address)):
+        raise ValueError(f"repository-code in CITATION.cff is {address!r}: not https://github.com/<owner>/<name>")
+    binder, colab = (", ".join(f"[{name[:2]}]({link.format(place[1], name)})" for name in OPENED) for link in (
+        "https://mybinder.org/v2/gh/{}/main?labpath=notebooks%2F{}.ipynb",
+        "https://colab.research.google.com/github/{}/blob/main/notebooks/{}.ipynb"))  # fmt: skip
+    setup = (f"!git clone -q https://github.com/{place[1]} authorbook && cd authorbook"
+             " && pip install -q -c constraints.txt -e .")  # fmt: skip
+    return (f"Without installing anything: notebooks {binder} on Binder, whose first start takes minutes. On Colab: "
+            f"{colab}; run `{setup}` in a cell of its own, restart the session, then run the notebook.\n")  # fmt: skip
+
+
 def filled(text: str) -> str:
-    """A page with its tables as the results say."""
+    """A page with its tables as the results say, and its links as CITATION.cff does."""
+    address = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8")).get("repository-code", "")
+    text = ONLINE.sub(lambda block: block[1] + online(address), text)
     return BLOCK.sub(lambda block: block[1] + lines(yaml.safe_load(block[2])), text)
 
 

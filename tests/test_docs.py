@@ -5,6 +5,7 @@ import re
 
 import pandas as pd
 import pytest
+import yaml
 
 from helpers.runs import paths
 
@@ -59,6 +60,32 @@ def test_a_table_by_hand(results):
     pd.concat([frame, frame[:1].assign(model="another")]).to_csv(results["file"], index=False)
     with pytest.raises(ValueError, match="3 MRR of 'T' in ranking, test"):
         build.table(**results)
+
+
+def test_notebooks_open_online_once_the_address_is_known():
+    assert build.online("") == ""
+    text = build.online("https://github.com/some.body/author-book.git")
+    links = re.findall(r"\]\((https://[^)]+)\)", text)
+    assert len(links) == 6 and all("some.body/author-book/" in link for link in links)
+    books = [re.search(r"notebooks(?:%2F|/)(\w+\.ipynb)$", link)[1] for link in links]
+    assert all((paths.NOTEBOOKS / book).exists() for book in books) and len(set(books)) == 3
+    assert "git clone -q https://github.com/some.body/author-book authorbook" in text
+    page = "a\n<!-- online -->\nold\n<!-- /online -->\nb"
+    cited = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8")).get("repository-code", "")
+    assert build.filled(page) == f"a\n<!-- online -->\n{build.online(cited)}<!-- /online -->\nb"
+    with pytest.raises(ValueError, match="not https://github.com/<owner>/<name>"):
+        build.online("https://example.org/x")
+
+
+def test_binder_installs_what_is_pinned():
+    folder = paths.ROOT / ".binder"
+    script = (folder / "postBuild").read_text("utf-8")
+    assert "-c constraints.txt -e ." in script and (folder / "postBuild").stat().st_mode & 0o100
+    python = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text("utf-8"))[1]
+    workflow = (paths.ROOT / ".github/workflows/ci.yml").read_text("utf-8")
+    assert f'python: ["{python}"' in workflow, "a version that CI tests"
+    makefile = (paths.ROOT / "Makefile").read_text("utf-8")
+    assert (folder / "requirements.txt").read_text("utf-8").strip() in makefile, "the uv of make setup"
 
 
 def test_a_page_is_filled(results):

@@ -8,6 +8,7 @@ const unpack = async () => {
     new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   document.body.append(script);
 };
+const LEAST = 640;  // pixels
 let plotly;
 const plain = html => new DOMParser().parseFromString((html || "").replaceAll("<br>", " "), "text/html").body.textContent;
 const draw = async (place, caption) => {
@@ -20,8 +21,12 @@ const draw = async (place, caption) => {
   const layout = structuredClone(whole), said = plain(layout.title?.text);
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", said);
+  // On a phone, panels side by side and labels beside bars leave no room for data: such a figure scrolls.
+  const narrow = place.clientWidth < LEAST;
+  const crowded = layout.xaxis2 || layout.yaxis?.ticktext?.some(name => name.length > 9) || data.some(trace => trace.orientation === "h");
   if (opening || layout.width > place.clientWidth) {  // the title's lines were broken for another width
     delete layout.width;
+    if (narrow && crowded && !opening) layout.width = LEAST;
     if (said) {
       if (!opening) place.before(caption = Object.assign(document.createElement("p"), {className: "title"}));
       caption.textContent = said;
@@ -32,7 +37,7 @@ const draw = async (place, caption) => {
     }
   }
   layout.modebar = {orientation: "v"};  // beside the title, not on it
-  const config = {responsive: true, displaylogo: false, displayModeBar: opening ? false : "hover"};
+  const config = {responsive: true, displaylogo: false, displayModeBar: opening || narrow ? false : "hover"};
   place.style.minHeight = "auto";
   Plotly.newPlot(place, {data, layout, frames, config});
 };

@@ -219,6 +219,14 @@ def test_every_line_of_the_conda_file_says_what_needs_it():
     assert lines and all("  # " in line for line in lines)
 
 
+def test_one_version_is_named_everywhere():
+    import helpers
+
+    cited = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8"))["version"]
+    newest = re.search(r"^## (\S+)", (paths.ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
+    assert helpers.__version__ == cited == newest
+
+
 def test_importing_helpers_brings_nothing_heavy():
     code = "import sys, helpers; print([m for m in ('torch', 'pandas', 'numpy', 'plotly', 'umap') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ import plotly.io as pio
 
 from helpers.figures.labels import label
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6A3D9A", "#8C564B", "#333333"]
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#332288", "#000000"]
 GREY, DARK = "#999999", "#333333"
 CHARACTER = 8.0  # pixels of a title's letter, on average
 SHORT = 40  # letters of an author's name

@@ -271,3 +271,33 @@ def test_long_titles_are_broken_between_words_and_get_room():
 def test_more_series_than_colours_are_all_drawn():
     colours = style.coloured(range(len(style.COLOURS) + 1))
     assert len(colours) == len(style.COLOURS) + 1 and colours[len(style.COLOURS)] == style.COLOURS[0]
+
+
+# linear RGB as seen without the long, middle or short cones (Machado et al. 2009, severity 1)
+SEEN = {"all": np.eye(3),
+        "no long": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        "no middle": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+        "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]}
+TO_XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+
+
+def lab(colours, seen):
+    """CIE L*a*b* of hexadecimal colours, (N, 3), as somebody sees them."""
+    rgb = np.array([[int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)] for colour in colours])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = (linear @ np.array(seen).T).clip(0, 1) @ np.array(TO_XYZ).T / [0.9505, 1, 1.089]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116).T
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], 1)
+
+
+def least_apart(colours, seen):
+    """The distance of the two colours that are most alike; about 2 is just seen side by side."""
+    place = lab(colours, seen)
+    return np.linalg.norm(place[:, None] - place[None], axis=2)[np.triu_indices(len(place), 1)].min()
+
+
+@pytest.mark.parametrize("seen", SEEN)
+def test_colours_are_told_apart_by_the_colour_blind(seen):
+    np.testing.assert_allclose(lab(["#ffffff", "#ff0000"], np.eye(3)), [[100, 0, 0], [53.2, 80.1, 67.2]], atol=0.2)
+    assert least_apart(style.COLOURS, SEEN[seen]) > 15
+    assert least_apart(["#D62728", "#2CA02C"], SEEN["no middle"]) < least_apart(["#D62728", "#2CA02C"], SEEN["all"]) / 2

@@ -1,11 +1,14 @@
 """The one label map: every identifier of the code has words."""
 
+import re
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 
 from helpers.figures import published as papers
 from helpers.figures.labels import LABELS, describe, label
+from helpers.runs import paths
 
 
 @pytest.mark.parametrize("identifier, words", [
@@ -49,3 +52,37 @@ def experiment(loss="supcon", kind="authors", start="", max_posts=16, window="pr
 ])  # fmt: skip
 def test_describe(config, words):
     assert describe(config) == words
+
+
+def shown(figure):
+    """Every text of a figure that a reader sees: title, panels, axes with their ticks, legend."""
+    layout = figure["layout"]
+    yield layout.get("title", {}).get("text") or ""
+    yield from (note.get("text") or "" for note in layout.get("annotations", []))
+    for axis in (layout[name] for name in layout if re.fullmatch(r"[xy]axis\d*", name)):
+        yield from [(axis.get("title") or {}).get("text") or "", *map(str, axis.get("ticktext") or [])]
+    for trace in figure["data"]:
+        yield trace.get("name") or ""
+        yield from (value for axis in "xy" for value in list(trace.get(axis) or []) if isinstance(value, str))
+
+
+def identifiers(text):
+    """The names of the code in a text: what has an underscore, and what the map has words for that say it otherwise."""
+    said = " ".join(LABELS.values())
+    known = {name for name in LABELS if name not in said} - {"fused"}  # "fused with ..." is a word
+    return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
+
+
+def test_an_identifier_is_seen():
+    assert identifiers("supcon is best, tfidf_word (khan2021)") == ["supcon", "tfidf_word", "khan2021"]
+    assert not identifiers("stream, text + hour, fused with blind ARR, late fusion of TF-IDF")
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_figure_of_a_notebook_shows_an_identifier(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            if figure := output.get("data", {}).get("application/vnd.plotly.v1+json"):
+                assert not [text for text in shown(figure) if identifiers(text)]
+                assert figure["layout"]["title"]["text"], "a finding, which is also what a screen reader says"
+                assert "image/png" in output["data"], "GitHub draws no plotly figure"

@@ -1,5 +1,7 @@
 """The one tidy table: rows are replaced as a whole, stale ones are left out, and what people see of it."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -167,6 +169,18 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)
     page = words(presentation.html(run))
     assert "both signs or overlap: the contrastive loss" in page and "0 came out as published" in page
+
+
+def test_the_first_screen_says_where_the_minutes_went(run):
+    stages = [SimpleNamespace(name=name, parameters={}) for name in ("03_train", "03_train.T")]
+    page = presentation.html(run, run="demo", stages=stages, seconds=[90.0, 30.0])
+    assert "2 notebooks, 2.0 minutes in all" in words(page) and "03 train90 s75%" in words(page)
+    assert "03 train, T30 s25%" in words(page) and 'value="0.250"' in page
+    record(run, metrics(MRR=0.5), model="lsa", **RANKING)
+    links = BeautifulSoup(presentation.html(run, run="demo", stages=stages, seconds=[90.0, 30.0]), "html.parser")
+    rows = links.find(id="verdicts").find_all("tr")
+    assert {a["href"] for a in links.find(id="verdicts").find_all("a")} == {"#03_train"}, "of notebooks of this run only"
+    assert len({row.td.text for row in rows[1:]}) == 59
 
 
 def test_names_on_the_first_screen_are_text(run):

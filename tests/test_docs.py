@@ -35,6 +35,12 @@ def test_readme_is_short_and_types_no_result():
     assert not re.findall(r"\b0\.\d{2,}", "\n".join(lines)), "a result stands in prose: let docs/build.py write it"
 
 
+@pytest.mark.parametrize("page", ["results.md", "data.md", "design.md"])
+def test_a_page_types_no_score(page):
+    text = build.BLOCK.sub("", (paths.ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert not re.findall(r"(?<!temperature )\b0\.\d{2,}", text), "let a table say it: docs/build.py"
+
+
 ROWS = [("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
         ("b", "U", 0, "", "MRR", 0.65, None, None), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1)]  # fmt: skip
 

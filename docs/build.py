@@ -2,9 +2,10 @@
 
 A table stands between ``<!-- table ... -->`` and ``<!-- end -->``. What follows "table" is YAML: ``file`` (a table of
 results), ``protocol``, ``split``, ``columns`` (metrics, or "metric, another protocol"), and perhaps ``rows`` (labels to
-show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values) and
-``first`` (what the first column is called). Seeds of one label are one row: their mean and standard deviation, with the
-interval of the first seed. With ``files`` alone the table holds every row of coverage.md, and a verdict.
+show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values),
+``max_tokens`` (read of each post, where rows say it; else 32) and ``first`` (what the first column is called). Seeds of
+one label are one row: their mean and standard deviation, with the interval of the first seed. With ``files`` alone the
+table holds every row of coverage.md, and a verdict.
 
 Links that open notebooks on Binder and Colab stand between ``<!-- online -->`` and ``<!-- /online -->``: none until
 CITATION.cff has a line ``repository-code: https://github.com/<owner>/<name>``.
@@ -48,10 +49,11 @@ def cell(found: pd.DataFrame, sign: str) -> str:
 
 
 def table(protocol: str, split: str, columns: list[str], file: str, rows: list[str] | None = None, base: str = "",
-          first: str = "model") -> str:
+          max_tokens: int = 32, first: str = "model") -> str:
     """The lines of one table. Raises ValueError where a label or a column has no result."""
     results = read(file)
-    results = results[(results.split == split) & (results.base == base)]
+    tokens = results.get("max_tokens", pd.Series("", results.index)).astype(str)
+    results = results[(results.split == split) & (results.base == base) & tokens.isin(["", str(max_tokens)])]
     lines, ranked = [f"| {' | '.join([first, *columns])} |", "|" + "---|" * (len(columns) + 1)], {}
     for label in rows or results.label[results.protocol == protocol].unique():
         cells = []

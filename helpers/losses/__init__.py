@@ -20,8 +20,7 @@ PLACES = {
     "triplet": "triplets:semihard_triplet", "batch_hard": "triplets:batch_hard_triplet", "topk": "top_k:top_k",
     "supcon": "supervised_contrastive:supervised_contrastive", "contrastive": "pairs:contrastive",
     "modified_contrastive": "pairs:modified_contrastive", "arcface": "class_weights:ArcFace",
-    "mll": "class_weights:SoftmaxCrossEntropy",
-}  # fmt: skip
+    "mll": "class_weights:SoftmaxCrossEntropy"}  # fmt: skip
 LOSSES: dict[str, Callable] = {name: resolve_name(f"helpers.losses.{place}") for name, place in PLACES.items()}
 
 # settings that repeat the papers' released code, where this is not what the defaults do

@@ -1,4 +1,4 @@
-"""The results of a run: one tidy table, ``results.csv``, one row per (model, base, protocol, split, seed, metric).
+"""The results of a run: one tidy table, ``results.csv``, one row per metric of what :data:`KEY` tells apart.
 
 Whatever prints, plots or compares results reads this table.
 """
@@ -15,13 +15,14 @@ from helpers.runs.artifacts import atomic_write, file_fingerprint, read_json, se
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 
-KEY = ["model", "base", "protocol", "split", "seed"]
+KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
 TYPES = {name: "str" for name in ("experiment", "model", "label", "adapted", "base", "protocol", "split", "metric")}
 TYPES |= {"value": "float", "low": "float", "high": "float"}
-TYPES |= {"queries": "Int64", "targets": "Int64", "sample_size": "Int64", "seed": "Int64"}
+COUNTS = ["seed", "queries", "targets", "sample_size", "max_tokens"]
+TYPES |= dict.fromkeys(COUNTS, "Int64")
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
-FIRST, LAST = ["split", "model", "label", "adapted", "base"], ["seed", "queries", "targets", "sample_size"]
+FIRST = ["split", "model", "label", "adapted", "base"]
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
 Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
@@ -31,6 +32,7 @@ class Measured(Config):
     """Of what a table of metrics is: one call of :func:`record`.
 
     base : names the model that is subtracted. adapted : what was used beside training data, "gallery" or "cohort".
+    sample_size : posts in a query or target. max_tokens : read of each.
     """
 
     model: str
@@ -45,6 +47,7 @@ class Measured(Config):
     queries: Count | None = None
     targets: Count | None = None
     sample_size: Count | None = None
+    max_tokens: Count | None = None
     seconds: float | None = None
     device: str = ""
 
@@ -52,7 +55,7 @@ class Measured(Config):
 def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
     """Put the metrics of one model under one protocol into the run's table, in one step.
 
-    The rows of the same model, base, protocol, split and seed are replaced.
+    The rows that agree in all of :data:`KEY` are replaced.
 
     files : the run, or the path of a table.
     table : indexed by metric, with columns ``value``, ``low`` and ``high`` (NaN where there is no interval).
@@ -96,7 +99,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     """One row a (split, model), one column a metric that holds ``column``: test first, by base, the best first.
 
     Around the metrics, in the order in which they were recorded, are ``split``, ``model``, ``label``, ``base`` and
-    ``seed``, ``queries``, ``targets``, ``sample_size``, of these the ones that are known. The first metric ranks.
+    :data:`COUNTS`, of these the ones that are known. The first metric ranks.
     """
     rows = frame[frame["protocol"] == protocol]
     rows = rows.assign(row=rows.groupby(KEY, dropna=False, sort=False).ngroup())
@@ -108,7 +111,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     order = ["split", "base", *about.columns.intersection(["score"]), "model"]  # test before dev
     about = about.sort_values(order, ascending=[name != "split" for name in order])
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
-    made = about[FIRST].join(cells).join(about[LAST]).reset_index(drop=True)
+    made = about[FIRST].join(cells).join(about[COUNTS]).reset_index(drop=True)
     return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
 
 

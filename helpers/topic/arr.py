@@ -73,8 +73,7 @@ def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: 
     """The mean B of some batches, by a topic model such as TF-IDF of words."""
     return float(torch.stack([
         bias(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
-        for batch in batches
-    ]).mean())  # fmt: skip
+        for batch in batches]).mean())  # fmt: skip
 
 
 class ARR(nn.Module):

@@ -50,6 +50,9 @@ def test_two_models_are_told_apart_where_their_intervals_are():
         assert (claims.verdicts(results(*left_out)).ours == "").all()
     both = pd.concat([results(*rows), results(*((*row[:3], 0.1, 0.0, 0.2) for row in rows), seed=1)])
     assert claims.verdicts(both).verdict[lambda told: told == "as published"].size == 1, "the first seed"
+    other = results(*((*row[:3], 0.1, 0.0, 0.2) for row in rows), max_tokens=128)
+    both = pd.concat([other, results(*rows, max_tokens=32)])
+    assert claims.verdicts(both).verdict[lambda told: told == "as published"].size == 1, "the fewest tokens"
 
 
 def test_a_paired_difference_counts_and_not_two_intervals():

@@ -44,13 +44,14 @@ def test_what_is_recorded_is_read_to_the_last_digit(run):
 
 def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.1, old=1.0), model="m", **RANKING)
-    others = ({"seed": 1}, {"base": "b"}, {"split": "dev"}, {"protocol": "x"}, {"model": "n"}, {"seed": None})
+    others = ({"seed": 1}, {"base": "b"}, {"split": "dev"}, {"protocol": "x"}, {"model": "n"}, {"seed": None},
+              {"max_tokens": 128})  # fmt: skip
     for other in others:
         record(run, metrics(MRR=0.5), **{"model": "m", **RANKING, **other})
     record(run, metrics(MRR=0.2), model="m", **RANKING)
     record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
     frame = read(run)
-    assert len(frame) == 7 and "old" not in set(frame["metric"])
+    assert len(frame) == 8 and "old" not in set(frame["metric"])
     assert sorted(path.name for path in run.folder.iterdir() if not path.name.startswith(".")) == RESULTS
 
 

@@ -11,14 +11,14 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
 from helpers.accounts.own import OwnPosts
-from helpers.accounts.posts import halves, in_memory, last_posts, newest
+from helpers.accounts.posts import halves, in_memory, last_posts, texts
 from helpers.evaluation import ranking
 from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 
-ACCOUNTS = 1000  # cut in halves at most
+ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
 LEAST = 8  # posts of a half
 TRUSTED = 20  # accounts, from which on their halves say something
 OFF = 0.2  # bits that calibration may cost before it is a warning
@@ -49,8 +49,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
                seed: int = 0) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
     """Are the probabilities right on these accounts, and are they better when the map is fitted on them?
 
-    Half of the accounts that can be cut in halves fit a map of their own, the other half judge it and that of the
-    encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
+    Half of the accounts that can be cut in halves, of ACCOUNTS at most, fit a map of their own, the other half judge it
+    and that of the encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
     Returns the encoder to use (the better one, fitted on all then), a table of
     :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
     """
@@ -59,8 +59,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
         said.append(f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts")
         return encoder, pd.DataFrame(), {}, said
     if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
-        chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2
-        judged, fitted = (subset(posts, accounts[part]) for part in (chosen, ~chosen))
+        drawn = np.random.default_rng(seed).permutation(accounts)[:ACCOUNTS]
+        judged, fitted = (subset(posts, np.sort(part)) for part in np.array_split(drawn, 2))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
     else:
         judged, maps = posts, {"shipped": encoder}
@@ -77,8 +77,9 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     if lost > OFF:
         said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
                     "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip
-    used = encoder.calibrated_on(posts.store, posts.hours) if enough and better == "own" else encoder
-    return used, table, {name: curve for name, (_, curve) in tested.items()}, said
+    if enough and better == "own":
+        encoder = encoder.calibrated_on(subset(posts, np.sort(drawn)).store, posts.hours)
+    return encoder, table, {name: curve for name, (_, curve) in tested.items()}, said
 
 
 def _judge(gallery, older, use, costs):
@@ -135,18 +136,16 @@ def by_habit(gallery: AccountGallery, older: Samples, account: str, decision: De
     The posts are those of its older half, as the encoder read them. Where times are known there is one row more, as if
     posts had waited some hours. Raises ValueError as :func:`by_posts`.
     """
-    sample, decode = _half(gallery, older, account), gallery.encoder.tokenizer.decode
-    store, posts = sample.store, sample.first[0] + np.arange(sample.count[0])
-    texts = [decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]]) for post in posts]
-    times = store.time[posts].tolist() if gallery.hours else None
-    tried = {name: ([change(text) or text for text in texts], times) for name, change in HABITS.items()}
-    if times is not None:
-        wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
-        tried["posted at random hours"] = texts, [time + extra for time, extra in zip(times, wait)]
+    sample = _half(gallery, older, account)
+    posts = sample.first[0] + np.arange(sample.count[0])
+    written, times = texts(sample.store, posts, gallery.encoder.tokenizer), sample.store.time[posts]
+    tried = {name: ([change(text) or text for text in written], times) for name, change in HABITS.items()}
+    if gallery.hours:
+        tried["posted at random hours"] = written, times + np.random.default_rng(seed).integers(0, 86400, len(posts))
     found = []
     for name, (changed, when) in tried.items():
         with suppress(ValueError):  # nothing that is the account's own is left of so few posts
-            queries = gallery.queries([changed], None if when is None else [when])
+            queries = gallery.queries([changed], [when.tolist()] if gallery.hours else None)
             found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
@@ -161,12 +160,3 @@ def _half(gallery, older, account):
 def _own(ranked: pd.DataFrame, account: str) -> tuple[int, float, float]:
     row = ranked[ranked.target == account].iloc[0]
     return int(row["rank"]), float(row.probability), float(row.llr)
-
-
-def asked(posts: OwnPosts, accounts: list[str], most: int = 500) -> list[str]:
-    """Who is asked about: the named accounts, else all, or the ``most`` with most posts."""
-    if accounts:
-        return accounts
-    samples = newest(posts.store)
-    order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")[:most]
-    return list(posts.names[samples.authors[np.sort(order)]])

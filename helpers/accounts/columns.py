@@ -23,7 +23,7 @@ def columns_of(location: str, given: dict) -> dict:
     Time and topic are None where there is none. Raises ValueError where author or text cannot be told, with the columns
     that there are, or the file cannot be read.
     """
-    there = list(map(str, _table(resolve(location), nrows=100).columns))
+    there = list(map(str, table(location, nrows=100).columns))
     if len(there) == 1 and ";" in there[0]:
         raise ValueError(f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv")
     lower = {name.lower().strip(): name for name in reversed(there)}
@@ -39,14 +39,9 @@ def columns_of(location: str, given: dict) -> dict:
     return found
 
 
-def authors(location: str, column: str) -> list[str]:
-    """All names in the author column of a file, each once. Raises ValueError as :func:`columns_of`."""
-    names = _table(resolve(location), usecols=[column])[column].dropna().unique()
-    return list(map(str, names))
-
-
-def _table(path: Path, nrows: int | None = None, usecols: list[str] | None = None) -> pd.DataFrame:
-    """The first rows, or some columns, of a file as text."""
+def table(location: str, nrows: int | None = None, usecols: list[str] | None = None) -> pd.DataFrame:
+    """The first rows, or some columns, of a file as text. Raises ValueError where it cannot be read."""
+    path = resolve(location)
     kind = path.name.lower().removesuffix(".gz")
     try:
         if kind.endswith(".parquet"):

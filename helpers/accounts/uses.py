@@ -9,6 +9,7 @@ from helpers.accounts.posts import MAX_TOKENS, first_posts, halves, last_posts
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.fusion import Fusion
+from helpers.runs.progress import progress_bar
 from helpers.tokens.store import TokenStore
 
 SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
@@ -55,7 +56,7 @@ def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
     Raises ValueError where too few accounts have posts enough.
     """
     scores, same, sizes, accounts = [], [], [], 0
-    for asked, kept in product(SIZES, SIZES):
+    for asked, kept in progress_bar([*product(SIZES, SIZES)], desc="calibrating", unit="size", delay=2):
         older, newer = halves(dev, max(asked, kept), max(asked, kept))
         if len(older) < least:
             continue

@@ -20,7 +20,6 @@ from helpers.tokens.batch import Samples
 
 ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
 LEAST = 8  # posts of a half
-TRUSTED = 20  # accounts, from which on their halves say something
 OFF = 0.2  # bits that calibration may cost before it is a warning
 
 # what an author could do about it, text for text
@@ -50,15 +49,15 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     """Are the probabilities right on these accounts, and are they better when the map is fitted on them?
 
     Half of the accounts that can be cut in halves, of ACCOUNTS at most, fit a map of their own, the other half judge it
-    and that of the encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
-    Returns the encoder to use (the better one, fitted on all then), a table of
-    :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
+    and that of the encoder; with fewer than ENOUGH on a side all judge the encoder's. Returns the encoder to use (the
+    better one, fitted on all then), a table of :func:`helpers.evaluation.calibration.assess` with a column a map,
+    points of reliability by map, and warnings.
     """
     accounts, said = halves(posts.store, LEAST)[0].authors, []
     if len(accounts) < 2:
-        said.append(f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts")
-        return encoder, pd.DataFrame(), {}, said
-    if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
+        return encoder, pd.DataFrame(), {}, [
+            f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts"]  # fmt: skip
+    if enough := len(accounts) >= 2 * ENOUGH:
         drawn = np.random.default_rng(seed).permutation(accounts)[:ACCOUNTS]
         judged, fitted = (subset(posts, np.sort(part)) for part in np.array_split(drawn, 2))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
@@ -71,9 +70,8 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
     count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
-    few = ", too few to prove probabilities right" if count < 100 else ""
-    cost = f"Cllr {table[better]['Cllr']:.2f} on {count} accounts that it was not fitted on"
-    said.append(f"the {better} map is used: {cost}{few}")
+    few = ", too few to prove probabilities right" * (count < 100)
+    said.append(f"the {better} map is used: Cllr {table[better]['Cllr']:.2f} on {count} accounts not fitted on{few}")
     if lost > OFF:
         said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
                     "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip
@@ -112,8 +110,8 @@ def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> 
     ranks = {name: ranking.ranks(gallery.model.members[name], trials, MAX_TOKENS) for name in counted}
     best = max(counted, key=lambda name: (1 / ranks[name]).mean())
     ours = ranking.ranks(gallery.model, trials, MAX_TOKENS)
-    both = {"everything": ours, best: ranks[best]}
-    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both.items()}
+    both = ("everything", ours), (best, ranks[best])
+    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both}
     rows["difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
     return pd.DataFrame(rows).T
 
@@ -122,10 +120,7 @@ def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: De
     """How well one account's other half is found as more of its older posts are read: ``posts, rank, probability``."""
     sample = _half(gallery, older, account)
     sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < sample.count[0]] + [int(sample.count[0])]
-    found = []
-    for size in sizes:
-        ranked = gallery.rank(last_posts(sample, size), ["it"], len(gallery), decision)
-        found.append((size, *_own(ranked, account)))
+    found = [(size, *_own(gallery, last_posts(sample, size), account, decision)) for size in sizes]
     return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
 
 
@@ -146,7 +141,7 @@ def by_habit(gallery: AccountGallery, older: Samples, account: str, decision: De
     for name, (changed, when) in tried.items():
         with suppress(ValueError):  # nothing that is the account's own is left of so few posts
             queries = gallery.queries([changed], [when.tolist()] if gallery.hours else None)
-            found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
+            found.append((name, *_own(gallery, queries, account, decision)))
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
 
@@ -157,6 +152,6 @@ def _half(gallery, older, account):
     return older[np.array([row])]
 
 
-def _own(ranked: pd.DataFrame, account: str) -> tuple[int, float, float]:
-    row = ranked[ranked.target == account].iloc[0]
+def _own(gallery, queries, account, decision) -> tuple[int, float, float]:
+    row = gallery.rank(queries, ["it"], len(gallery), decision).set_index("target").loc[account]
     return int(row["rank"]), float(row.probability), float(row.llr)

@@ -31,9 +31,9 @@ def columns_of(location: str, given: dict) -> dict:
              for kind, called in CALLED.items()}  # fmt: skip
     for kind, column in found.items():
         if column is None and kind in ("author", "text"):
-            raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
-                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>, or "
-                             f"--{kind} <column>")
+            names = ", ".join(map(repr, there)) or "none"
+            raise ValueError(f"{Path(location).name}: which column is the {kind}? There are {names}; "
+                             f"say {kind.upper()}=<column>, or --{kind} <column>")  # fmt: skip
         if column is not None and column not in there:
             raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
     return found

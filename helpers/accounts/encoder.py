@@ -123,8 +123,7 @@ class AuthorEncoder:
         """The members with the weights of a use.
 
         gallery : of ENOUGH accounts. hours : are times known? known : rows of its targets by member, of :meth:`rows`.
-        drawn : (T,) bool, targets that stand for all in normalisation, see
-        :class:`~helpers.evaluation.normalisation.Normalised`.
+        drawn : (T,) bool, targets that stand for all, see :class:`~helpers.evaluation.normalisation.Normalised`.
         """
         use = self.use(gallery, hours)
         return Fusion(self._members(use, known or {}, drawn), self.uses[use].weights)

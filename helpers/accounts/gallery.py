@@ -48,9 +48,8 @@ class AccountGallery:
     accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
     drawn : (T,) bool, targets drawn at random from all accounts there are, which alone say how alike people are there;
     None where the targets are all. beyond : accounts there are beside the targets; they count as unlike any query.
-    From ENOUGH accounts on the gallery itself says what a score is worth in it. Fewer are compared each for itself, and
-    no ratio claims more than 10, nor all of them together more than one person: only others of the same place say how
-    alike people are there, and without them nobody is linked at usual priors.
+    From ENOUGH accounts on the gallery says what a score is worth in it. Fewer are compared each for itself, no ratio
+    claims more than 10, nor all together more than one person: without others of the same place nobody is linked.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
@@ -68,8 +67,7 @@ class AccountGallery:
            times: Sequence | None = None) -> "AccountGallery":
         """A gallery of texts: of each account its posts, and their times where they are known.
 
-        What stands in several posts word for word is not read, see
-        :func:`~helpers.accounts.posts.without_passages`.
+        What stands in several posts word for word is not read.
         """
         samples = samples_of(posts, encoder.tokenizer, times)
         own = whole(without_passages(samples.store, encoder.kinds)[0])

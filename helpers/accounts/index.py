@@ -23,9 +23,7 @@ from helpers.runs.artifacts import atomic_write, file_fingerprint, read_json, wr
 EXACT = 500_000  # rows, up to which codes are not worth their memory: a query takes 17 ms without
 CHUNK = 2**14  # rows that are encoded at a time
 CANDIDATES = 2048  # estimates that are ranked by the true score, or 20 for each place that is asked for
-# By how much float16 may misplace two products, and some room: each is off by at most 2**-11 for the rounded query
-# (vectors are of unit length) and 2**-11 for its own rounding.
-ROUGH = 0.0025
+ROUGH = 0.0025  # by how much float16 may misplace two products, each off by 2**-11 for the query and for itself
 KINDS = ("auto", "exact", "coded")
 INSTALL = "pip install faiss-cpu"
 

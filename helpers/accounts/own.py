@@ -14,7 +14,7 @@ import pandas as pd
 
 from helpers.accounts.columns import columns_of, table
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.index import VectorIndex
 from helpers.accounts.posts import LEAST, MAX_TOKENS, NEWEST, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
@@ -49,8 +49,7 @@ class OwnPosts:
 
     def samples(self, names: list[str]) -> Samples:
         """The newest posts of named accounts, to ask about."""
-        place = {name: row for row, name in enumerate(self.names)}
-        return newest(self.store, [place[name] for name in names])
+        return newest(self.store, [list(self.names).index(name) for name in names])
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
         """All accounts with their newest posts, or with given samples of the store."""
@@ -73,8 +72,8 @@ class OwnPosts:
         cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT]
         chosen = np.union1d(near, cohort)
         kept = samples[chosen]
-        return AccountGallery(encoder, kept, self.names[kept.authors], self.hours, None, np.isin(chosen, cohort),
-                              len(samples) - len(kept))  # fmt: skip
+        drawn, beyond = np.isin(chosen, cohort), len(samples) - len(kept)
+        return AccountGallery(encoder, kept, self.names[kept.authors], self.hours, None, drawn, beyond)
 
 
 def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
@@ -82,9 +81,8 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
 
     columns : of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`. pseudonymise : see
-    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept,
-    those with most posts; None for all.
-    Raises ValueError where the file is at fault, or fewer than two accounts have LEAST posts.
+    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept, with
+    most posts; None for all. Raises ValueError where the file is at fault, or fewer than two have LEAST posts.
     """
     columns = columns_of(location, columns or {})
     config = CollectConfig(source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise)
@@ -100,11 +98,9 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     if len(accounts) < 2:
         raise ValueError(f"{len(accounts)} of {len(count)} accounts have {LEAST} posts or more after cleaning: nothing "
                          f"can be compared. {card['rows_read']} rows were read, {card['posts']} posts are left")
-    few, over = len(count) - len(accounts), max(len(accounts) - (most or len(accounts)), 0)
-    accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]])
+    enough, accounts = len(accounts), np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]])
     names = np.asarray(store.author_names(), object)[accounts]
-    held = in_memory(newest(store, accounts, HELD)).store
-    held, dropped = without_passages(held, encoder.kinds)
+    held, dropped = without_passages(in_memory(newest(store, accounts, HELD)).store, encoder.kinds)
     left = int((held.posts_per_author() >= LEAST).sum())
     unread = float((encoder.kinds[held.tokens] == 0).mean()) if len(held.tokens) else 0.0
     if unread > UNREAD:
@@ -113,9 +109,9 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     if left < 2:
         raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the others hold what "
                          "stands word for word in several posts")  # fmt: skip
-    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "accounts_with_few_posts": few,
-             "accounts_beyond_the_largest": over,
-             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
+    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "columns": columns,
+             "accounts_with_few_posts": len(count) - enough, "accounts_beyond_the_largest": enough - len(accounts),
+             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1)}  # fmt: skip
     return OwnPosts(held, names, columns["time"] is not None, card | about)
 
 
@@ -126,7 +122,7 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
     """
     with atomic_write(run.folder / "rankings.parquet") as partial:
         found.to_parquet(partial, index=False)
-    links = found[found.linked.astype(bool) & (found.target != NOBODY)][["query", "target", "probability"]]
+    links = found[found.linked.astype(bool)][["query", "target", "probability"]]
     line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "asked": found["query"].unique().tolist(),
             "linked": links.to_dict("records")}  # fmt: skip
     with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from helpers.cleaning.text import clean
 from helpers.sources.timestamps import seconds
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, take
+from helpers.tokens.store import TokenStore, ranges
 
 MAX_TOKENS = 32  # read of each post
 LEAST = 4  # posts: of an account with fewer nothing is said
@@ -28,9 +28,8 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None) -> Sample
     """Texts of accounts in memory as one sample each, cleaned as notebook 01 cleans them.
 
     posts : of each account its posts. times : of each account the times of its posts, as
-    :func:`helpers.sources.timestamps.seconds` takes them.
-    A post of which nothing is left is dropped. Raises ValueError for lengths that do not fit, no account, an account
-    without a post, or a time that is none.
+    :func:`helpers.sources.timestamps.seconds` takes them. A post of which nothing is left is dropped. Raises ValueError
+    for lengths that do not fit, no account, an account without a post, or a time that is none.
     """
     if isinstance(posts, str) or any(isinstance(each, str) for each in posts):
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
@@ -40,19 +39,16 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None) -> Sample
         raise ValueError("times must hold one time for each post of each account")
     if wrong := [(account, post) for account, each in enumerate(posts) for post in each if not isinstance(post, str)]:
         raise ValueError(f"account {wrong[0][0]} has the post {wrong[0][1]!r}, which is no text")
-    texts = [[clean(post) for post in each] for each in posts]
-    kept = [[bool(text) for text in each] for each in texts]
-    flat = [text for each in texts for text in each if text]
-    moments = np.zeros(sum(map(len, posts)), np.int64)
+    cleaned = [clean(post) for each in posts for post in each]
+    kept, moments = np.array([*map(bool, cleaned)], bool), np.zeros(len(cleaned), np.int64)
     if times is not None:
-        flat_times = [time for each in times for time in each]
-        one_kind = flat_times if len({*map(type, flat_times)}) == 1 else [*map(str, flat_times)]
-        moments = seconds(pa.chunked_array([pa.array(one_kind)]))
+        told = [time for each in times for time in each]
+        told = told if len({*map(type, told)}) == 1 else [*map(str, told)]  # Arrow takes one kind
+        moments = seconds(pa.chunked_array([pa.array(told)]))
         if (moments < 0).any():
             raise ValueError(f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970")
-    moments = moments[np.concatenate(kept).astype(bool)]
-    offsets = np.concatenate([[0], np.cumsum([sum(each) for each in kept])])
-    return whole(memory_store(flat, moments, offsets, tokenizer))
+    offsets = np.append(0, kept.cumsum())[np.append(0, np.cumsum([*map(len, posts)]))]
+    return whole(memory_store([*filter(None, cleaned)], moments[kept], offsets, tokenizer))
 
 
 def memory_store(texts: list[str], times: np.ndarray, author_offsets: np.ndarray, tokenizer) -> TokenStore:
@@ -96,11 +92,6 @@ def halves(store: TokenStore, least: int, posts: int = NEWEST) -> tuple[Samples,
     return (Samples(store, middle - older, older, accounts), Samples(store, middle, newer, accounts))
 
 
-def first_posts(samples: Samples, posts: int) -> Samples:
-    """The same samples, each cut to its first ``posts`` posts."""
-    return replace(samples, count=np.minimum(samples.count, posts))
-
-
 def last_posts(samples: Samples, posts: int) -> Samples:
     """The same samples, each cut to its last ``posts`` posts."""
     count = np.minimum(samples.count, posts)
@@ -109,9 +100,7 @@ def last_posts(samples: Samples, posts: int) -> Samples:
 
 def in_memory(samples: Samples) -> Samples:
     """The same samples of a store in memory that holds their posts and nothing else."""
-    posts = np.concatenate([np.arange(first, first + count) for first, count in zip(samples.first, samples.count)])
-    offsets = np.concatenate([[0], np.cumsum(samples.count)])
-    return Samples(take(samples.store, posts, offsets), offsets[:-1], samples.count, np.arange(len(samples)))
+    return Samples.of_lists(samples.store, *ranges(samples.first, samples.count), np.arange(len(samples)))
 
 
 def concatenated(one: Samples, other: Samples) -> Samples:
@@ -122,8 +111,7 @@ def concatenated(one: Samples, other: Samples) -> Samples:
     for name in ("post_offsets", "author_offsets"):
         left, right = getattr(one.store, name), getattr(other.store, name)
         arrays[name] = np.concatenate([left, right[1:] + left[-1]])
-    store = replace(one.store, **arrays)
-    return Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(one) + len(other)))
+    return whole(replace(one.store, **arrays))
 
 
 def kinds_of(tokenizer) -> np.ndarray:
@@ -164,8 +152,7 @@ def _in_several(hashes: np.ndarray, post_offsets: np.ndarray, others: np.ndarray
         known, first, count = np.unique(hashes[at], return_index=True, return_counts=True)
         post = np.searchsorted(post_offsets, at, side="right")
         found = np.isin(known, others[others % PARTS == part])
-        if len(at):  # once a post: "ha ha ha" is style
-            found |= np.maximum.reduceat(post, first) > np.minimum.reduceat(post, first)
+        found |= np.maximum.reduceat(post, first) > np.minimum.reduceat(post, first)  # in one post "ha ha ha" is style
         several[at] = np.repeat(found, count)
     return several
 

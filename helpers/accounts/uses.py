@@ -1,11 +1,11 @@
 """How the members of an author encoder are used together: weights, and the map from score to likelihood ratio."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from helpers.accounts.posts import MAX_TOKENS, first_posts, halves, last_posts
+from helpers.accounts.posts import MAX_TOKENS, halves, last_posts
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.fusion import Fusion
@@ -61,7 +61,7 @@ def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
         if len(older) < least:
             continue
         accounts = max(accounts, len(older))
-        queries, targets = last_posts(older, asked), first_posts(newer, kept)
+        queries, targets = last_posts(older, asked), replace(newer, count=np.minimum(newer.count, kept))
         block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
         scores.append(block.ravel())
         same.append(np.eye(len(queries), dtype=bool).ravel())

@@ -51,7 +51,8 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
     put in eval mode and back.
 
     max_tokens : tokens read of each post, L. batch_size : samples at a time. progress : a bar where it takes over two
-    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError where there is no sample, or a vector is not finite.
+    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError where there is no sample, or a vector
+    is not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")

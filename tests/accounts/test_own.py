@@ -79,7 +79,6 @@ def test_only_the_largest_are_kept(tmp_path, encoder):
 
 
 def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
-    monkeypatch.setattr(checks, "TRUSTED", 5)
     for module in ("checks", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     fitted = []

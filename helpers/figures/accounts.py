@@ -85,7 +85,7 @@ def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: lis
     except ImportError:
         raise ValueError("explore is True, which needs jupyter-scatter: pip install jupyter-scatter") from None
     frame = pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "account": names, "posts": sizes, "post": posts})
-    scatter = jscatter.Scatter("x", "y", frame, height=480)
+    scatter = jscatter.Scatter("x", "y", frame, height=480, size=8)
     scatter.tooltip(True, properties=["account", "posts"], preview="post", preview_type="text", preview_text_lines=4)
     chosen = ipywidgets.Textarea(description="chosen", layout={"width": "auto", "height": "9em"})
     listed = lambda change: setattr(chosen, "value", "\n".join(names[row] for row in change["new"]))  # noqa: E731

@@ -79,12 +79,10 @@ class NormalisedGallery:
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
-        if self.cohort is None:
-            of_queries = np.hstack([statistics(block[:, self.drawn]) for _, block in self.inner.scores(queries)])
-        else:
-            of_queries = self._against_cohort(queries)
+        blocks = self.inner.scores(queries) if self.cohort is None else ()
+        of_queries = [statistics(block[:, self.drawn]) for _, block in blocks] or [self._against_cohort(queries)]
         query, target = pairs.T
-        sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self.of_targets[:, target]))
+        sides = (torch.from_numpy(side) for side in (*np.hstack(of_queries)[:, query], *self.of_targets[:, target]))
         return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
 
     @staticmethod

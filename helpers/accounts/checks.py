@@ -22,11 +22,11 @@ ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
 LEAST = 8  # posts of a half
 OFF = 0.2  # bits that calibration may cost before it is a warning
 
-# what an author could do about it, text for text
-HABITS: dict[str, Callable[[str], str]] = {
+HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it, text for text
     "as written": lambda text: text,
     "lower case": str.lower,
     "no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text),
+    "no drawn-out letters": lambda text: re.sub(r"([^\W\d_])\1{2,}", r"\1", text),
     "single marks": lambda text: re.sub(r"([^\w\s])\1+", r"\1", text),
     "lower case, no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text.lower()),
 }
@@ -71,7 +71,7 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     better = table.loc["Cllr"].idxmin()
     count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
     few = ", too few to prove probabilities right" * (count < 100)
-    said.append(f"the {better} map is used: Cllr {table[better]['Cllr']:.2f} on {count} accounts not fitted on{few}")
+    said.append(f"the {better} map is used: Cllr {table[better]['Cllr']:.2f} on {count} accounts it has not seen{few}")
     if lost > OFF:
         said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
                     "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip

@@ -29,7 +29,7 @@ MOST = 100_000  # accounts, those with most posts
 PSEUDONYM = r"u[0-9a-f]{16}"
 UNREAD = 0.2  # share of tokens for unknown letters, above which nothing is said
 SHORT = 5000  # accounts, beyond which queries are compared with those that the index finds most like them
-NEAR = 4000  # of these, for all queries together
+NEAR = 4000, 1000  # of these, for all queries together and for each: 40 held 0.7, 1000 0.96 of true partners in 5,000
 COHORT = 1000  # accounts drawn at random beside them, to say how alike people are
 HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
 KEPT = 3 * MAX_TOKENS  # tokens of a post that are kept: shared passages go before MAX_TOKENS are read
@@ -59,14 +59,14 @@ class OwnPosts:
     def around(self, encoder: AuthorEncoder, queries: Samples, seed: int = 0) -> AccountGallery:
         """The gallery to ask queries in: all accounts, of more than SHORT those that matter to these queries.
 
-        They are the accounts whose vectors an index finds most like one of them, NEAR in all, and COHORT drawn from
+        They are the accounts whose vectors an index finds most like one of them, NEAR in number, and COHORT drawn from
         everybody, against whom scores are normalised: the most alike would make everyone look like nobody.
         """
         samples = newest(self.store)
         if len(samples) <= SHORT:
             return self.gallery(encoder, samples)
         vectors, asked = (encoder.vectors(each, self.hours) for each in (samples, queries))
-        _, near = VectorIndex(vectors, samples.authors).search(asked, 1 + max(NEAR // len(queries), 1))
+        _, near = VectorIndex(vectors, samples.authors).search(asked, 1 + max(min(NEAR[0] // len(queries), NEAR[1]), 1))
         if queries.store is self.store:
             near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
         cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT]
@@ -133,13 +133,13 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
 def asked(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> list[str]:
     """Who is asked about, as the posts name them: accounts by name or pseudonym, else the ``most`` with most posts.
 
-    most : by default 500, of more than SHORT accounts 200. Raises ValueError where one has too few posts.
+    most : by default 500, of more than SHORT accounts 100. Raises ValueError where one has too few posts.
     """
     samples = newest(posts.store)
     there = posts.names[samples.authors]
     if not accounts:
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
-        return list(there[np.sort(order[: most or (500 if len(there) <= SHORT else 200)])])
+        return list(there[np.sort(order[: most or (500 if len(there) <= SHORT else 100)])])
     names = [name if name in posts.names or re.fullmatch(PSEUDONYM, name) else pseudonym()(name) for name in accounts]
     if missing := sorted(set(names) - set(there)):
         raise ValueError(f"{len(missing)} of the accounts asked about are not in the file, have fewer than {LEAST} "

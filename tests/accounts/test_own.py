@@ -130,7 +130,7 @@ def test_who_is_asked(mine):
 @pytest.fixture
 def many(monkeypatch):
     """As if forty accounts were too many to be compared in full."""
-    for name, count in (("SHORT", 10), ("NEAR", 12), ("COHORT", 30)):
+    for name, count in (("SHORT", 10), ("NEAR", (12, 12)), ("COHORT", 30)):
         monkeypatch.setattr(own, name, count)
 
 

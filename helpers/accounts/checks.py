@@ -11,23 +11,22 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
 from helpers.accounts.own import OwnPosts
-from helpers.accounts.posts import halves, in_memory, last_posts, newest
+from helpers.accounts.posts import halves, in_memory, last_posts, texts
 from helpers.evaluation import ranking
 from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 
-ACCOUNTS = 1000  # cut in halves at most
+ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
 LEAST = 8  # posts of a half
-TRUSTED = 20  # accounts, from which on their halves say something
 OFF = 0.2  # bits that calibration may cost before it is a warning
 
-# what an author could do about it, text for text
-HABITS: dict[str, Callable[[str], str]] = {
+HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it, text for text
     "as written": lambda text: text,
     "lower case": str.lower,
     "no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text),
+    "no drawn-out letters": lambda text: re.sub(r"([^\W\d_])\1{2,}", r"\1", text),
     "single marks": lambda text: re.sub(r"([^\w\s])\1+", r"\1", text),
     "lower case, no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text.lower()),
 }
@@ -49,18 +48,18 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
                seed: int = 0) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
     """Are the probabilities right on these accounts, and are they better when the map is fitted on them?
 
-    Half of the accounts that can be cut in halves fit a map of their own, the other half judge it and that of the
-    encoder. With fewer than TRUSTED accounts on a side only the encoder's is judged, on all of them.
-    Returns the encoder to use (the better one, fitted on all then), a table of
-    :func:`helpers.evaluation.calibration.assess` with a column a map, points of reliability by map, and warnings.
+    Half of the accounts that can be cut in halves, of ACCOUNTS at most, fit a map of their own, the other half judge it
+    and that of the encoder; with fewer than ENOUGH on a side all judge the encoder's. Returns the encoder to use (the
+    better one, fitted on all then), a table of :func:`helpers.evaluation.calibration.assess` with a column a map,
+    points of reliability by map, and warnings.
     """
     accounts, said = halves(posts.store, LEAST)[0].authors, []
     if len(accounts) < 2:
-        said.append(f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts")
-        return encoder, pd.DataFrame(), {}, said
-    if enough := len(accounts) >= 2 * max(TRUSTED, ENOUGH):
-        chosen = np.random.default_rng(seed).permutation(len(accounts)) < len(accounts) // 2
-        judged, fitted = (subset(posts, accounts[part]) for part in (chosen, ~chosen))
+        return encoder, pd.DataFrame(), {}, [
+            f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts"]  # fmt: skip
+    if enough := len(accounts) >= 2 * ENOUGH:
+        drawn = np.random.default_rng(seed).permutation(accounts)[:ACCOUNTS]
+        judged, fitted = (subset(posts, np.sort(part)) for part in np.array_split(drawn, 2))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
     else:
         judged, maps = posts, {"shipped": encoder}
@@ -71,14 +70,14 @@ def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
     count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
-    few = ", too few to prove probabilities right" if count < 100 else ""
-    cost = f"Cllr {table[better]['Cllr']:.2f} on {count} accounts that it was not fitted on"
-    said.append(f"the {better} map is used: {cost}{few}")
+    few = ", too few to prove probabilities right" * (count < 100)
+    said.append(f"the {better} map is used: Cllr {table[better]['Cllr']:.2f} on {count} accounts it has not seen{few}")
     if lost > OFF:
         said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
                     "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip
-    used = encoder.calibrated_on(posts.store, posts.hours) if enough and better == "own" else encoder
-    return used, table, {name: curve for name, (_, curve) in tested.items()}, said
+    if enough and better == "own":
+        encoder = encoder.calibrated_on(subset(posts, np.sort(drawn)).store, posts.hours)
+    return encoder, table, {name: curve for name, (_, curve) in tested.items()}, said
 
 
 def _judge(gallery, older, use, costs):
@@ -111,8 +110,8 @@ def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> 
     ranks = {name: ranking.ranks(gallery.model.members[name], trials, MAX_TOKENS) for name in counted}
     best = max(counted, key=lambda name: (1 / ranks[name]).mean())
     ours = ranking.ranks(gallery.model, trials, MAX_TOKENS)
-    both = {"everything": ours, best: ranks[best]}
-    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both.items()}
+    both = ("everything", ours), (best, ranks[best])
+    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both}
     rows["difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
     return pd.DataFrame(rows).T
 
@@ -121,10 +120,7 @@ def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: De
     """How well one account's other half is found as more of its older posts are read: ``posts, rank, probability``."""
     sample = _half(gallery, older, account)
     sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < sample.count[0]] + [int(sample.count[0])]
-    found = []
-    for size in sizes:
-        ranked = gallery.rank(last_posts(sample, size), ["it"], len(gallery), decision)
-        found.append((size, *_own(ranked, account)))
+    found = [(size, *_own(gallery, last_posts(sample, size), account, decision)) for size in sizes]
     return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
 
 
@@ -135,19 +131,17 @@ def by_habit(gallery: AccountGallery, older: Samples, account: str, decision: De
     The posts are those of its older half, as the encoder read them. Where times are known there is one row more, as if
     posts had waited some hours. Raises ValueError as :func:`by_posts`.
     """
-    sample, decode = _half(gallery, older, account), gallery.encoder.tokenizer.decode
-    store, posts = sample.store, sample.first[0] + np.arange(sample.count[0])
-    texts = [decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]]) for post in posts]
-    times = store.time[posts].tolist() if gallery.hours else None
-    tried = {name: ([change(text) or text for text in texts], times) for name, change in HABITS.items()}
-    if times is not None:
-        wait = 3600 * np.random.default_rng(seed).uniform(0, 24, len(texts))
-        tried["posted at random hours"] = texts, [time + extra for time, extra in zip(times, wait)]
+    sample = _half(gallery, older, account)
+    posts = sample.first[0] + np.arange(sample.count[0])
+    written, times = texts(sample.store, posts, gallery.encoder.tokenizer), sample.store.time[posts]
+    tried = {name: ([change(text) or text for text in written], times) for name, change in HABITS.items()}
+    if gallery.hours:
+        tried["posted at random hours"] = written, times + np.random.default_rng(seed).integers(0, 86400, len(posts))
     found = []
     for name, (changed, when) in tried.items():
         with suppress(ValueError):  # nothing that is the account's own is left of so few posts
-            queries = gallery.queries([changed], None if when is None else [when])
-            found.append((name, *_own(gallery.rank(queries, ["it"], len(gallery), decision), account)))
+            queries = gallery.queries([changed], [when.tolist()] if gallery.hours else None)
+            found.append((name, *_own(gallery, queries, account, decision)))
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
 
@@ -158,15 +152,6 @@ def _half(gallery, older, account):
     return older[np.array([row])]
 
 
-def _own(ranked: pd.DataFrame, account: str) -> tuple[int, float, float]:
-    row = ranked[ranked.target == account].iloc[0]
+def _own(gallery, queries, account, decision) -> tuple[int, float, float]:
+    row = gallery.rank(queries, ["it"], len(gallery), decision).set_index("target").loc[account]
     return int(row["rank"]), float(row.probability), float(row.llr)
-
-
-def asked(posts: OwnPosts, accounts: list[str], most: int = 500) -> list[str]:
-    """Who is asked about: the named accounts, else all, or the ``most`` with most posts."""
-    if accounts:
-        return accounts
-    samples = newest(posts.store)
-    order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")[:most]
-    return list(posts.names[samples.authors[np.sort(order)]])

@@ -23,7 +23,7 @@ def columns_of(location: str, given: dict) -> dict:
     Time and topic are None where there is none. Raises ValueError where author or text cannot be told, with the columns
     that there are, or the file cannot be read.
     """
-    there = list(map(str, _table(resolve(location), nrows=100).columns))
+    there = list(map(str, table(location, nrows=100).columns))
     if len(there) == 1 and ";" in there[0]:
         raise ValueError(f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv")
     lower = {name.lower().strip(): name for name in reversed(there)}
@@ -31,22 +31,17 @@ def columns_of(location: str, given: dict) -> dict:
              for kind, called in CALLED.items()}  # fmt: skip
     for kind, column in found.items():
         if column is None and kind in ("author", "text"):
-            raise ValueError(f"{Path(location).name}: which column is the {kind}? It has "
-                             f"{', '.join(map(repr, there)) or 'none'}; say {kind.upper()}=<column>, or "
-                             f"--{kind} <column>")
+            names = ", ".join(map(repr, there)) or "none"
+            raise ValueError(f"{Path(location).name}: which column is the {kind}? There are {names}; "
+                             f"say {kind.upper()}=<column>, or --{kind} <column>")  # fmt: skip
         if column is not None and column not in there:
             raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
     return found
 
 
-def authors(location: str, column: str) -> list[str]:
-    """All names in the author column of a file, each once. Raises ValueError as :func:`columns_of`."""
-    names = _table(resolve(location), usecols=[column])[column].dropna().unique()
-    return list(map(str, names))
-
-
-def _table(path: Path, nrows: int | None = None, usecols: list[str] | None = None) -> pd.DataFrame:
-    """The first rows, or some columns, of a file as text."""
+def table(location: str, nrows: int | None = None, usecols: list[str] | None = None) -> pd.DataFrame:
+    """The first rows, or some columns, of a file as text. Raises ValueError where it cannot be read."""
+    path = resolve(location)
     kind = path.name.lower().removesuffix(".gz")
     try:
         if kind.endswith(".parquet"):

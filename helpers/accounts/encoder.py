@@ -21,7 +21,7 @@ from helpers.accounts.uses import Use, calibrated
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.fitted import fit_encoder, fit_lsa
 from helpers.evaluation.fusion import Fusion
-from helpers.evaluation.normalisation import Normalised, adapted
+from helpers.evaluation.normalisation import adapted
 from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
@@ -118,42 +118,44 @@ class AuthorEncoder:
         fitted = calibrated(self.model(True, hours), store, ENOUGH)
         return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: fitted}, self.card)
 
-    def model(self, gallery: bool, hours: bool, known: dict[str, np.ndarray] | None = None) -> Fusion:
+    def model(self, gallery: bool, hours: bool, known: dict[str, np.ndarray] | None = None,
+              drawn: np.ndarray | slice = slice(None)) -> Fusion:
         """The members with the weights of a use.
 
         gallery : of ENOUGH accounts. hours : are times known? known : rows of its targets by member, of :meth:`rows`.
+        drawn : (T,) bool, targets that stand for all, see :class:`~helpers.evaluation.normalisation.Normalised`.
         """
         use = self.use(gallery, hours)
-        return Fusion(self._members(use, known or {}), self.uses[use].weights)
+        return Fusion(self._members(use, known or {}, drawn), self.uses[use].weights)
 
     def rows(self, samples: Samples) -> dict[str, np.ndarray]:
         """What each member that ships makes of samples: rows (N, dim) by name, which no other account changes."""
-        return {name: embed(encoder, samples, MAX_TOKENS) for name, encoder in self.members.items()}
+        return {name: embed(encoder, samples, MAX_TOKENS, progress=True) for name, encoder in self.members.items()}
 
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
         """The name of a use: "gallery" or "alone", with "_hours" where times are known."""
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
-    def _members(self, use: str, known: dict[str, np.ndarray] = {}) -> dict:
+    def _members(self, use: str, known: dict[str, np.ndarray] = {}, drawn: np.ndarray | slice = slice(None)) -> dict:
         dense = {name: Known(encoder, known[name]) if name in known else encoder
                  for name, encoder in self.members.items() if name != "hours" or use.endswith("_hours")}  # fmt: skip
         if use.startswith("alone"):
             return dense
-        return {name: adapted(name, None, self.tokenizer) for name in COUNTED} | {
-            name: Normalised(encoder) for name, encoder in dense.items()}  # fmt: skip
+        return {name: adapted(name, dense.get(name), self.tokenizer, drawn) for name in (*COUNTED, *dense)}
 
-    def encode(self, posts: Posts, times: Sequence | None = None) -> np.ndarray:
+    def encode(self, posts: Posts, times: Sequence | None = None, progress: bool = True) -> np.ndarray:
         """Accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
 
-        posts : of each account its posts. times : of each account the times of its posts. The product of two vectors
-        is the score of two accounts alone. Raises what :func:`helpers.accounts.posts.samples_of` raises.
+        posts : of each account its posts. times : of each account the times of its posts. progress : a bar where it
+        takes over two seconds. The product of two vectors is the score of two accounts alone. Raises what
+        :func:`helpers.accounts.posts.samples_of` raises.
         """
-        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None)
+        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None, progress)
 
-    def vectors(self, samples: Samples, hours: bool = False) -> np.ndarray:
+    def vectors(self, samples: Samples, hours: bool = False, progress: bool = True) -> np.ndarray:
         """The same of samples of a store."""
-        return embed(Joined(self.model(False, hours)), samples, MAX_TOKENS)
+        return embed(Joined(self.model(False, hours)), samples, MAX_TOKENS, progress=progress)
 
     @staticmethod
     def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -54,7 +54,7 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
 def line(part: NormalisedGallery, query: Samples, target: int, own: int) -> tuple[float, float]:
     """(slope, offset) that make of the score of one query and a target the normalised one. own : as in ``scores``."""
     (_, block), = part.inner.scores(query)
-    mean_q, scale_q = statistics(block)[:, 0] if own < 0 else part.of_targets[:, own]
+    mean_q, scale_q = statistics(block[:, part.drawn])[:, 0] if own < 0 else part.of_targets[:, own]
     mean_t, scale_t = part.of_targets[:, target]
     return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 

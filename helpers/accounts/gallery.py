@@ -12,10 +12,12 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.posts import Posts, concatenated, in_memory, memory_store, samples_of, whole, without_passages
+from helpers.accounts.index import named
+from helpers.accounts.posts import (
+    Posts, concatenated, in_memory, memory_store, passages, samples_of, whole, without_passages,
+)  # fmt: skip
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
 from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
@@ -44,20 +46,20 @@ class AccountGallery:
 
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
     accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
-    From ENOUGH accounts on the gallery itself says what a score is worth in it. Fewer are compared each for itself, and
-    no ratio claims more than 10, nor all of them together more than one person: only others of the same place say how
-    alike people are there, and without them nobody is linked at usual priors.
+    drawn : (T,) bool, targets drawn at random from all accounts there are, which alone say how alike people are there;
+    None where the targets are all. beyond : accounts there are beside the targets; they count as unlike any query.
+    From ENOUGH accounts on the gallery says what a score is worth in it. Fewer are compared each for itself, no ratio
+    claims more than 10, nor all together more than one person: without others of the same place nobody is linked.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
-                 rows: dict[str, np.ndarray] | None = None):
-        if len(names) != len(targets) or len(set(names)) != len(names):
-            raise ValueError(f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different")
-        self.encoder, self.targets, self.names, self.hours = encoder, targets, np.asarray(names, object), hours
-        self.adapted = len(targets) >= ENOUGH
+                 rows: dict[str, np.ndarray] | None = None, drawn: np.ndarray | None = None, beyond: int = 0):
+        self.encoder, self.targets, self.names, self.hours = encoder, targets, named(names, len(targets)), hours
+        self.adapted, self.beyond = len(targets) >= ENOUGH, beyond
+        self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
         self.rows = encoder.rows(targets) if rows is None else rows
         self.use = encoder.uses[encoder.use(self.adapted, hours)]
-        self.model = encoder.model(self.adapted, hours, self.rows)
+        self.model = encoder.model(self.adapted, hours, self.rows, self.drawn)
         self.scored = self.model.gallery(targets, MAX_TOKENS)
 
     @classmethod
@@ -65,8 +67,7 @@ class AccountGallery:
            times: Sequence | None = None) -> "AccountGallery":
         """A gallery of texts: of each account its posts, and their times where they are known.
 
-        What stands in several posts word for word is not read, see
-        :func:`~helpers.accounts.posts.without_passages`.
+        What stands in several posts word for word is not read.
         """
         samples = samples_of(posts, encoder.tokenizer, times)
         own = whole(without_passages(samples.store, encoder.kinds)[0])
@@ -80,15 +81,15 @@ class AccountGallery:
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times)
-        return whole(without_passages(samples.store, self.encoder.kinds, self._read)[0])
+        return whole(without_passages(samples.store, self.encoder.kinds, self.passages)[0])
 
     @cached_property
-    def _read(self) -> TokenStore:
-        """The posts of the targets alone: their store may hold more."""
-        return in_memory(self.targets).store
+    def passages(self) -> np.ndarray:
+        """Of the posts of the targets, each once, see :func:`helpers.accounts.posts.passages`."""
+        return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
-             decision: Decision = Decision(), among: int = 0) -> pd.DataFrame:
+             decision: Decision = Decision()) -> pd.DataFrame:
         """The k most likely accounts of each query, and the chance that it is nobody of these.
 
         queries : of :meth:`queries`, or samples of the same store as the targets. names : of the queries; an account of
@@ -96,10 +97,9 @@ class AccountGallery:
         ``probability``, ``linked`` (is it worth the costs?), ``query_posts``, ``target_posts``; per query the row
         ``nobody of these`` comes last, with its probability.
 
-        among : accounts that those of the gallery were chosen from, as the most alike ones; it stands for T.
-
-        With prior p and T accounts the probability of target t is ``(p / T) L_t / (1 - p + (p / T) S)``, L its
-        likelihood ratio and S the sum of all, and that of nobody is what is left: one account is meant, or none.
+        With prior p and T accounts, those beyond the gallery among them, the probability of target t is
+        ``(p / T) L_t / (1 - p + (p / T) S)``, L its likelihood ratio and S the sum of all, and that of nobody is what
+        is left: one account is meant, or none.
         """
         names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
         if len(names) != len(queries) or k < 1 or not names:
@@ -110,7 +110,7 @@ class AccountGallery:
                 llr = self.use.llr(scores, queries.count[row], self.targets.count)
                 if own[row] >= 0:
                     llr[own[row]] = -np.inf
-                frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision, among))
+                frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
         return pd.concat(frames, ignore_index=True)
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
@@ -131,22 +131,24 @@ class AccountGallery:
             raise ValueError(f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}")
         new = self.queries(posts, times)
         rows = {name: np.concatenate([self.rows[name], more]) for name, more in self.encoder.rows(new).items()}
-        both = concatenated(self.targets, new)
-        return AccountGallery(self.encoder, both, [*self.names, *names], self.hours, rows)
+        both, drawn = concatenated(self.targets, new), np.append(self.drawn, np.full(len(new), self.drawn.all()))
+        return AccountGallery(self.encoder, both, [*self.names, *names], self.hours, rows, drawn, self.beyond)
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
         """The gallery without some accounts. Raises ValueError for names that are not there, or where none is left."""
         self.accounts(names)
         kept = np.flatnonzero(~np.isin(self.names, list(names)))
         rows = {name: each[kept] for name, each in self.rows.items()}
-        return AccountGallery(self.encoder, self.targets[kept], self.names[kept], self.hours, rows)
+        return AccountGallery(self.encoder, self.targets[kept], self.names[kept], self.hours, rows, self.drawn[kept],
+                              self.beyond)  # fmt: skip
 
     def save(self, folder: str | Path) -> None:
         """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
         samples = in_memory(self.targets)
         arrays = {name: torch.from_numpy(np.asarray(getattr(samples.store, name)).astype(np.int64)) for name in ARRAYS}
         rows = {f"rows/{name}": torch.from_numpy(each) for name, each in self.rows.items()}
-        about = {"names": list(self.names), "hours": self.hours, "encoder": self.encoder.fingerprint}
+        about = {"names": list(self.names), "hours": self.hours, "encoder": self.encoder.fingerprint,
+                 "drawn": self.drawn.tolist(), "beyond": self.beyond}
         checkpoints.save(Path(folder) / "gallery.safetensors", arrays | rows, about)
 
     @classmethod
@@ -160,14 +162,14 @@ class AccountGallery:
         store = replace(store, tokens=arrays["tokens"], post_offsets=arrays["post_offsets"], topic=arrays["topic"])
         targets = whole(store)
         rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items() if name.startswith("rows/")}
-        return cls(encoder, targets, about["names"], about["hours"], rows)
+        return cls(encoder, targets, about["names"], about["hours"], rows, np.array(about["drawn"]), about["beyond"])
 
-    def _best(self, name, posts, scores, llr, k, decision, among):
+    def _best(self, name, posts, scores, llr, k, decision):
         others = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, others)]
         if not self.adapted:  # strangers are all alike then: on average they must not speak for a link
             llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
-        each, none = np.log(decision.prior / max(others, among, 1)) + llr, np.log1p(-decision.prior)
+        each, none = np.log(decision.prior / max(others + self.beyond, 1)) + llr, np.log1p(-decision.prior)
         total = np.logaddexp(logsumexp(each), none)
         chance = np.exp(each[best] - total)
         frame = pd.DataFrame({

@@ -23,9 +23,7 @@ from helpers.runs.artifacts import atomic_write, file_fingerprint, read_json, wr
 EXACT = 500_000  # rows, up to which codes are not worth their memory: a query takes 17 ms without
 CHUNK = 2**14  # rows that are encoded at a time
 CANDIDATES = 2048  # estimates that are ranked by the true score, or 20 for each place that is asked for
-# By how much float16 may misplace two products, and some room: each is off by at most 2**-11 for the rounded query
-# (vectors are of unit length) and 2**-11 for its own rounding.
-ROUGH = 0.0025
+ROUGH = 0.0025  # by how much float16 may misplace two products, each off by 2**-11 for the query and for itself
 KINDS = ("auto", "exact", "coded")
 INSTALL = "pip install faiss-cpu"
 
@@ -46,7 +44,7 @@ class VectorIndex:
         vectors = _checked(vectors)
         if not len(vectors):
             raise ValueError("the index is empty: there are no vectors to compare with")
-        self.kind, self.names, self.vectors = kind, _named(names, len(vectors)), vectors.astype(np.float16)
+        self.kind, self.names, self.vectors = kind, named(names, len(vectors)), vectors.astype(np.float16)
         self._encode()
 
     def __len__(self) -> int:
@@ -74,7 +72,7 @@ class VectorIndex:
     def add(self, vectors: np.ndarray, names: Sequence[str]) -> None:
         """Append accounts. Raises what the class raises, and ValueError for names that are there already."""
         vectors = _checked(vectors, self.vectors.shape[1])
-        self.names = _named([*self.names, *names], len(self) + len(vectors))
+        self.names = named([*self.names, *names], len(self) + len(vectors))
         self.vectors = np.concatenate([self.vectors, vectors.astype(np.float16)])
         if self.codes is not None and len(self) <= 2 * self.centred:
             if len(vectors):  # FAISS ends the process over none
@@ -119,7 +117,7 @@ class VectorIndex:
             damaged = ["index.json or what it lists"]
         if damaged:
             raise ValueError(f"{folder}: {damaged[0]} is missing or damaged: delete {folder} and make the index anew")
-        index.kind, index.names, index.codes = about["kind"], _named(about["names"], len(about["names"])), None
+        index.kind, index.names, index.codes = about["kind"], named(about["names"], len(about["names"])), None
         index.vectors, index.centred = np.load(folder / "vectors.npy", mmap_mode="c"), about["centred"]
         if "codes.faiss" in about["sha256"] and (faiss := _faiss()):
             with suppress(RuntimeError):
@@ -178,7 +176,7 @@ def _checked(vectors: np.ndarray, width: int | None = None) -> np.ndarray:
     return vectors
 
 
-def _named(names: Sequence[str], count: int) -> np.ndarray:
+def named(names: Sequence[str], count: int) -> np.ndarray:
     """Names (N,) as objects, where there are as many as vectors and each is there once."""
     if len(names) != count or len(set(names)) != count:
         raise ValueError(f"{count} accounts have {len(names)} names, {len(set(names))} of them different")

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.columns import authors, columns_of
+from helpers.accounts.columns import columns_of, table
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.index import VectorIndex
-from helpers.accounts.posts import LEAST, NEWEST, in_memory, newest, without_passages
+from helpers.accounts.posts import LEAST, MAX_TOKENS, NEWEST, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.runs.artifacts import atomic_write
@@ -25,11 +25,14 @@ from helpers.sources import open_source
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store
 
-MOST = 20_000  # accounts of a gallery, those with most posts
+MOST = 100_000  # accounts, those with most posts
 PSEUDONYM = r"u[0-9a-f]{16}"
 UNREAD = 0.2  # share of tokens for unknown letters, above which nothing is said
-SHORT = 5000  # accounts, from which on one account is compared with a short list
+SHORT = 5000  # accounts, beyond which queries are compared with those that the index finds most like them
+NEAR = 4000, 1000  # of these, for all queries together and for each: 40 held 0.7, 1000 0.96 of true partners in 5,000
+COHORT = 1000  # accounts drawn at random beside them, to say how alike people are
 HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
+KEPT = 3 * MAX_TOKENS  # tokens of a post that are kept: shared passages go before MAX_TOKENS are read
 
 
 @dataclass(frozen=True)
@@ -44,27 +47,33 @@ class OwnPosts:
     hours: bool
     card: dict
 
+    def samples(self, names: list[str]) -> Samples:
+        """The newest posts of named accounts, to ask about."""
+        return newest(self.store, [list(self.names).index(name) for name in names])
+
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
         """All accounts with their newest posts, or with given samples of the store."""
         samples = newest(self.store) if samples is None else samples
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
-    def index(self, encoder: AuthorEncoder) -> VectorIndex:
-        """All accounts by their vectors: who is alike among millions, roughly, before scores say it exactly."""
-        samples = newest(self.store)
-        return VectorIndex(encoder.vectors(samples, self.hours), self.names[samples.authors])
+    def around(self, encoder: AuthorEncoder, queries: Samples, seed: int = 0) -> AccountGallery:
+        """The gallery to ask queries in: all accounts, of more than SHORT those that matter to these queries.
 
-    def shortlist(self, encoder: AuthorEncoder, account: str, index: VectorIndex, count: int = 1000) -> AccountGallery:
-        """A gallery of one account and the ``count`` that the index finds most like it, to be ranked by the full score.
-
-        Raises ValueError where the account has too few posts to be compared.
+        They are the accounts whose vectors an index finds most like one of them, NEAR in number, and COHORT drawn from
+        everybody, against whom scores are normalised: the most alike would make everyone look like nobody.
         """
-        if account not in index.names:
-            raise ValueError(f"account {account!r} is not among the {len(index)} with {LEAST} posts or more")
-        row = list(index.names).index(account)
-        _, rows = index.search(np.asarray(index.vectors[row : row + 1], np.float32), count + 1)
         samples = newest(self.store)
-        return self.gallery(encoder, samples[np.union1d(rows[0], row)])
+        if len(samples) <= SHORT:
+            return self.gallery(encoder, samples)
+        vectors, asked = (encoder.vectors(each, self.hours) for each in (samples, queries))
+        _, near = VectorIndex(vectors, samples.authors).search(asked, 1 + max(min(NEAR[0] // len(queries), NEAR[1]), 1))
+        if queries.store is self.store:
+            near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
+        cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT]
+        chosen = np.union1d(near, cohort)
+        kept = samples[chosen]
+        drawn, beyond = np.isin(chosen, cohort), len(samples) - len(kept)
+        return AccountGallery(encoder, kept, self.names[kept.authors], self.hours, None, drawn, beyond)
 
 
 def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
@@ -72,9 +81,8 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
 
     columns : of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`. pseudonymise : see
-    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept,
-    those with most posts; None for all.
-    Raises ValueError where the file is at fault, or fewer than two accounts have LEAST posts.
+    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept, with
+    most posts; None for all. Raises ValueError where the file is at fault, or fewer than two have LEAST posts.
     """
     columns = columns_of(location, columns or {})
     config = CollectConfig(source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise)
@@ -82,18 +90,17 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     card = collect(run, config, progress=progress)
     shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
     words = encoder.tokenizer
-    store = build_store(run.folder / "posts.parquet", run.tokens / "own", words.encode, [], words.fingerprint,
-                        words.vocabulary, progress)  # fmt: skip
+    store = build_store(run.folder / "posts.parquet", run.tokens / "own",
+                        lambda texts: [tokens[:KEPT] for tokens in words.encode(texts)], [],
+                        f"{words.fingerprint}, {KEPT} tokens", words.vocabulary, progress)  # fmt: skip
     count = store.posts_per_author()
     accounts = np.flatnonzero(count >= LEAST)
     if len(accounts) < 2:
         raise ValueError(f"{len(accounts)} of {len(count)} accounts have {LEAST} posts or more after cleaning: nothing "
                          f"can be compared. {card['rows_read']} rows were read, {card['posts']} posts are left")
-    few, over = len(count) - len(accounts), max(len(accounts) - (most or len(accounts)), 0)
-    accounts = np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]])
+    enough, accounts = len(accounts), np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]])
     names = np.asarray(store.author_names(), object)[accounts]
-    held = in_memory(newest(store, accounts, HELD)).store
-    held, dropped = without_passages(held, encoder.kinds)
+    held, dropped = without_passages(in_memory(newest(store, accounts, HELD)).store, encoder.kinds)
     left = int((held.posts_per_author() >= LEAST).sum())
     unread = float((encoder.kinds[held.tokens] == 0).mean()) if len(held.tokens) else 0.0
     if unread > UNREAD:
@@ -102,9 +109,9 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     if left < 2:
         raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the others hold what "
                          "stands word for word in several posts")  # fmt: skip
-    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "accounts_with_few_posts": few,
-             "accounts_beyond_the_largest": over,
-             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1), "columns": columns}
+    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "columns": columns,
+             "accounts_with_few_posts": len(count) - enough, "accounts_beyond_the_largest": enough - len(accounts),
+             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1)}  # fmt: skip
     return OwnPosts(held, names, columns["time"] is not None, card | about)
 
 
@@ -115,7 +122,7 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
     """
     with atomic_write(run.folder / "rankings.parquet") as partial:
         found.to_parquet(partial, index=False)
-    links = found[found.linked.astype(bool) & (found.target != NOBODY)][["query", "target", "probability"]]
+    links = found[found.linked.astype(bool)][["query", "target", "probability"]]
     line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "asked": found["query"].unique().tolist(),
             "linked": links.to_dict("records")}  # fmt: skip
     with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
@@ -123,13 +130,20 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
     return run.folder / "rankings.parquet"
 
 
-def asked_as(posts: "OwnPosts", accounts: list[str]) -> list[str]:
-    """Names or pseudonyms of accounts as the posts have them. Raises ValueError where one has too few posts."""
+def asked(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> list[str]:
+    """Who is asked about, as the posts name them: accounts by name or pseudonym, else the ``most`` with most posts.
+
+    most : by default 500, of more than SHORT accounts 100. Raises ValueError where one has too few posts.
+    """
+    samples = newest(posts.store)
+    there = posts.names[samples.authors]
+    if not accounts:
+        order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
+        return list(there[np.sort(order[: most or (500 if len(there) <= SHORT else 100)])])
     names = [name if name in posts.names or re.fullmatch(PSEUDONYM, name) else pseudonym()(name) for name in accounts]
-    enough = set(posts.names[newest(posts.store).authors])
-    if missing := [name for name in names if name not in enough]:
-        raise ValueError(f"{len(missing)} of the accounts asked about are not in the file, or have fewer than {LEAST} "
-                         f"posts of their own words; the first is {missing[0]}")  # fmt: skip
+    if missing := sorted(set(names) - set(there)):
+        raise ValueError(f"{len(missing)} of the accounts asked about are not in the file, have fewer than {LEAST} "
+                         f"posts of their own words, or are not of the {MOST:,} largest; the first is {missing[0]}")
     return names
 
 
@@ -140,8 +154,8 @@ def pseudonym() -> Callable[[str], str]:
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
     """pseudonym -> name of all authors of a file: the way back, on the machine that holds the key only."""
-    name = pseudonym()
-    return {name(author): author for author in authors(location, columns_of(location, columns or {})["author"])}
+    name, column = pseudonym(), columns_of(location, columns or {})["author"]
+    return {name(author): author for author in map(str, table(location, usecols=[column])[column].dropna().unique())}
 
 
 def invented(path: str | Path, evader: str = "demo-0013", accounts: int = 60, posts: int = 6000, seed: int = 5) -> None:
@@ -149,9 +163,8 @@ def invented(path: str | Path, evader: str = "demo-0013", accounts: int = 60, po
 
     It is the demo corpus: a measuring instrument, in which the answer is known.
     """
-    drops = Counter()
     parts = open_source("demo", "", seed=seed, authors=accounts, posts=posts)
-    frame = pd.concat([each for part in parts for each in part.read(drops)], ignore_index=True)
+    frame = pd.concat([each for part in parts for each in part.read(Counter())], ignore_index=True)
     moments = frame.time[frame.author == evader]
     frame.loc[(frame.author == evader) & (frame.time > moments.median()), "author"] = "newcomer"
     frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)

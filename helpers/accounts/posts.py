@@ -8,27 +8,28 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from helpers.cleaning.text import clean, normalise_unicode
+from helpers.cleaning.text import clean
 from helpers.sources.timestamps import seconds
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, take
+from helpers.tokens.store import TokenStore, ranges
 
 MAX_TOKENS = 32  # read of each post
 LEAST = 4  # posts: of an account with fewer nothing is said
 NEWEST = 64  # posts of an account that are read
 PASSAGE = 8  # tokens: what is repeated at this length is a form or a copy
 OWN = 0.25  # of a post's tokens
+CHUNK = 2**15  # posts whose passages are hashed at a time
+PARTS = 16  # in which hashes are compared, as sorting takes memory
 
 Posts = Sequence[Sequence[str]]  # of each account its posts, oldest first
 
 
-def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, raw: bool = False) -> Samples:
+def samples_of(posts: Posts, tokenizer, times: Sequence | None = None) -> Samples:
     """Texts of accounts in memory as one sample each, cleaned as notebook 01 cleans them.
 
     posts : of each account its posts. times : of each account the times of its posts, as
-    :func:`helpers.sources.timestamps.seconds` takes them. raw : the posts are clean already.
-    A post of which nothing is left is dropped. Raises ValueError for lengths that do not fit, no account, an account
-    without a post, or a time that is none.
+    :func:`helpers.sources.timestamps.seconds` takes them. A post of which nothing is left is dropped. Raises ValueError
+    for lengths that do not fit, no account, an account without a post, or a time that is none.
     """
     if isinstance(posts, str) or any(isinstance(each, str) for each in posts):
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
@@ -38,23 +39,16 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, raw: bool
         raise ValueError("times must hold one time for each post of each account")
     if wrong := [(account, post) for account, each in enumerate(posts) for post in each if not isinstance(post, str)]:
         raise ValueError(f"account {wrong[0][0]} has the post {wrong[0][1]!r}, which is no text")
-    texts = [[normalise_unicode(post) if raw else clean(post) for post in each] for each in posts]
-    kept = [[bool(text) for text in each] for each in texts]
-    flat = [text for each in texts for text in each if text]
-    moments = np.zeros(sum(map(len, posts)), np.int64)
+    cleaned = [clean(post) for each in posts for post in each]
+    kept, moments = np.array([*map(bool, cleaned)], bool), np.zeros(len(cleaned), np.int64)
     if times is not None:
-        moments = seconds(_column([time for each in times for time in each]))
+        told = [time for each in times for time in each]
+        told = told if len({*map(type, told)}) == 1 else [*map(str, told)]  # Arrow takes one kind
+        moments = seconds(pa.chunked_array([pa.array(told)]))
         if (moments < 0).any():
             raise ValueError(f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970")
-    moments = moments[np.concatenate(kept).astype(bool)]
-    offsets = np.concatenate([[0], np.cumsum([sum(each) for each in kept])])
-    return whole(memory_store(flat, moments, offsets, tokenizer))
-
-
-def _column(values: list):
-    """Times of one kind as an Arrow column; those of several kinds as text."""
-    kinds = {type(value) for value in values}
-    return pa.chunked_array([pa.array(values if len(kinds) == 1 else [*map(str, values)])])
+    offsets = np.append(0, kept.cumsum())[np.append(0, np.cumsum([*map(len, posts)]))]
+    return whole(memory_store([*filter(None, cleaned)], moments[kept], offsets, tokenizer))
 
 
 def memory_store(texts: list[str], times: np.ndarray, author_offsets: np.ndarray, tokenizer) -> TokenStore:
@@ -98,11 +92,6 @@ def halves(store: TokenStore, least: int, posts: int = NEWEST) -> tuple[Samples,
     return (Samples(store, middle - older, older, accounts), Samples(store, middle, newer, accounts))
 
 
-def first_posts(samples: Samples, posts: int) -> Samples:
-    """The same samples, each cut to its first ``posts`` posts."""
-    return replace(samples, count=np.minimum(samples.count, posts))
-
-
 def last_posts(samples: Samples, posts: int) -> Samples:
     """The same samples, each cut to its last ``posts`` posts."""
     count = np.minimum(samples.count, posts)
@@ -111,9 +100,7 @@ def last_posts(samples: Samples, posts: int) -> Samples:
 
 def in_memory(samples: Samples) -> Samples:
     """The same samples of a store in memory that holds their posts and nothing else."""
-    posts = np.concatenate([np.arange(first, first + count) for first, count in zip(samples.first, samples.count)])
-    offsets = np.concatenate([[0], np.cumsum(samples.count)])
-    return Samples(take(samples.store, posts, offsets), offsets[:-1], samples.count, np.arange(len(samples)))
+    return Samples.of_lists(samples.store, *ranges(samples.first, samples.count), np.arange(len(samples)))
 
 
 def concatenated(one: Samples, other: Samples) -> Samples:
@@ -124,8 +111,7 @@ def concatenated(one: Samples, other: Samples) -> Samples:
     for name in ("post_offsets", "author_offsets"):
         left, right = getattr(one.store, name), getattr(other.store, name)
         arrays[name] = np.concatenate([left, right[1:] + left[-1]])
-    store = replace(one.store, **arrays)
-    return Samples(store, store.author_offsets[:-1], np.diff(store.author_offsets), np.arange(len(one) + len(other)))
+    return whole(replace(one.store, **arrays))
 
 
 def kinds_of(tokenizer) -> np.ndarray:
@@ -142,43 +128,55 @@ def kinds_of(tokenizer) -> np.ndarray:
 
 def passages(store: TokenStore, kinds: np.ndarray, length: int = PASSAGE) -> np.ndarray:
     """The hashes (tokens,) of the ``length`` tokens that begin at each token, 0 where a post ends before them."""
-    tokens, hashes = kinds[store.tokens], np.zeros(len(store.tokens), np.uint64)
-    room = len(tokens) - length + 1
-    if room > 0:
-        factors = np.random.default_rng(0).integers(1, 2**63, length, dtype=np.uint64) | np.uint64(1)
-        for number, factor in enumerate(factors):
-            hashes[:room] += tokens[number : number + room] * factor
-        left = np.repeat(store.post_offsets[1:], np.diff(store.post_offsets)) - np.arange(len(tokens))
-        hashes[left < length] = 0
+    hashes = np.zeros(len(store.tokens), np.uint64)
+    factors = np.random.default_rng(0).integers(1, 2**63, length, dtype=np.uint64) | np.uint64(1)
+    for begin in range(0, store.posts, CHUNK):
+        ends = store.post_offsets[begin : begin + CHUNK + 1]
+        tokens, found = kinds[store.tokens[ends[0] : ends[-1]]], hashes[ends[0] : ends[-1]]
+        room = len(tokens) - length + 1
+        for number, factor in enumerate(factors if room > 0 else ()):
+            found[:room] += tokens[number : number + room] * factor
+        left = np.repeat(ends[1:], np.diff(ends)) - np.arange(ends[0], ends[-1])
+        found[left < length] = 0
         unknown = np.concatenate([[0], np.cumsum(tokens == 0)])
-        hashes[:room][unknown[length:] > unknown[:-length]] = 0
+        found[: max(room, 0)][unknown[length:] > unknown[:-length]] = 0
     return hashes
 
 
-def without_passages(store: TokenStore, kinds: np.ndarray, others: TokenStore | None = None,
+def _in_several(hashes: np.ndarray, post_offsets: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which hashes (tokens,) stand in two posts or more, or among the others; 0 never does."""
+    several, parts = np.zeros(len(hashes), bool), (hashes % PARTS).astype(np.uint8)
+    for part in range(PARTS):
+        at = np.flatnonzero((parts == part) & (hashes > 0))
+        at = at[np.argsort(hashes[at])]
+        known, first, count = np.unique(hashes[at], return_index=True, return_counts=True)
+        post = np.searchsorted(post_offsets, at, side="right")
+        found = np.isin(known, others[others % PARTS == part])
+        found |= np.maximum.reduceat(post, first) > np.minimum.reduceat(post, first)  # in one post "ha ha ha" is style
+        several[at] = np.repeat(found, count)
+    return several
+
+
+def texts(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
+    """Posts of a store, as the encoder reads them."""
+    return [tokenizer.decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]]) for post in posts]
+
+
+def without_passages(store: TokenStore, kinds: np.ndarray, others: np.ndarray = np.empty(0, np.uint64),
                      length: int = PASSAGE) -> tuple[TokenStore, int]:
     """A store in memory without what is no account's own: ``length`` tokens or more that stand in several posts.
 
     Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. kinds : of
-    :func:`kinds_of`; numbers are all the same. others : posts whose passages are taken out too, such as those of a
-    gallery. A post of which less than the share OWN is left is no post of the store any more.
+    :func:`kinds_of`; numbers are all the same. others : passages, of :func:`passages`, that are taken out too, such as
+    those of a gallery. A post of which less than the share OWN is left is no post of the store any more.
     Returns the store and the number of tokens taken out.
     """
-    hashes = passages(store, kinds, length)
-    at = np.flatnonzero(hashes)
-    post = np.searchsorted(store.post_offsets, at, side="right")
-    pairs = np.unique(np.stack([hashes[at], post.astype(np.uint64)]), axis=1)  # once a post: "ha ha ha" is style
-    known, count = np.unique(pairs[0], return_counts=True)
-    repeated = known[count > 1]
-    if others is not None:
-        repeated = np.union1d(repeated, passages(others, kinds, length))
-    begins = np.isin(hashes, repeated[repeated > 0])
-    steps = np.zeros(len(hashes) + length, np.int64)
-    np.add.at(steps, np.flatnonzero(begins), 1)
-    np.add.at(steps, np.flatnonzero(begins) + length, -1)
-    own = steps.cumsum()[: len(hashes)] == 0
+    begins = np.flatnonzero(_in_several(passages(store, kinds, length), store.post_offsets, others))
+    own = np.ones(len(store.tokens), bool)
+    for number in range(length):  # a passage ends within its post
+        own[begins + number] = False
     lengths = np.diff(store.post_offsets)
-    left = np.diff(np.concatenate([[0], own.cumsum()])[store.post_offsets])
+    left = np.diff(np.concatenate([[0], own.cumsum(dtype=np.int64)])[store.post_offsets])
     posts = left >= OWN * lengths  # of a form that is filled in little is left, and nobody's style
     own &= np.repeat(posts, lengths)
     arrays = {name: np.asarray(getattr(store, name))[posts] for name in ("hour", "time", "topic")}

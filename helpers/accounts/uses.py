@@ -1,14 +1,15 @@
 """How the members of an author encoder are used together: weights, and the map from score to likelihood ratio."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from helpers.accounts.posts import MAX_TOKENS, first_posts, halves, last_posts
+from helpers.accounts.posts import MAX_TOKENS, halves, last_posts
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.fusion import Fusion
+from helpers.runs.progress import progress_bar
 from helpers.tokens.store import TokenStore
 
 SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
@@ -55,12 +56,12 @@ def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
     Raises ValueError where too few accounts have posts enough.
     """
     scores, same, sizes, accounts = [], [], [], 0
-    for asked, kept in product(SIZES, SIZES):
+    for asked, kept in progress_bar([*product(SIZES, SIZES)], desc="calibrating", unit="size", delay=2):
         older, newer = halves(dev, max(asked, kept), max(asked, kept))
         if len(older) < least:
             continue
         accounts = max(accounts, len(older))
-        queries, targets = last_posts(older, asked), first_posts(newer, kept)
+        queries, targets = last_posts(older, asked), replace(newer, count=np.minimum(newer.count, kept))
         block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
         scores.append(block.ravel())
         same.append(np.eye(len(queries), dtype=bool).ravel())

@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+from helpers.runs.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
 
@@ -43,14 +44,15 @@ class Encoder(nn.Module):
 
 @torch.no_grad()
 def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
-          batch_size: int = 256) -> np.ndarray | sparse.csr_matrix:
+          batch_size: int = 256, progress: bool = False) -> np.ndarray | sparse.csr_matrix:
     """The vectors of many samples, in their order, at bounded memory.
 
     Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones. The encoder is
     put in eval mode and back.
 
-    max_tokens : tokens read of each post, L. batch_size : samples at a time. Returns (N, D) float32, an array or a CSR
-    matrix. Raises ValueError where there is no sample, or a vector is not finite.
+    max_tokens : tokens read of each post, L. batch_size : samples at a time. progress : a bar where it takes over two
+    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError where there is no sample, or a vector
+    is not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")
@@ -60,7 +62,7 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
     order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
     pieces = []
     with encoder.inference():
-        for begin in range(0, len(order), batch_size):
+        for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding", delay=2):
             rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
             pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
             finite = np.isfinite(np.asarray(pieces[-1].sum(1))).ravel()

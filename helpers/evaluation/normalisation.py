@@ -33,10 +33,11 @@ class Normalised:
 
     model : encoder, fusion, or another of this module.
     cohort : samples of training authors, one each; None for the targets themselves.
+    drawn : (T,) bool, which targets stand for all, drawn at random; by default they all do.
     """
 
-    def __init__(self, model, cohort: Samples | None = None):
-        self.model, self.cohort, self._made = model, cohort, []
+    def __init__(self, model, cohort: Samples | None = None, drawn: np.ndarray | slice = slice(None)):
+        self.model, self.cohort, self.drawn, self._made = model, cohort, drawn, []
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> "NormalisedGallery":
         """The targets and their statistics; those of the last few targets are kept, as fusions share members."""
@@ -44,7 +45,7 @@ class Normalised:
             if known is targets and tokens == max_tokens:
                 return made
         others = None if self.cohort is None else open_gallery(self.model, self.cohort, max_tokens)
-        made = NormalisedGallery(open_gallery(self.model, targets, max_tokens), others)
+        made = NormalisedGallery(open_gallery(self.model, targets, max_tokens), others, self.drawn)
         self._made = [*self._made[1 - KEPT :], (targets, max_tokens, made)]
         return made
 
@@ -53,11 +54,11 @@ class NormalisedGallery:
     """A gallery and the statistics of its targets.
 
     inner : of the model, with ``targets``; ``of_targets`` are their :func:`statistics`. cohort : of the same model;
-        without it targets are measured against each other.
+        without it targets are measured against each other, or against ``drawn`` ones.
     """
 
-    def __init__(self, inner, cohort=None):
-        self.inner, self.targets, self.cohort = inner, inner.targets, cohort
+    def __init__(self, inner, cohort=None, drawn=slice(None)):
+        self.inner, self.targets, self.cohort, self.drawn = inner, inner.targets, cohort, drawn
         self.of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
 
     def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
@@ -68,7 +69,7 @@ class NormalisedGallery:
         of_queries = None if self.cohort is None else self._against_cohort(queries)
         of_targets = torch.from_numpy(self.of_targets).split(TILE, 1)
         for rows, block in self.inner.scores(queries):
-            of_block = statistics(block) if of_queries is None else of_queries[:, rows]
+            of_block = statistics(block[:, self.drawn]) if of_queries is None else of_queries[:, rows]
             if own is not None and self.cohort is None:
                 of_block = np.where(own[rows] < 0, of_block, self.of_targets[:, own[rows]])
             of_block = torch.from_numpy(of_block)[:, :, None]
@@ -78,12 +79,10 @@ class NormalisedGallery:
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
-        if self.cohort is None:
-            of_queries = np.hstack([statistics(block) for _, block in self.inner.scores(queries)])
-        else:
-            of_queries = self._against_cohort(queries)
+        blocks = self.inner.scores(queries) if self.cohort is None else ()
+        of_queries = [statistics(block[:, self.drawn]) for _, block in blocks] or [self._against_cohort(queries)]
         query, target = pairs.T
-        sides = (torch.from_numpy(side) for side in (*of_queries[:, query], *self.of_targets[:, target]))
+        sides = (torch.from_numpy(side) for side in (*np.hstack(of_queries)[:, query], *self.of_targets[:, target]))
         return self._normal(torch.from_numpy(self.inner.pair_scores(queries, pairs)), *sides).float().numpy()
 
     @staticmethod
@@ -94,9 +93,10 @@ class NormalisedGallery:
     def _against_each_other(self):
         """(2, T): mean and 1 / standard deviation of each target's scores with the other targets, or with some."""
         count = len(self.targets)
-        chosen = np.unique(np.linspace(0, count - 1, min(count, REFERENCE)).astype(int))
+        chosen = np.arange(count)[self.drawn]
+        chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int))]
         sums = np.zeros((2, count))
-        for rows, block in self.inner.scores(self.targets[chosen]):
+        for rows, block in self.inner.scores(self.targets if len(chosen) == count else self.targets[chosen]):
             block[np.arange(len(block)), chosen[rows]] = 0
             sums += moments(block, 0)
         return _mean_and_scale(*sums / np.maximum(len(chosen) - np.isin(np.arange(count), chosen), 1))
@@ -121,13 +121,14 @@ class FittedOnTargets:
         return Gallery(self.make().fit(targets, max_tokens), targets, max_tokens)
 
 
-def adapted(name: str, encoder: Encoder, tokenizer) -> Normalised:
+def adapted(name: str, encoder: Encoder, tokenizer, drawn: np.ndarray | slice = slice(None)) -> Normalised:
     """The strongest form of a model without training: scores normalised, and a TF-IDF fitted on the gallery's texts.
 
     name : in :data:`helpers.encoders.fitted.FITTED`, or any other. encoder : as fitted on training posts.
+    drawn : of the targets, see :class:`Normalised`.
     """
-    is_tfidf = name in WEIGHTINGS
-    return Normalised(FittedOnTargets(lambda: TfidfEncoder(name, tokenizer)) if is_tfidf else encoder)
+    model = FittedOnTargets(lambda: TfidfEncoder(name, tokenizer)) if name in WEIGHTINGS else encoder
+    return Normalised(model, None, drawn)
 
 
 def statistics(scores: np.ndarray) -> np.ndarray:

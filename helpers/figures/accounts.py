@@ -72,3 +72,22 @@ def account_map(points: np.ndarray, names: list[str], sizes: np.ndarray, linked:
     figure.update_yaxes(showticklabels=False, title="map, second axis (no unit)")
     pairs = "pair is" if len(linked) == 1 else "pairs are"
     return state(figure, f"{len(names):,} accounts, of which {len(linked)} {pairs} linked", note)
+
+
+def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]):
+    """The same map as a widget of JupyterLab: hovering shows a post, and a lasso lists the accounts it holds.
+
+    Posts are shown as text, never as HTML. Raises ValueError where jupyter-scatter is not installed.
+    """
+    try:
+        import ipywidgets
+        import jscatter
+    except ImportError:
+        raise ValueError("explore is True, which needs jupyter-scatter: pip install jupyter-scatter") from None
+    frame = pd.DataFrame({"x": points[:, 0], "y": points[:, 1], "account": names, "posts": sizes, "post": posts})
+    scatter = jscatter.Scatter("x", "y", frame, height=480, size=8)
+    scatter.tooltip(True, properties=["account", "posts"], preview="post", preview_type="text", preview_text_lines=4)
+    chosen = ipywidgets.Textarea(description="chosen", layout={"width": "auto", "height": "9em"})
+    listed = lambda change: setattr(chosen, "value", "\n".join(names[row] for row in change["new"]))  # noqa: E731
+    scatter.widget.observe(listed, "selection")
+    return ipywidgets.VBox([scatter.show(), chosen])

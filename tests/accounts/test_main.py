@@ -5,7 +5,8 @@ import json
 import pandas as pd
 import pytest
 
-from helpers.accounts.__main__ import CARE, main
+from helpers.accounts.__main__ import main
+from helpers.accounts.commands import CARE
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts import checks, columns, own
-from helpers.accounts.gallery import NOBODY
+from helpers.accounts.gallery import NOBODY, AccountGallery
 from helpers.runs.paths import Run
 
 
@@ -79,7 +79,6 @@ def test_only_the_largest_are_kept(tmp_path, encoder):
 
 
 def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
-    monkeypatch.setattr(checks, "TRUSTED", 5)
     for module in ("checks", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     fitted = []
@@ -122,21 +121,48 @@ def test_habits_change_the_answer(mine, encoder):
 
 
 def test_who_is_asked(mine):
-    assert checks.asked(mine, ["a"]) == ["a"]
-    assert len(checks.asked(mine, [])) == len(mine.names)
-    assert len(checks.asked(mine, [], most=5)) == 5
-    assert NOBODY not in checks.asked(mine, [])
+    assert own.asked(mine, ["newcomer"]) == ["newcomer"]
+    assert len(own.asked(mine, [])) == len(mine.names)
+    assert len(own.asked(mine, [], most=5)) == 5
+    assert NOBODY not in own.asked(mine, [])
 
 
-def test_a_short_list_finds_what_the_gallery_finds(mine, encoder, gallery):
-    index = mine.index(encoder)
-    short = mine.shortlist(encoder, "newcomer", index, 35)
-    assert len(short) == 36 and {"newcomer", "demo-0003"} <= set(short.names)
-    found = short.rank(short.accounts(["newcomer"]), ["newcomer"], 1, among=len(mine.names))
-    whole = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], 1)
+@pytest.fixture
+def many(monkeypatch):
+    """As if forty accounts were too many to be compared in full."""
+    for name, count in (("SHORT", 10), ("NEAR", (12, 12)), ("COHORT", 30)):
+        monkeypatch.setattr(own, name, count)
+
+
+def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
+    part = mine.around(encoder, mine.samples(["newcomer"]))
+    assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
+    vectors = encoder.vectors(mine.samples(list(mine.names)), True)
+    nearest = mine.names[np.argsort(-(vectors @ vectors[list(mine.names).index("newcomer")]))[:12]]
+    assert {"newcomer", "demo-0003", *nearest} <= set(part.names)
+    found, whole = (one.rank(one.accounts(["newcomer"]), ["newcomer"], 5) for one in (part, gallery))
     assert found.target[0] == whole.target[0] == "demo-0003"
-    with pytest.raises(ValueError, match="not among the 41"):
-        mine.shortlist(encoder, "who", index)
+    assert abs(found.score[0] - whole.score[0]) < 0.2 * whole.score[0], "normalised by a draw, not by the most alike"
+    some = mine.around(encoder, mine.samples(list(mine.names[:8])))
+    assert set(mine.names[:8]) <= set(some.names)
+
+
+def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_path):
+    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part.save(tmp_path)
+    again = AccountGallery.load(encoder, tmp_path)
+    assert (again.drawn == part.drawn).all() and again.beyond == part.beyond
+    grown = again.with_accounts([["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]])
+    assert not grown.drawn[-1] and grown.drawn.sum() == 30
+    fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
+    assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
+
+
+def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):
+    part = mine.around(encoder, mine.samples(["newcomer"]))
+    found = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
+    weighed = 0.05 / 40 * np.exp(found.llr[:-1].astype(float))
+    np.testing.assert_allclose(found.probability[:-1].astype(float), weighed / (0.95 + weighed.sum()), rtol=1e-9)
 
 
 def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
@@ -158,7 +184,7 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     mine = own.read(Run("forms"), str(tmp_path / "b.csv"), encoder, progress=False)
     assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
-        own.asked_as(mine, ["clerk"])
+        own.asked(mine, ["clerk"])
     assert not list((Run("forms").folder).glob("collect/*")), "parts list authors by name"
 
 

@@ -44,6 +44,23 @@ def test_gallery_normalisation_is_that_of_a_loop(trials):
     assert made.pair_scores(trials.queries, pairs[:1])[0] == made.pair_scores(trials.queries, pairs)[0]
 
 
+def test_drawn_targets_stand_for_all(trials):
+    model, drawn = HabitCounts(hours=True), np.isin(np.arange(30), [*range(0, 30, 2), 3, 5, 11, 17])
+    raw = all_scores(Gallery(model, trials.targets), trials.queries)
+    among = all_scores(Gallery(model, trials.targets), trials.targets)
+    made = Normalised(model, None, drawn).gallery(trials.targets)
+    others = [[other for other in np.flatnonzero(drawn) if other != t] for t in range(30)]
+    expected = [[z(raw[q, t], raw[q, drawn]) + z(raw[q, t], among[others[t], t]) for t in range(30)] for q in range(30)]
+    np.testing.assert_allclose(all_scores(made, trials.queries), expected, atol=1e-4)
+    pairs = np.array([[3, 4], [29, 1]])
+    np.testing.assert_allclose(made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4)
+    own = np.full(30, -1)
+    own[7] = 3  # that query is target 3 itself, and not measured against itself
+    expected[7] = [z(raw[7, t], among[others[3], 3]) + z(raw[7, t], among[others[t], t]) for t in range(30)]
+    itself = np.concatenate([block.copy() for _, block in made.scores(trials.queries, own)])
+    np.testing.assert_allclose(itself, expected, atol=1e-4)
+
+
 def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch):
     monkeypatch.setattr(normalisation, "CLOSEST", 5)
     model, cohort = HabitCounts(hours=True), ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries

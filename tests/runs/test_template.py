@@ -1,0 +1,44 @@
+"""The parameters for own posts: nothing is named that is not trained, and a small file with other columns goes through."""
+
+import shutil
+
+import pandas as pd
+import pytest
+
+from helpers.accounts import own
+from helpers.evaluation.ranking import ranking_trials
+from helpers.runs import paths, pipeline
+from helpers.runs.stages import stages
+from helpers.tokens.store import open_store
+
+
+@pytest.fixture
+def ours(tmp_path, monkeypatch):
+    """A copy of the folder for a small file: 120 invented accounts, 4,000 posts."""
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    own.invented(tmp_path / "posts.csv", accounts=120, posts=4000)
+    frame = pd.read_csv(tmp_path / "posts.csv").rename(columns={"nick": "user", "written": "date"})
+    frame.to_csv(tmp_path / "posts.csv", index=False)
+    folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")
+    for path in folder.glob("*.yaml"):
+        path.write_text(path.read_text().replace("data/posts.csv", str(tmp_path / "posts.csv")))
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
+    return {stage.name: stage for stage in stages("ours")}
+
+
+def test_a_small_file_goes_through(ours):
+    for name in ("01_collect", "02_tokenizer"):
+        pipeline.execute(ours[name])
+    posts = ours["06_evaluate"].parameters["posts"]
+    for split in ("dev", "test"):
+        assert len(ranking_trials(open_store(paths.Run("ours").tokens / split), posts).queries) >= 10
+
+
+def test_only_what_is_trained_is_evaluated(ours):
+    trained = {f"{stage.parameters['features']}-supcon" for stage in ours.values() if stage.notebook == "03_train"}
+    assert set(ours["06_evaluate"].parameters["models"]) == trained
+
+
+def test_every_line_says_why():
+    for path in (paths.PARAMS / "template").glob("*.yaml"):
+        assert path.read_text().startswith("# "), path.name

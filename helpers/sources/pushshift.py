@@ -55,8 +55,7 @@ QUERY = f"""
             WHEN text < '!' AND NOT regexp_matches(text, '\\S') THEN 'empty' END AS reason
         FROM posts
     ), unescaped AS (
-        SELECT * REPLACE (CASE WHEN NOT contains(text, '&') THEN text
-            WHEN contains(text, '&lt;') OR contains(text, '&gt;')
+        SELECT * REPLACE (CASE WHEN NOT contains(text, '&') THEN text WHEN contains(text, '&lt;') OR contains(text, '&gt;')
             THEN replace(replace(replace(text, '&lt;', '<'), '&gt;', '>'), '&amp;', '&')
             ELSE replace(text, '&amp;', '&') END AS text)
         FROM judged
@@ -165,9 +164,8 @@ def _frame(batch, drops, raw):
 
 def _lines(block):
     """A block of whole lines as a record batch, without copying it."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
-    offsets = np.append(0, ends + 1)
-    column = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(block))
+    offsets = np.append(0, np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1)
+    column = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(block))
     return pa.record_batch([column], schema=LINES)
 
 

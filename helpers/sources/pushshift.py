@@ -55,9 +55,9 @@ QUERY = f"""
             WHEN text < '!' AND NOT regexp_matches(text, '\\S') THEN 'empty' END AS reason
         FROM posts
     ), unescaped AS (
-        SELECT * REPLACE (CASE WHEN NOT contains(text, '&') THEN text WHEN contains(text, '&lt;') OR contains(text, '&gt;')
+        SELECT * REPLACE (CASE WHEN contains(text, '&') THEN CASE WHEN contains(text, '&lt;') OR contains(text, '&gt;')
             THEN replace(replace(replace(text, '&lt;', '<'), '&gt;', '>'), '&amp;', '&')
-            ELSE replace(text, '&amp;', '&') END AS text)
+            ELSE replace(text, '&amp;', '&') END ELSE text END AS text)
         FROM judged
     )
     SELECT reason, CASE WHEN reason = 'unread' THEN encode(line) END AS unread, author,

@@ -38,7 +38,8 @@ from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.loop import Trainer, TrainingConfig, device_name
 
-STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here"}
+STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here",
+         "projected_bf16": "projected tables, bf16, here"}  # fmt: skip
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "amount", "unit"]
 EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
 
@@ -63,7 +64,7 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
-    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables."""
+    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables in both."""
     parts, config = [], SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
     for size in sizes:
         vocabulary, topics, encoder = throughput.SIZES[size]
@@ -196,7 +197,7 @@ def processes(repeats, counts=(1, 2), steps=6, losses=None):
         with socket.create_server(("127.0.0.1", 0)) as free:
             place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(count)}
         with tempfile.TemporaryDirectory() as folder:
-            alone = os.environ | {"OMP_NUM_THREADS": "1"}
+            alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
             ranks = [alone | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
             command = [sys.executable, __file__, "--worker", str(steps), folder]
             started = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=each)

@@ -4,9 +4,11 @@
     python benchmarks/speed.py reader ranking            some comparisons
     python benchmarks/speed.py --repeats 5
 
-The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds, amount, unit, threads,
-device. A ratio is that of two rates in the same repeat, and what is reported is the median of the repeats with the
-least and the largest of them. The first way of a comparison is the peer that the others are held against.
+The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds by the clock and of the
+processor, amount, unit, threads, device. With one thread a rate is one of processor time, which a busy machine disturbs
+less; with more, or where processes are compared, it is one of the clock. A ratio is that of two rates in the same
+repeat, and what is reported is the median of the repeats with the least and the largest of them. The first way of a
+comparison is the peer that the others are held against.
 """
 
 import argparse
@@ -30,7 +32,7 @@ import ranking
 import store as stores
 import throughput
 import torch
-from in_turns import seconds
+from in_turns import timed
 
 from helpers.runs import paths
 from helpers.sources import ndjson
@@ -40,14 +42,14 @@ from helpers.training.loop import Trainer, TrainingConfig, device_name
 
 STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here",
          "projected_bf16": "projected tables, bf16, here"}  # fmt: skip
-COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "amount", "unit"]
+COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
 
 
 def rows(comparison: str, size: object, ways: dict, amount: float | dict, unit: str, repeats: int) -> pd.DataFrame:
     """One row a way and repeat. amount : of units that a way gets through; a dict where the ways differ."""
-    took = seconds(ways, repeats)
-    table = [(comparison, size, way, repeat, each, amount[way] if isinstance(amount, dict) else amount, unit)
+    took = timed(ways, repeats)
+    table = [(comparison, size, way, repeat, *each, amount[way] if isinstance(amount, dict) else amount, unit)
              for way, all_of in took.items() for repeat, each in enumerate(all_of)]  # fmt: skip
     device = {"threads": torch.get_num_threads(), "device": device_name(torch.device("cpu"))}
     return pd.DataFrame(table, columns=COLUMNS).assign(**device)
@@ -55,7 +57,7 @@ def rows(comparison: str, size: object, ways: dict, amount: float | dict, unit: 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Rate of every way, and its ratio to the rate of the first in the same repeat: median, least, largest."""
-    table = table.assign(rate=table.amount / table.seconds)
+    table = table.assign(rate=table.amount / table.processor.where(table.threads == 1, table.seconds))
     keys = ["comparison", "size"]
     peer = table.groupby([*keys, "repeat"], sort=False).rate.transform("first")
     groups = table.assign(ratio=table.rate / peer).groupby([*keys, "way", "unit"], sort=False)
@@ -64,14 +66,14 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
-    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables in both."""
+    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables."""
     parts, config = [], SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
     for size in sizes:
         vocabulary, topics, encoder = throughput.SIZES[size]
         batch = throughput.synthetic(0, vocabulary, topics, config)
         made = {way: throughput.make(way, vocabulary, topics, encoder) for way in throughput.WAYS}
-        ways = {STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch)[0] for way, one in made.items()}
-        seconds(ways, 1)  # the first step allocates
+        ways = {STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch) for way, one in made.items()}
+        timed(ways, 1)  # the first step allocates
         parts.append(rows("training step", size, ways, int(batch.mask.sum()), "posts", repeats))
     return pd.concat(parts)
 
@@ -99,7 +101,7 @@ def encoding(repeats, accounts=200, few=8):
     else:
         print(f"left out: MiniLM, which is in a package, {encode.pretrained.PACKAGE}")
         del ways["MiniLM"]
-    seconds(ways, 1)  # what a first call prepares is not what is compared
+    timed(ways, 1)  # what a first call prepares is not what is compared
     amount = dict.fromkeys(ways, accounts) | {"MiniLM": few}
     return rows("encoding", f"{accounts:,} accounts", ways, amount, "accounts", repeats)
 

@@ -47,7 +47,8 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
         file.close()
     counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
     counts["author_offsets"] = len(authors)
-    pq.write_table(pa.table({"author": [str(number) for number in range(len(authors) - 1)]}), folder / "authors.parquet")
+    names = pa.table({"author": [str(number) for number in range(len(authors) - 1)]})
+    pq.write_table(names, folder / "authors.parquet")
     sums = {path.name: checksum(path) for path in folder.iterdir()}
     meta = {"fingerprint": "benchmark", "counts": counts, "topics": [], "sha256": sums}
     (folder / "store.json").write_text(json.dumps(meta))

@@ -27,10 +27,12 @@ def speed():
 
 def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
     took = {"loop": [4.0, 8.0, 4.0], "here": [1.0, 1.6, 2.0]}  # the second repeat of both was disturbed
-    rows = [("c", "s", way, repeat, seconds, 10 if way == "loop" else 20, "MB")
+    rows = [("c", "s", way, repeat, seconds, seconds / 2, 10 if way == "loop" else 20, "MB")
             for way, all_of in took.items() for repeat, seconds in enumerate(all_of)]  # fmt: skip
-    table = speed.ratios(pd.DataFrame(rows, columns=speed.COLUMNS)).set_index("way")
+    frame = pd.DataFrame(rows, columns=speed.COLUMNS)
+    table = speed.ratios(frame.assign(threads=2)).set_index("way")
     assert table.loc["here", ["value", "low", "high", "rate"]].tolist() == [8.0, 4.0, 10.0, 12.5]
+    assert speed.ratios(frame.assign(threads=1)).rate.tolist() == [5.0, 25.0], "of processor time"
     assert (table.loc["loop", ["value", "low", "high"]] == 1).all() and (table.repeats == 3).all()
 
 

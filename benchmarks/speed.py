@@ -1,6 +1,6 @@
 """Every ratio of speed with its peer in the same run: what `make bench` writes and notebook 14 draws.
 
-    make bench                                           all of it, laptop minutes: outputs/bench/speed.csv
+    make bench                                           all of it, minutes: outputs/bench/speed.csv
     python benchmarks/speed.py reader ranking            some comparisons
     python benchmarks/speed.py --repeats 5
 

@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup first reproduce test train mine lab book publish clean
+.PHONY: help setup first reproduce test train mine lab book bench publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -40,6 +40,7 @@ help:
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  your accounts: one page, nothing is trained"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
+	@echo "make bench [ONLY=reader]   how fast each part is, beside its peer in the same run; outputs/bench/speed.csv"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name"
@@ -114,6 +115,12 @@ lab: setup
 
 book: setup
 	$(BIN)/python docs/book.py
+
+# one thread, so that a ratio is one of code and not of cores
+bench: export OMP_NUM_THREADS ?= 1
+bench: export PYTHONWARNINGS := ignore::FutureWarning
+bench: setup
+	$(BIN)/python benchmarks/speed.py $(ONLY) $(ARGS)
 
 publish: setup
 	$(BIN)/python -m helpers.runs --publish

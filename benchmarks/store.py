@@ -14,9 +14,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.store import FILES, SUFFIX, open_store
+from helpers.tokens.store import FILES, SUFFIX, checksum, open_store
 
 PART = 10**6
 
@@ -45,7 +47,11 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
         file.close()
     counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
     counts["author_offsets"] = len(authors)
-    (folder / "store.json").write_text(json.dumps({"fingerprint": "benchmark", "counts": counts, "topics": []}))
+    names = pa.table({"author": [str(number) for number in range(len(authors) - 1)]})
+    pq.write_table(names, folder / "authors.parquet")
+    sums = {path.name: checksum(path) for path in folder.iterdir()}
+    meta = {"fingerprint": "benchmark", "counts": counts, "topics": [], "sha256": sums}
+    (folder / "store.json").write_text(json.dumps(meta))
 
 
 def first_batch(store):

@@ -1,11 +1,12 @@
-"""Posts a second of a whole training step, for three ways to compute the same text convolutions.
+"""Posts a second of a whole training step, for four ways to compute the same text convolutions.
 
     python benchmarks/throughput.py                      128 filters, vocabulary 16,384
     python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049 topics
 
 plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the fastest dense form on a
-CPU. projected: helpers.encoders.text_cnn. Each step is encoder (TPS), supervised contrastive loss, backward pass and
-AdamW on the same batches of 64 authors x 8 samples; the three take turns, so that a busy machine slows all alike.
+CPU. projected: helpers.encoders.text_cnn, and the same under bf16 autocast. Each step is encoder (TPS), supervised
+contrastive loss, backward pass and AdamW on the same batches of 64 authors x 8 samples; they take turns, so that a busy
+machine slows all alike.
 """
 
 import argparse
@@ -33,7 +34,7 @@ SIZES = {  # vocabulary, topics, then those of the encoder
     "paper": (65_536, 2049, {"filters": 512, "token_dim": 512, "attention": 512, "dim": 1024}),
     "tiny": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "dim": 16}),
 }
-WAYS = ("plain", "dense", "projected")
+WAYS = ("plain", "dense", "projected", "projected_bf16")
 LOSS = make_loss("supcon")
 
 
@@ -89,7 +90,7 @@ def synthetic(step, vocabulary, topics, sampler):
 def make(name, vocabulary, topics, sizes, seed=0):
     encoder = build(stream_config(**sizes), vocabulary, topics, seed)
     encoder.post.path = "projected"
-    if name != "projected":
+    if not name.startswith("projected"):
         encoder.post = {"plain": Plain, "dense": Dense}[name](encoder.post)
     return encoder, torch.optim.AdamW(encoder.parameters(), 1e-3, fused=True)
 
@@ -97,7 +98,7 @@ def make(name, vocabulary, topics, sizes, seed=0):
 def step(name, encoder, optimizer, batch):
     """Seconds and loss of one step."""
     began = time.perf_counter()
-    with torch.autocast("cpu", torch.bfloat16) if name == "dense" else nullcontext():
+    with torch.autocast("cpu", torch.bfloat16) if name in ("dense", "projected_bf16") else nullcontext():
         embeddings = encoder(batch)
     loss = LOSS(embeddings, batch.authors)
     loss.backward()
@@ -141,12 +142,12 @@ def main():
     device = device_name(torch.device("cpu"))
     print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device}")
     print(f"a batch: {statistics.mean(posts):,.0f} posts, {statistics.mean(distinct):,.0f} distinct tokens")
-    print(f"{'':10} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
+    print(f"{'':14} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
     base = statistics.median(seconds[arguments.ways[0]])
     for name, took in seconds.items():
         median = statistics.median(took)
         rate = statistics.mean(posts[1:]) / median
-        print(f"{name:10} {median:8.3f} {rate:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
+        print(f"{name:14} {median:8.3f} {rate:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
 
 
 if __name__ == "__main__":

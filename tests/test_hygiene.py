@@ -233,6 +233,15 @@ def test_importing_helpers_brings_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_a_first_embedding_waits_for_nothing_that_it_does_not_use():
+    """scikit-learn and what it brings take as long as torch, and serve fitting only: `make bench` has the seconds."""
+    heavy = ("sklearn", "scipy.stats", "scipy.optimize", "transformers", "accelerate", "torch._dynamo", "plotly", "umap")
+    code = (f"import sys; from helpers import AuthorEncoder; e = AuthorEncoder.load('open-small'); "
+            f"print(e.encode([['a post']]).shape[0], [m for m in {heavy} if m in sys.modules])")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1 []"
+
+
 @each_module
 def test_a_module_says_what_it_is_and_its_functions_are_short(path):
     text = path.read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """A tiny training that every test of the loop runs: whole, killed, damaged, in processes of its own."""
 
+import json
 import os
 import subprocess
 import sys
@@ -73,13 +74,14 @@ def dies_at(step, draw):
 
 
 SCRIPT = """
-import os, signal, sys
+import json, os, signal, sys
 sys.path.insert(0, sys.argv[1])
+from helpers.losses import make_loss
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, changed
 from accelerate import notebook_launcher
 
-folder, die, processes, lr, loss = sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), sys.argv[6]
+folder, die, processes, loss, settings = *sys.argv[2:3], *map(int, sys.argv[3:5]), sys.argv[5], json.loads(sys.argv[6])
 
 def draw(step):
     if step == die:
@@ -87,9 +89,19 @@ def draw(step):
     steps.append(step)
     return tiny.draw(step)
 
+def noted(loss):
+    # beside the folder, and at once: a process that is killed has told what it did
+    def value(*given):
+        found = loss(*given)
+        print(steps[-1], found.item(), file=open(folder + ".losses", "a"), flush=True)
+        return found
+
+    return value
+
 def work():
     # not clipped: that would hide a gradient of the wrong length
-    tiny.train(folder, changed(steps=20, lr=lr, optimizer="sgd", clip=1e9), draw=draw, loss=loss)
+    tiny.train(folder, changed(**{"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9, **settings}), draw=draw,
+        loss=noted(make_loss(loss)) if loss == "supcon" else loss)
     print(*steps, flush=True)
 
 steps, tiny = [], Setting(store_in_memory)
@@ -98,9 +110,19 @@ if __name__ == "__main__":
 """
 
 
-def run(folder, die=-1, processes=1, lr=0.05, loss="supcon"):
-    """Twenty steps of a training in a process of its own, or in two that it starts."""
+def losses(folder):
+    """Of every step, as the processes of :func:`run` told them; one that was taken twice must have been the same."""
+    told = {}
+    for line in Path(f"{folder}.losses").read_text().splitlines():
+        step, loss = line.split()
+        assert abs(told.setdefault(int(step), float(loss)) - float(loss)) <= 1e-5 * abs(float(loss)), step
+    return told
+
+
+def run(folder, die=-1, processes=1, loss="supcon", **settings):
+    """Twenty steps of a training, or as settings say, in a process of its own, or in two that it starts."""
     (folder.parent / "script.py").write_text(SCRIPT)
-    command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, lr, loss]
+    command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, loss,
+               json.dumps(settings)]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)

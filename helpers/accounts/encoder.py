@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from sklearn.metrics.pairwise import cosine_similarity
 
 from helpers.accounts import weights
 from helpers.accounts.members import Joined, Known, empty, settings
@@ -160,4 +159,6 @@ class AuthorEncoder:
     @staticmethod
     def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Cosines (N, M) of vectors (N, D) and (M, D)."""
+        from sklearn.metrics.pairwise import cosine_similarity  # a second, which a first embedding need not wait for
+
         return cosine_similarity(one, other)

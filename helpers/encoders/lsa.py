@@ -12,8 +12,6 @@ import numpy as np
 import torch
 import torch.nn.functional as nnf
 from scipy import sparse
-from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import randomized_range_finder
 from torch import Tensor
 
 from helpers.encoders.base import Encoder
@@ -51,6 +49,8 @@ class LSAEncoder(Encoder):
         """
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
+        from sklearn.preprocessing import normalize  # here: what is only loaded need not wait for it
+
         blocks = (samples.batch(slice(begin, begin + 512), max_tokens) for begin in range(0, len(samples), 512))
         counts = [count_matrix(view(batch).tokens, self.vocabulary, self.buckets) for batch in blocks]
         matrix = sparse.vstack(counts).tocsr()
@@ -68,6 +68,8 @@ def singular_vectors(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarr
     Of the projected matrix, (dim, F), the Gram matrix is decomposed: half the time of a randomised SVD, which
     decomposes the matrix itself.
     """
+    from sklearn.utils.extmath import randomized_range_finder
+
     basis = randomized_range_finder(matrix, size=min(dim + 10, *matrix.shape), n_iter=2, random_state=seed)
     projected = basis.T @ matrix
     squares, rotation = np.linalg.eigh((projected @ projected.T).astype(np.float64))

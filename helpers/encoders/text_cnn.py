@@ -50,8 +50,10 @@ class TextCNN(nn.Module):
         if self._path(tokens) == "dense":
             pooled = self._dense(tokens)
         else:
-            with torch.autocast(tokens.device.type, enabled=False):  # a table of half precision saves nothing here
-                pooled = self._projected(tokens)
+            kind = tokens.device.type
+            dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.embedding.weight.dtype
+            with torch.autocast(kind, enabled=False):  # products as autocast has them, sums as weights
+                pooled = self._projected(tokens, dtype)
         bias = torch.cat([convolution.bias for convolution in self.convolutions])
         return (pooled + bias).relu()  # the bias is the same at every position, so it can wait until after the max
 
@@ -67,7 +69,7 @@ class TextCNN(nn.Module):
             pooled.append(windows.masked_fill(~starts, lowest).max(2).values)  # amax: slow backwards
         return torch.cat(pooled, 1)
 
-    def _projected(self, tokens: Tensor) -> Tensor:
+    def _projected(self, tokens: Tensor, dtype: torch.dtype) -> Tensor:
         length = (tokens >= 0).sum(1).clamp(min=1)
         vocabulary = self.embedding.num_embeddings
         if self._table is None:
@@ -76,8 +78,9 @@ class TextCNN(nn.Module):
             distinct = present.nonzero().squeeze(1)  # a bitmap: faster than the sort inside torch.unique
             number = present.cumsum(0) - 1
             index = torch.where(tokens >= 0, number[tokens.clamp(min=0)], len(distinct))
-            rows = nnf.pad(nnf.embedding(distinct, self.embedding.weight), (0, 0, 0, 1))  # last row: padding
-            return _PooledWindows.apply(rows, self._taps(), self._pad(index, len(distinct)), length, self.widths)
+            rows = nnf.pad(nnf.embedding(distinct, self.embedding.weight), (0, 0, 0, 1)).to(dtype)  # last row: padding
+            index = self._pad(index, len(distinct))
+            return _PooledWindows.apply(rows, self._taps().to(dtype), index, length, self.widths)
         index = torch.where(tokens >= 0, tokens, vocabulary)
         return _pool_windows(self._table, self._pad(index, vocabulary), length, self.widths)[0]
 
@@ -121,19 +124,16 @@ class _PooledWindows(torch.autograd.Function):
     def backward(ctx, grad):
         rows, taps, index, winner = ctx.saved_tensors
         count, filters = len(rows), taps.shape[2]
-        table_grad = rows.new_zeros(len(taps) * count * filters)
-        column = torch.arange(filters, device=rows.device)
+        rows_grad, taps_grad = grad.new_zeros(rows.shape), grad.new_empty(taps.shape)
+        cells, column = grad.new_empty(count * filters), torch.arange(filters, device=rows.device)  # cells: of one tap
         for width, first, columns in _blocks(ctx.widths, filters):
-            upstream = grad[:, columns].flatten()
-            start = winner[:, columns].long()
+            upstream, start = grad[:, columns].flatten(), winner[:, columns].long()
             for tap in range(width):
-                cell = ((first + tap) * count + index.gather(1, start + tap)) * filters + column
-                table_grad.index_add_(0, cell.flatten(), upstream)
-        table_grad = table_grad.view(len(taps), count, filters)
-        rows_grad = torch.zeros_like(rows)
-        for tap_grad, tap in zip(table_grad, taps):
-            rows_grad.addmm_(tap_grad, tap.T)
-        return rows_grad, torch.matmul(rows.T, table_grad), None, None, None
+                cell = index.gather(1, start + tap) * filters + column
+                tap_grad = cells.zero_().index_add_(0, cell.flatten(), upstream).view(count, filters).to(rows.dtype)
+                rows_grad += tap_grad @ taps[first + tap].T
+                taps_grad[first + tap] = rows.T @ tap_grad
+        return rows_grad, taps_grad, None, None, None
 
 
 def _blocks(widths, filters):
@@ -152,7 +152,7 @@ def _pool_windows(table: Tensor, index: Tensor, length: Tensor, widths) -> tuple
     """
     count, filters = table.shape[1:]
     flat = table.reshape(-1, filters)
-    pooled = table.new_empty(len(index), filters * len(widths))
+    pooled = table.new_empty(len(index), filters * len(widths), dtype=torch.promote_types(table.dtype, torch.float32))
     winner = torch.empty(pooled.shape, dtype=torch.int32, device=table.device)
     order = length.argsort(descending=True)
     done = 0
@@ -168,6 +168,6 @@ def _pool_windows(table: Tensor, index: Tensor, length: Tensor, widths) -> tuple
             bags = rows.gather(1, (start.unsqueeze(2) + taps).flatten(1)).view(-1, width) + (first + taps) * count
             sums = nnf.embedding_bag(bags, flat, mode="sum").view(len(posts), longest, filters)
             best, position = sums.max(1)
-            pooled[posts, columns] = best
+            pooled[posts, columns] = best.to(pooled.dtype)
             winner[posts, columns] = start.gather(1, position).int()
     return pooled, winner

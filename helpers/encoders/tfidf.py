@@ -9,9 +9,6 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
-from sklearn.preprocessing import normalize
 from torch import Tensor
 
 from helpers.encoders.base import Encoder
@@ -22,20 +19,28 @@ from helpers.tokens.store import TokenStore
 BUCKETS = 2**18  # for the hashes of pairs of subwords
 FIT_POSTS = 500_000  # as released
 
-WEIGHTINGS: dict[str, Callable[[], BaseEstimator]] = {
+
+def _weighting(name="TfidfVectorizer", **settings):
+    from sklearn.feature_extraction import text  # here: it takes a second, and a trained encoder needs none of it
+
+    return getattr(text, name)(**settings)
+
+
+WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
     # as khan2021's authors released it: case kept, stop words and words in more than 90% of the texts removed
-    "tfidf_word": lambda: TfidfVectorizer(
+    "tfidf_word": lambda: _weighting(
         lowercase=False, stop_words="english", max_df=0.9, max_features=20_000, dtype=np.float32),
     # the strong one: characters within word boundaries
-    "tfidf_char": lambda: TfidfVectorizer(
+    "tfidf_char": lambda: _weighting(
         lowercase=False, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=3, max_features=300_000,
         dtype=np.float32),
     # the encoder's own subwords and pairs of neighbours: what LSA starts from
-    "tfidf_subword": lambda: TfidfTransformer(sublinear_tf=True),
+    "tfidf_subword": lambda: _weighting("TfidfTransformer", sublinear_tf=True),
     # PAN's baseline (tyo2021 section 3)
-    "tfidf_4grams": lambda: TfidfVectorizer(analyzer="char", ngram_range=(4, 4), max_features=3000, dtype=np.float32),
-    "tfidf": lambda: TfidfVectorizer(dtype=np.float32),  # scikit-learn's defaults (sawatphol2022)
-    "bow": lambda: CountVectorizer(binary=True, dtype=np.float32),  # words that occur or do not (sawatphol2022)
+    "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000, dtype=np.float32),
+    "tfidf": lambda: _weighting(dtype=np.float32),  # scikit-learn's defaults (sawatphol2022)
+    # words that occur or do not (sawatphol2022)
+    "bow": lambda: _weighting("CountVectorizer", binary=True, dtype=np.float32),
 }  # fmt: skip
 
 
@@ -85,6 +90,8 @@ class TfidfEncoder(Encoder):
 
     def forward(self, batch: Batch) -> sparse.csr_matrix:
         """Batch of B samples -> (B, terms), unit rows."""
+        from sklearn.preprocessing import normalize
+
         return normalize(self.weighting.transform(self._read(batch)).astype(np.float32)).tocsr()
 
     def _read(self, batch: Batch):

@@ -10,11 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
-from scipy.stats import binomtest
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from helpers.evaluation.bootstrap import table
 from helpers.evaluation.detection import PAPER, Costs, actual_dcf, error_rates, min_dcf, tally
@@ -42,6 +37,10 @@ def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.
     default penalty, so that dev trials without an error still give a finite slope. Raises ValueError for trials of
     one kind only or values that are not finite.
     """
+    from sklearn.linear_model import LogisticRegression  # here: a map that is only used need not wait for it
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     same = np.asarray(same, bool)
     features = _features(scores, query_posts, target_posts)
     if not np.isfinite(features).all() or same.all() or not same.any():
@@ -79,6 +78,8 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
 
 def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     """Cllr after the best monotone map of these very trials (pool adjacent violators): what calibration cannot mend."""
+    from sklearn.isotonic import IsotonicRegression
+
     scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
     weight = np.where(same, 0.5 / same.mean(), 0.5 / (~same).mean())
     best = IsotonicRegression(y_min=0, y_max=1).fit(scores, same, weight).predict(scores)
@@ -92,6 +93,8 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
     one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``, ``observed_high``
     (95%, Wilson's, as if pairs did not depend on each other), ``same``, ``different`` (counts).
     """
+    from scipy.stats import binomtest
+
     same, predicted = np.asarray(same, bool), probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
     row = np.minimum((predicted * bins).astype(int), bins - 1)

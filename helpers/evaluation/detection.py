@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import stats
+from scipy.special import ndtri
 
 from helpers.evaluation.bootstrap import ends, table, weights
 from helpers.runs.config import Config
@@ -152,7 +152,7 @@ def curve(counted: Tally) -> pd.DataFrame:
     at = np.column_stack([counted.values, np.nextafter(counted.values, np.inf)]).ravel()
     threshold = np.concatenate([[-np.inf], at, [np.inf]])[::-1]
     rates = np.column_stack([p_fa, p_miss])
-    seen = np.hstack([500 * rates, 50 * stats.norm.ppf(rates).clip(-5, 5)]).astype(int)
+    seen = np.hstack([500 * rates, 50 * ndtri(rates).clip(-5, 5)]).astype(int)
     new = (seen[1:] != seen[:-1]).any(1)
     keep = np.append(True, new) | np.append(new, True)  # the first and the last corner of each cell
     return pd.DataFrame({"threshold": threshold, "P_fa": p_fa, "P_miss": p_miss})[keep].reset_index(drop=True)

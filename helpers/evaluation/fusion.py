@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 import torch.nn.functional as nnf
-from scipy import optimize, sparse, special
+from scipy import sparse, special
 
 from helpers.encoders.base import Encoder
 from helpers.evaluation.gallery import Gallery, open_gallery
@@ -94,6 +94,8 @@ def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
     members need no grid; a small ridge keeps what says nothing at 0. At most 1,000 queries choose.
     Raises ValueError where there is no member, or a query has no target of its author.
     """
+    from scipy import optimize  # here: to use weights, none is needed
+
     if not members:
         raise ValueError("a fusion needs a member")
     OwnTargets(trials)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import binomtest
 
 from helpers.evaluation.bootstrap import summary, table
 from helpers.evaluation.gallery import open_gallery
@@ -147,6 +146,8 @@ def compare(ranks: pd.Series, base: pd.Series, seed: int = 0, resamples: int = 2
     Returns the rows of :func:`differences`, ``better`` and ``worse`` (queries that rank higher and lower) and
     ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).
     """
+    from scipy.stats import binomtest
+
     result = differences(ranks, base, seed, resamples)
     better, worse = int((ranks < base).sum()), int((ranks > base).sum())
     p = binomtest(better, better + worse).pvalue if better + worse else 1.0

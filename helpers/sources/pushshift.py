@@ -55,8 +55,9 @@ QUERY = f"""
             WHEN text < '!' AND NOT regexp_matches(text, '\\S') THEN 'empty' END AS reason
         FROM posts
     ), unescaped AS (
-        SELECT * REPLACE (CASE WHEN contains(text, '&')
-            THEN replace(replace(replace(text, '&lt;', '<'), '&gt;', '>'), '&amp;', '&') ELSE text END AS text)
+        SELECT * REPLACE (CASE WHEN contains(text, '&') THEN CASE WHEN contains(text, '&lt;') OR contains(text, '&gt;')
+            THEN replace(replace(replace(text, '&lt;', '<'), '&gt;', '>'), '&amp;', '&')
+            ELSE replace(text, '&amp;', '&') END ELSE text END AS text)
         FROM judged
     )
     SELECT reason, CASE WHEN reason = 'unread' THEN encode(line) END AS unread, author,
@@ -107,7 +108,8 @@ def own_words(text: str) -> str:
         text = "\n".join(map(_uncovered, text.split("\n")))
     if text.startswith(INDENT) or "\n    " in text or "\n\t" in text:
         text = "\n".join(_without_code(text.split("\n")))
-    return QUOTE_LINE.sub("", text).strip()
+    # line by line: to search for "^" stops at every character
+    return "\n".join("" if QUOTE_LINE.match(line) else line for line in text.split("\n")).strip()
 
 
 def _without_code(lines):
@@ -162,9 +164,8 @@ def _frame(batch, drops, raw):
 
 def _lines(block):
     """A block of whole lines as a record batch, without copying it."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
-    offsets = np.append(0, ends + 1)
-    column = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(block))
+    offsets = np.append(0, np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1)
+    column = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(block))
     return pa.record_batch([column], schema=LINES)
 
 

@@ -184,6 +184,20 @@ class TestInference:
             torch.testing.assert_close(after, text(tokens).detach(), rtol=1e-5, atol=1e-5)
 
 
+def test_half_precision_is_close_and_sums_gradients_in_full():
+    """A token that wins often: in bf16 a sum of 300 equal parts stops growing at 256."""
+    tokens = CASES["one token again and again"].repeat(75, 1)
+    upstream = torch.ones(len(tokens), 15)
+    full, gradients = outcome(make(), tokens, upstream)
+    with torch.autocast("cpu", torch.bfloat16):
+        half, halved = outcome(make(), tokens, upstream)
+    assert half.dtype == torch.float32 and not torch.equal(half, full), "the products are those of half precision"
+    torch.testing.assert_close(half, full, rtol=2**-6, atol=2**-5)
+    for name, gradient in gradients.items():
+        assert halved[name].dtype == torch.float32
+        torch.testing.assert_close(halved[name], gradient, rtol=2**-6, atol=2**-7 * gradient.abs().max().item())
+
+
 def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():
     text, tokens = make(), CASES["ragged"]
     upstream = torch.randn(len(tokens), 15)

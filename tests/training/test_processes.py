@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from helpers.runs import paths
 from helpers.training.loop import completed
 from tests.factories import store_in_memory
-from tests.tiny_training import Setting, run
+from tests.tiny_training import Setting, losses, run
 
 
 class TestProcesses:
@@ -36,6 +36,22 @@ class TestProcesses:
         moved = load_file(tmp_path / "1" / "last.safetensors")
         assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
         assert completed(tmp_path / "2")["best_step"] == completed(tmp_path / "1")["best_step"]
+
+    def test_fifty_losses_are_those_of_one_even_after_a_kill(self, tmp_path):
+        """Every step's loss, of one process, of two, and of two that are killed without warning and started again.
+
+        At step 27, two steps after a checkpoint: what is drawn again must be what was lost.
+        """
+        settings = {"steps": 50, "eval_every": 5, "lr": 0.002}
+        assert run(tmp_path / "1", processes=1, **settings).returncode == 0
+        assert run(tmp_path / "2", processes=2, **settings).returncode == 0
+        assert run(tmp_path / "killed", die=27, processes=2, **settings).returncode != 0
+        again = run(tmp_path / "killed", processes=2, **settings)
+        assert again.returncode == 0 and again.stdout.count("continuing from step 25") == 2, again.stderr[-2000:]
+        one, two, killed = (losses(tmp_path / name) for name in ("1", "2", "killed"))
+        assert sorted(one) == sorted(two) == sorted(killed) == list(range(50)) and len(set(one.values())) > 45
+        for other in (two, killed):
+            np.testing.assert_allclose([other[step] for step in range(50)], [one[step] for step in range(50)], rtol=1e-5)
 
 
 def test_the_documented_command_names_both_files_of_a_variant():

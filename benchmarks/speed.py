@@ -1,0 +1,272 @@
+"""Every ratio of speed with its peer in the same run: what `make bench` writes and notebook 14 draws.
+
+    make bench                                           all of it, minutes: outputs/bench/speed.csv
+    python benchmarks/speed.py reader ranking            some comparisons
+    python benchmarks/speed.py --repeats 5
+
+The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds by the clock and of the
+processor, amount, unit, threads, device. With one thread a rate is one of processor time, which a busy machine disturbs
+less; with more, or where processes are compared, it is one of the clock. A ratio is that of two rates in the same
+repeat, and what is reported is the median of the repeats with the least and the largest of them. The first way of a
+comparison is the peer that the others are held against.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pushshift
+import pyarrow as pa
+import ranking
+import store as stores
+import throughput
+import torch
+from in_turns import timed
+
+from helpers.runs import paths
+from helpers.sources import ndjson
+from helpers.sources import pushshift as source
+from helpers.tokens.samplers import SamplerConfig
+from helpers.training.loop import Trainer, TrainingConfig, device_name
+
+STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here",
+         "projected_bf16": "projected tables, bf16, here"}  # fmt: skip
+COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
+EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
+
+
+def rows(comparison: str, size: object, ways: dict, amount: float | dict, unit: str, repeats: int) -> pd.DataFrame:
+    """One row a way and repeat. amount : of units that a way gets through; a dict where the ways differ."""
+    took = timed(ways, repeats)
+    table = [(comparison, size, way, repeat, *each, amount[way] if isinstance(amount, dict) else amount, unit)
+             for way, all_of in took.items() for repeat, each in enumerate(all_of)]  # fmt: skip
+    device = {"threads": torch.get_num_threads(), "device": device_name(torch.device("cpu"))}
+    return pd.DataFrame(table, columns=COLUMNS).assign(**device)
+
+
+def ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Rate of every way, and its ratio to the rate of the first in the same repeat: median, least, largest."""
+    table = table.assign(rate=table.amount / table.processor.where(table.threads == 1, table.seconds))
+    keys = ["comparison", "size"]
+    peer = table.groupby([*keys, "repeat"], sort=False).rate.transform("first")
+    groups = table.assign(ratio=table.rate / peer).groupby([*keys, "way", "unit"], sort=False)
+    return groups.agg(rate=("rate", "median"), value=("ratio", "median"), low=("ratio", "min"),
+                      high=("ratio", "max"), repeats=("ratio", "size")).reset_index()  # fmt: skip
+
+
+def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
+    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables."""
+    parts, config = [], SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
+    for size in sizes:
+        vocabulary, topics, encoder = throughput.SIZES[size]
+        batch = throughput.synthetic(0, vocabulary, topics, config)
+        made = {way: throughput.make(way, vocabulary, topics, encoder) for way in throughput.WAYS}
+        ways = {STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch) for way, one in made.items()}
+        timed(ways, 1)  # the first step allocates
+        parts.append(rows("training step", size, ways, int(batch.mask.sum()), "posts", repeats))
+    return pd.concat(parts)
+
+
+def encoding(repeats, accounts=200, few=8):
+    """Sixteen posts an account, from text to vector. A transformer reads few accounts: only its rate is compared."""
+    import encode
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from helpers import AuthorEncoder
+    from helpers.sources import demo
+
+    posts = pd.concat(frame for part in demo.parts(authors=100, posts=10_000) for frame in part.read(Counter())).text
+    each = [posts.iloc[at : at + 16].tolist() for at in range(0, 16 * accounts, 16)]
+    joined = ["\n".join(one) for one in each]
+    counting = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True).fit(joined)
+    ours = AuthorEncoder.load("open-small")
+    ways = {"MiniLM": None, "TF-IDF, characters 2-5": lambda: counting.transform(joined),
+            "open-small, here": lambda: ours.encode(each)}  # fmt: skip
+    if importlib.util.find_spec(encode.pretrained.PACKAGE):
+        tokenizer = encode.HuggingFace(encode.pretrained.tokenizer_file("minilm"))
+        config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
+        minilm = encode.build(config, tokenizer.vocabulary, 1)
+        ways["MiniLM"] = lambda: encode.embed(minilm, encode.in_memory(tokenizer.encode(joined[:few])), 512)
+    else:
+        print(f"left out: MiniLM, which is in a package, {encode.pretrained.PACKAGE}")
+        del ways["MiniLM"]
+    timed(ways, 1)  # what a first call prepares is not what is compared
+    amount = dict.fromkeys(ways, accounts) | {"MiniLM": few}
+    return rows("encoding", f"{accounts:,} accounts", ways, amount, "accounts", repeats)
+
+
+def ranked(repeats, queries=1000, targets=100_000, dimensions=512):
+    """Exact ranks with the rule for ties against the bare product."""
+    torch.manual_seed(0)
+    wide, asked = (torch.nn.functional.normalize(torch.randn(n, dimensions)) for n in (targets, queries))
+    ways = {"bare product": partial(ranking.product, asked, wide), "ranks, here": partial(ranking.ranked, asked, wide)}
+    return rows("ranking", f"{queries:,} x {targets:,}", ways, queries, "queries", repeats)
+
+
+def parsed(path):
+    """The five fields of every line as Arrow columns, and nothing else: what no reader on this parser can undercut."""
+    fields = [f"$.{name}" for name in source.FIELDS]
+    names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
+    lines = pa.RecordBatchReader.from_batches(source.LINES, map(source._lines, ndjson.blocks(path, Counter())))
+    with duckdb.connect(config=source.SETTINGS) as connection:
+        query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
+        for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.ROWS):
+            pass
+
+
+def simdjson(path):
+    """The parser alone, no field taken out."""
+    import simdjson
+
+    parser = simdjson.Parser()
+    for block in ndjson.blocks(path, Counter()):
+        for line in block.split(b"\n")[:-1]:
+            parser.parse(line)
+
+
+def reader(repeats, megabytes=100):
+    """A Reddit dump, plain and zstd: a loop over json.loads, the parser alone, and the source."""
+    ways = {"loop over json.loads": pushshift.loop}
+    if importlib.util.find_spec("simdjson"):
+        ways["simdjson alone"] = simdjson
+    ways |= {"parser alone, five fields": parsed, "reader here, raw": pushshift.WAYS["source, raw"],
+             "reader here": pushshift.WAYS["source"]}  # fmt: skip
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, suffix in (("plain", ".ndjson"), ("zstd", ".zst")):
+            path = Path(folder) / f"RC{suffix}"
+            pushshift.write(path, int(megabytes * 1e6), "2015")
+            size = sum(map(len, ndjson.blocks(path, Counter()))) / 1e6
+            of_path = {way: partial(read, path) for way, read in ways.items()}
+            parts.append(rows("reader", kind, of_path, size, "MB", repeats))
+    return pd.concat(parts)
+
+
+def memory(repeats, megabytes=(30, 100, 300)):
+    """Dumps of growing size, each read by a process of its own: MB/s, and the most that it held."""
+    peaks, ways = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in megabytes:
+            pushshift.write(path := Path(folder) / f"RC_{size}.ndjson", int(size * 1e6), "2015")
+
+            def read(path=path, size=size):
+                took, _, peaks[f"{size:,} MB"] = pushshift.measured("source", path)
+                return took
+
+            ways[f"{size:,} MB"] = read
+        table = rows("memory", "reader", ways, dict(zip(ways, megabytes)), "MB", repeats)
+    return table.assign(peak=table.way.map(peaks))
+
+
+def store(repeats, posts=(10**4, 10**5, 10**6)):
+    """Opening a token store, and drawing a batch of the paper's size, as the corpus grows."""
+    opened, drawn = {}, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in posts:
+            stores.write(path := Path(folder) / str(size), size)
+            sampler, steps = stores.first_batch(stores.open_store(path)), iter(range(1, 10**6))
+            opened[f"{size:,} posts"] = partial(stores.open_store, path)
+            drawn[f"{size:,} posts"] = lambda sampler=sampler, steps=steps: sampler(next(steps))
+        return pd.concat([rows("store", what, ways, 1, "calls", max(repeats, 5))
+                          for what, ways in (("open", opened), ("batch", drawn))])  # fmt: skip
+
+
+def cold_start(repeats):
+    """A fresh process up to its first embedding, against one that imports torch and nothing else."""
+    ways = {way: partial(subprocess.run, [sys.executable, "-c", code], check=True, cwd=paths.ROOT)
+            for way, code in (("import torch", "import torch"), ("first embedding", EMBED))}  # fmt: skip
+    return rows("cold start", "one process", ways, 1, "starts", repeats)
+
+
+def processes(repeats, counts=(1, 2), steps=6, losses=None):
+    """One training of the same global batches by several processes (gloo, one thread each): seconds of a step.
+
+    losses : a dict that takes the losses of each number of processes.
+    """
+
+    def trained(count):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(count)}
+        with tempfile.TemporaryDirectory() as folder:
+            alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
+            ranks = [alone | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+            command = [sys.executable, __file__, "--worker", str(steps), folder]
+            started = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=each)
+                       for each in (ranks if count > 1 else [alone])]  # fmt: skip
+            told = [process.communicate(timeout=600)[0] for process in started]
+        took, values = json.loads(told[0].splitlines()[-1])
+        if losses is not None:
+            losses[count] = values
+        return took
+
+    ways = {"1 process" if count == 1 else f"{count} processes": partial(trained, count) for count in counts}
+    return rows("processes", "small", ways, 1, "steps", repeats)
+
+
+def worker(steps: int, folder: str) -> None:
+    """One process of :func:`processes`: prints the median seconds of a step, and every loss."""
+    vocabulary, topics, sizes = throughput.SIZES["small"]
+    config = SamplerConfig(authors_per_batch=16, samples_per_author=4, max_tokens=32)
+    batches = [throughput.synthetic(step, vocabulary, topics, config) for step in range(steps)]
+    began, losses = [], []
+
+    def draw(step):
+        began.append(time.perf_counter())
+        return batches[step]
+
+    def loss(embeddings, authors):
+        value = throughput.LOSS(embeddings, authors)
+        losses.append(value.item())
+        return value
+
+    encoder = throughput.build(throughput.stream_config(**sizes), vocabulary, topics, 0)
+    training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
+    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, lambda encoder: {"MRR": 0.0}, progress=False)
+    print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
+
+
+# another engine's collection, say, is one more function of repeats that returns such rows
+COMPARISONS = {
+    "training": training_step, "encoding": encoding, "ranking": ranked, "reader": reader, "memory": memory,
+    "store": store, "start": cold_start, "processes": processes,
+}  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("comparisons", nargs="*", metavar="|".join(COMPARISONS), help="all where none is named")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=paths.outputs() / "bench" / "speed.csv")
+    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        return worker(int(arguments.worker[0]), arguments.worker[1])
+    if unknown := set(arguments.comparisons) - set(COMPARISONS):
+        parser.error(f"no comparison {', '.join(sorted(unknown))}: one of {', '.join(COMPARISONS)}")
+    if arguments.repeats < 1:
+        parser.error("--repeats is 1 at least")
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    parts = []
+    for name in arguments.comparisons or COMPARISONS:
+        parts.append(COMPARISONS[name](arguments.repeats))
+        pd.concat(parts).to_csv(arguments.out, index=False)  # what is measured stays, whatever comes next
+        print(f"\n{name}")
+        for row in ratios(parts[-1]).itertuples():
+            print(f"  {row.size!s:18} {row.way:16} {row.rate:12,.1f} {row.unit}/s {row.value:7.2f}x "
+                  f"({row.low:.2f} to {row.high:.2f})", flush=True)  # fmt: skip
+    print(f"\n{paths.shown(arguments.out)}: medians of {arguments.repeats} repeats, the least and the largest ratio")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The comparisons of `make bench`: each has its ways and rows, and a ratio is that of rates in the same repeat."""
+
+import importlib.util
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.runs import paths
+
+FOLDER = paths.ROOT / "benchmarks"
+SMALL = {
+    "training": {"sizes": ["tiny"], "authors": 4, "samples": 2}, "encoding": {"accounts": 3, "few": 1},
+    "ranking": {"queries": 20, "targets": 50, "dimensions": 8}, "reader": {"megabytes": 0.2},
+    "memory": {"megabytes": [0.1, 0.2]}, "store": {"posts": [2000, 4000]}, "processes": {"counts": [1, 2], "steps": 3},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def speed():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)
+        yield importlib.import_module("speed")
+
+
+def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
+    took = {"loop": [4.0, 8.0, 4.0], "here": [1.0, 1.6, 2.0]}  # the second repeat of both was disturbed
+    rows = [("c", "s", way, repeat, seconds, seconds / 2, 10 if way == "loop" else 20, "MB")
+            for way, all_of in took.items() for repeat, seconds in enumerate(all_of)]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=speed.COLUMNS)
+    table = speed.ratios(frame.assign(threads=2)).set_index("way")
+    assert table.loc["here", ["value", "low", "high", "rate"]].tolist() == [8.0, 4.0, 10.0, 12.5]
+    assert speed.ratios(frame.assign(threads=1)).rate.tolist() == [5.0, 25.0], "of processor time"
+    assert (table.loc["loop", ["value", "low", "high"]] == 1).all() and (table.repeats == 3).all()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
+    losses = {} if name == "processes" else None
+    more = {"losses": losses} if name == "processes" else {}
+    table = speed.COMPARISONS[name](2 if name != "processes" else 1, **SMALL[name], **more)
+    assert {*speed.COLUMNS, "threads", "device"} <= set(table)
+    assert np.isfinite(table.seconds).all() and (table.seconds > 0).all() and (table.amount > 0).all()
+    groups = table.groupby(["comparison", "size"]).way.nunique()
+    assert (groups >= 2).all() and len(table) == groups.sum() * table.repeat.nunique()
+    if losses is not None:
+        np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
+        assert len(losses[1]) == 3
+    if name == "memory":
+        assert table.peak.between(20, 2000).all()
+
+
+def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):
+    command = [sys.executable, FOLDER / "speed.py", "--out", tmp_path / "new" / "speed.csv", "--repeats", "1"]
+    run = {"capture_output": True, "text": True}
+    wrong = subprocess.run([*command, "reeder"], **run)
+    assert wrong.returncode == 2 and "no comparison reeder: one of training" in wrong.stderr
+    done = subprocess.run([*command, "start"], **run)
+    assert done.returncode == 0 and "first embedding" in done.stdout, done.stderr[-1000:]
+    assert list(pd.read_csv(tmp_path / "new" / "speed.csv").way) == ["import torch", "first embedding"]

@@ -51,15 +51,34 @@ def near(connection, table: str, similarity: float) -> None:
     table: a table or view with columns n (int64, the order of time) and normal (text). The earlier post may itself
     be a copy: of a chain of ever newer versions only the first stays. Posts below MIN_WORDS words never count.
     """
-    rows = rows_per_band(similarity)
+    bands(connection, table, similarity)
+    pairs(connection)
+    connection.execute(f"""
+        CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
+        FROM pairs p JOIN shingled a ON a.n = p.n JOIN shingled b ON b.n = p.earlier
+        WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")
+
+
+def shingle(connection, table: str) -> None:
+    """Make the view ``shingled(n, shingles)`` of a table as :func:`near` takes it."""
     connection.execute(f"""
         CREATE OR REPLACE VIEW shingled AS SELECT n, {SHINGLES} AS shingles
         FROM (SELECT n, string_split(normal, ' ') AS words FROM {table}) WHERE len(words) >= {MIN_WORDS}""")
+
+
+def bands(connection, table: str, similarity: float) -> None:
+    """Make the table ``bands(n, key)`` of a table as :func:`near` takes it: posts that share a key may be alike."""
+    rows = rows_per_band(similarity)
+    shingle(connection, table)
     connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
     for batch in connection.cursor().sql("FROM shingled").to_arrow_reader(1 << 13):
         keys = band_keys(minhash(batch.column("shingles")), rows)
         signed = pa.table({"n": np.repeat(batch.column("n").to_numpy(), keys.shape[1]), "key": keys.ravel()})
         connection.execute("INSERT INTO bands SELECT * FROM signed")
+
+
+def pairs(connection) -> None:
+    """Make the table ``pairs(n, earlier)`` of the posts to be compared, from all rows of ``bands`` with the same key."""
     # all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
     connection.execute("""
         CREATE OR REPLACE TABLE pairs AS
@@ -68,7 +87,3 @@ def near(connection, table: str, similarity: float) -> None:
                  FROM bands SEMI JOIN full_buckets USING (key) WINDOW w AS (PARTITION BY key ORDER BY n)),
         flat AS (SELECT n, unnest(before) AS earlier FROM near)
         SELECT DISTINCT n, earlier FROM flat WHERE earlier < n""")
-    connection.execute(f"""
-        CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
-        FROM pairs p JOIN shingled a ON a.n = p.n JOIN shingled b ON b.n = p.earlier
-        WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")

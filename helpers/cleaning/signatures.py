@@ -21,7 +21,7 @@ ACCOUNTS = 6  # ... of whom there are no more than this, for one person may writ
 CROWD = 200  # ... and one per so many authors of the corpus: among few people a habit shared by some is no name
 REACH = 1000  # characters from the end that are looked at
 ROUNDS = 3  # below a signature another one may come to light
-# SQL: last words that enough posts of an author have
+# SQL: last words that enough posts of an author have, for a run is never more frequent than its last words
 FREQUENT = """SELECT hash FROM (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends
               GROUP BY author, hash) JOIN floors USING (author) WHERE posts >= floor AND fresh"""
 SPLIT = re.compile(re.sub(r"\\x\{(\w+)\}", lambda code: re.escape(chr(int(code[1], 16))), WHITE))
@@ -85,14 +85,11 @@ def exclusive(authors: str) -> str:
 
 
 def mark(connection, frequent: str) -> None:
-    """Make the tables ``runs`` of posts and ``marked`` of authors: does a run end enough of the author's posts?
-
-    frequent: SQL for the hashes of last words. A run is never more frequent than its last words: only posts that share
-    those are looked at closely.
-    """
+    """Make tables ``runs`` of posts and ``marked`` of authors. frequent: SQL for hashes of the last words of runs."""
     connection.execute(f"""
         CREATE OR REPLACE TABLE runs AS
-        WITH frequent AS ({frequent}), related AS (SELECT n, author, words, fresh, unnest(range({SHORTEST}, least(len(words), {LONGEST}) + 1)) AS size
+        WITH frequent AS ({frequent}),
+        related AS (SELECT n, author, words, fresh, unnest(range({SHORTEST}, least(len(words), {LONGEST}) + 1)) AS size
                     FROM ends SEMI JOIN frequent USING (hash))
         SELECT n, author, size::INT AS words, hash(words[-size:]) AS hash, fresh,
                CASE WHEN len(words) > size THEN hash(words[-size - 1]) ELSE 0 END AS prior FROM related""")

@@ -98,7 +98,7 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
 
     def step(name, numbers=range(len(run.firsts)), **options):
         records = each(partial(run.make, name, **options), [(number,) for number in numbers], workers)
-        steps.append([name, *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
+        steps.append([name, len(records), *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
         return sum((Counter(record["counts"]) for record in records), Counter())
 
     counts += step("mask", range(len(parts))) + step("unique")
@@ -120,10 +120,12 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
         schema = pa.schema([SCHEMA.field(name) for name in SCHEMA.names[: 5 if counts["ids"] else 4]])
         files = (pq.ParquetFile(run.file("table", number)) for number in range(len(run.firsts)))
         batches = (batch for file in files for batch in file.iter_batches(READ, columns=schema.names))
+        began = time.perf_counter()
         write_batches(batches, schema, target)
+        steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
     shutil.rmtree(folder.parent)
-    names = ("names_masked", "short_after_names", "duplicate", *deduplicate.SIGNED, "near_duplicate")
-    return {name: counts[name] for name in names} | {"steps": steps}
+    del counts["posts"], counts["ids"]
+    return {**counts, "steps": steps}
 
 
 def _ranges(connection, parts):
@@ -237,18 +239,17 @@ class Partitions:
                    """, {"posts": scalar(connection, "SELECT count(*) FROM signed")}
 
     def _cut(self, connection, bucket, rounds):
-        """The view ``cut_posts``: unique posts without their signatures."""
+        """The view ``cut_posts``: unique posts without their signatures; return the counts."""
         cuts, _ = self._cuts(connection, bucket, rounds)
-        connection.execute(deduplicate.SHORTENED)
-        deduplicate.shorten(connection, cuts)
+        counts = deduplicate.shorten(connection, cuts, self.min_chars)
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
+        return counts
 
     def keys(self, connection, bucket, rounds):
-        self._cut(connection, bucket, rounds)
-        counts = connection.execute(deduplicate.LOST.format(self.min_chars)).fetchall()[0]
+        counts = self._cut(connection, bucket, rounds)
         return f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
                           {bucket << SPAN} + n AS id, low % {len(self.firsts)} AS bucket
-                   FROM cut_posts ORDER BY bucket""", dict(zip(deduplicate.SIGNED, counts, strict=True))
+                   FROM cut_posts ORDER BY bucket""", counts
 
     def copies(self, connection, bucket):
         self._read(connection, "keys", f"bucket = {bucket}")
@@ -275,7 +276,7 @@ class Partitions:
         connection.execute("""
             CREATE TABLE bands AS SELECT key, id, dense_rank() OVER (ORDER BY time, id) AS n
             FROM given SEMI JOIN (SELECT key FROM given GROUP BY key HAVING count(*) > 1) USING (key)""")
-        near_duplicates.pairs(connection)
+        connection.execute(near_duplicates.PAIRS)
         return f"""WITH ids AS (SELECT DISTINCT n, id FROM bands)
                    SELECT a.id AS later, b.id AS earlier, later >> {SPAN} AS bucket
                    FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""", {}
@@ -284,16 +285,16 @@ class Partitions:
         self._rest(connection, bucket, rounds)
         self._read(connection, "pairs", f"bucket = {bucket}")
         connection.execute(f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given")
-        near_duplicates.shingle(connection, "(FROM rest SEMI JOIN pairs USING (n))")
+        shingled = near_duplicates.SHINGLED.format("(FROM rest SEMI JOIN pairs USING (n))")
         return f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
-                   FROM pairs JOIN shingled USING (n) ORDER BY bucket""", {}
+                   FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""", {}
 
     def near(self, connection, bucket, rounds):
         self._rest(connection, bucket, rounds)
         self._read(connection, "shingles", f"bucket = {bucket}")
         connection.execute(f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given")
-        near_duplicates.shingle(connection, "(FROM rest SEMI JOIN pairs USING (n))")
-        return f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN shingled s USING (n)
+        shingled = near_duplicates.SHINGLED.format("(FROM rest SEMI JOIN pairs USING (n))")
+        return f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
                    WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
                    ORDER BY bucket""", {}
 

@@ -15,10 +15,7 @@ from helpers.cleaning.names import mask
 from helpers.corpus.table import READ, SCHEMA, scalar, write_posts
 
 ORDER = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
-SHORTENED = "CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)"
-SIGNED = ("signatures_cut", "signature_words_cut", "short_after_signature")
-# SQL with min_chars to be put in: the counts of SIGNED; unique posts without what is cut
-LOST = "SELECT count(*), coalesce(sum(words), 0)::BIGINT, count(*) FILTER (length(text) < {0}) FROM shortened"
+# SQL with min_chars to be put in
 CUT = """SELECT p.n, p.author, p.time, p.topic, p.id, coalesce(s.text, p.text) AS text,
                 coalesce(s.normal, p.normal) AS normal
          FROM unique_posts p LEFT JOIN shortened s USING (n) WHERE s.text IS NULL OR length(s.text) >= {0}"""
@@ -48,10 +45,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     posts = scalar(connection, "SELECT count(*) FROM unique_posts")
     counts["duplicate"] = total - posts
-    connection.execute(SHORTENED)
-    if strip_signatures:
-        shorten(connection, signatures.find(connection, "unique_posts", posts))
-    counts |= zip(SIGNED, connection.execute(LOST.format(int(min_chars))).fetchall()[0], strict=True)
+    cuts = signatures.find(connection, "unique_posts", posts) if strip_signatures else np.zeros(posts, np.int32)
+    counts |= shorten(connection, cuts, min_chars)
     # what differed in the signature alone is the same now
     connection.execute(f"""
         COPY (FROM ({CUT.format(int(min_chars))})
@@ -88,10 +83,11 @@ def mask_names(connection: duckdb.DuckDBPyConnection, path: Path, names: dict, m
     return {"names_masked": masked, "short_after_names": short}
 
 
-def shorten(connection: duckdb.DuckDBPyConnection, cuts: np.ndarray) -> None:
-    """Fill the table ``shortened`` with the posts of which so many words, (posts,), are cut."""
-    reader = connection.cursor().sql("SELECT n, text, normal FROM unique_posts").to_arrow_reader(1 << 15)
-    for batch in reader:
+def shorten(connection: duckdb.DuckDBPyConnection, cuts: np.ndarray, min_chars: int) -> dict[str, int]:
+    """Make the table ``shortened`` of the posts of which so many words, (posts,), are cut; return counts."""
+    connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
+    query = "SELECT n, text, normal FROM unique_posts"
+    for batch in connection.cursor().sql(query).to_arrow_reader(1 << 15) if cuts.any() else ():
         batch = batch.filter(pa.array(cuts[batch.column("n").to_numpy()] > 0))
         if len(batch):
             words = cuts[batch.column("n").to_numpy()]
@@ -99,3 +95,7 @@ def shorten(connection: duckdb.DuckDBPyConnection, cuts: np.ndarray) -> None:
                               for name in ("text", "normal"))  # fmt: skip
             rows = pa.table({"n": batch.column("n"), "words": words, "text": texts, "normal": normals})
             connection.execute("INSERT INTO shortened SELECT * FROM rows")
+    names = ("signatures_cut", "signature_words_cut", "short_after_signature")
+    short = f"count(*) FILTER (length(text) < {int(min_chars)})"
+    counts = connection.execute(f"SELECT count(*), coalesce(sum(words), 0)::BIGINT, {short} FROM shortened").fetchall()
+    return dict(zip(names, counts[0], strict=True))

@@ -146,5 +146,4 @@ class MeanPooling(Pooling):
 
 POOLINGS: dict[str, type[Pooling]] = {
     "khan2021": ParallelAttention, "khan2021_text": SingleAttention, "iur": IURPooling,
-    "luar": LUARPooling, "mean": MeanPooling,
-}
+    "luar": LUARPooling, "mean": MeanPooling}  # fmt: skip

@@ -54,8 +54,7 @@ def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, t
         "F1": 2 * hits / max(2 * hits + wrong, 1),
         "c@1": right * (1 + unanswered / total) / total,
         "F_0.5u": found / (found + 0.25 * missed + accused),
-        "Brier": 1 - float(times @ np.square(scores - same)) / total,
-    }
+        "Brier": 1 - float(times @ np.square(scores - same)) / total}  # fmt: skip
     averaged = [value for name, value in result.items() if definition == "pan21" or name != "Brier"]
     return result | {"overall": float(np.mean(averaged)), "n_unanswered": int(unanswered)}
 

@@ -24,8 +24,7 @@ PLACES = {
     "contrastive": "pairs:contrastive",
     "modified_contrastive": "pairs:modified_contrastive",
     "arcface": "class_weights:ArcFace",
-    "mll": "class_weights:SoftmaxCrossEntropy",
-}
+    "mll": "class_weights:SoftmaxCrossEntropy"}  # fmt: skip
 LOSSES: dict[str, Callable] = {name: resolve_name(f"helpers.losses.{place}") for name, place in PLACES.items()}
 
 # settings that repeat the papers' released code, where this is not what the defaults do

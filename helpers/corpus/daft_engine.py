@@ -99,23 +99,28 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     def step(name, numbers=range(len(run.firsts)), **options):
         records = each(partial(run.make, name, **options), [(number,) for number in numbers], workers)
         steps.append([name, len(records), *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
-        return sum((Counter(record["counts"]) for record in records), Counter())
+        for record in records:
+            counts.update(record["counts"])  # a sum of counters would forget what is 0
 
-    counts += step("mask", range(len(parts))) + step("unique")
-    authors, rounds = step("posts")["authors"], 0
+    step("mask", range(len(parts)))
+    step("unique")
+    step("posts")
+    authors, rounds = counts.pop("authors"), 0
     while strip_signatures and rounds < signatures.ROUNDS:
         step(f"candidates-{rounds}", rounds=rounds)
         step(f"marks-{rounds}", rounds=rounds)
         rounds += 1
-        if not step(f"signed-{rounds - 1}", [0], rounds=rounds - 1, authors=authors)["posts"]:
+        step(f"signed-{rounds - 1}", [0], rounds=rounds - 1, authors=authors)
+        if not counts.pop("signed"):
             break
-    counts += step("keys", rounds=rounds) + step("copies")
+    step("keys", rounds=rounds)
+    step("copies")
     if near_duplicate:
         step("bands", rounds=rounds)
         step("pairs")
         step("shingles", rounds=rounds)
         step("near", rounds=rounds)
-    counts += step("table", rounds=rounds)
+    step("table", rounds=rounds)
     if counts["posts"]:
         schema = pa.schema([SCHEMA.field(name) for name in SCHEMA.names[: 5 if counts["ids"] else 4]])
         files = (pq.ParquetFile(run.file("table", number)) for number in range(len(run.firsts)))
@@ -236,7 +241,7 @@ class Partitions:
             CREATE TABLE signed AS SELECT id, max(words) AS words
             FROM given SEMI JOIN ({signatures.exclusive(authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
         return f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
-                   """, {"posts": scalar(connection, "SELECT count(*) FROM signed")}
+                   """, {"signed": scalar(connection, "SELECT count(*) FROM signed")}
 
     def _cut(self, connection, bucket, rounds):
         """The view ``cut_posts``: unique posts without their signatures; return the counts."""

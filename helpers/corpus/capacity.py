@@ -38,7 +38,7 @@ def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Clus
     Returns a table with a row a step (``core_hours``, ``terabytes`` that it writes, ``hours``) and what it comes to:
     ``machines``, so many that all steps which several tasks share take the cluster's hours; ``hours`` in all;
     ``terabytes`` on disk, ``shuffled`` through files, and ``binds``, the step that takes most of the hours. A step of
-    one task takes one core however many machines there are; the others the longer of computing, and of writing and
+    one task takes one machine, as here, however many there are; the others the longer of computing, and of writing and
     reading again. Raises ValueError where no steps are kept, or nothing was read.
     """
     if not rows:
@@ -55,6 +55,6 @@ def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Clus
     hours = (machine_hours / machines).where(shared, moved.clip(lower=core_hours))
     shuffled = table.bytes.drop(["read", "merge", "posts", "one table"], errors="ignore").sum() * scale / 1e12
     out = pd.DataFrame({"core_hours": core_hours, "terabytes": table.bytes * scale / 1e12, "hours": hours,
-                        "on": shared.map({True: "all machines", False: "one core"})})  # fmt: skip
+                        "on": shared.map({True: "all machines", False: "one machine"})})  # fmt: skip
     return out, {"machines": machines, "hours": hours.sum(), "terabytes": out.terabytes.sum(), "shuffled": shuffled,
                  "binds": hours.idxmax()}  # fmt: skip

@@ -40,11 +40,10 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from helpers.cleaning import near_duplicates, signatures
 from helpers.corpus import deduplicate
-from helpers.corpus.table import READ, SCHEMA, database, scalar, write_batches
+from helpers.corpus.table import SCHEMA, database, scalar, write_posts
 from helpers.runs.artifacts import (
     atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
 )  # fmt: skip
@@ -122,11 +121,11 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
         step("near", rounds=rounds)
     step("table", rounds=rounds)
     if counts["posts"]:
-        schema = pa.schema([SCHEMA.field(name) for name in SCHEMA.names[: 5 if counts["ids"] else 4]])
-        files = (pq.ParquetFile(run.file("table", number)) for number in range(len(run.firsts)))
-        batches = (batch for file in files for batch in file.iter_batches(READ, columns=schema.names))
         began = time.perf_counter()
-        write_batches(batches, schema, target)
+        files = [str(run.file("table", number)) for number in range(len(run.firsts))]
+        connection.read_parquet(files).create_view("tables")
+        columns = ", ".join(SCHEMA.names if counts["ids"] else SCHEMA.names[:4])
+        write_posts(connection, f"SELECT {columns} FROM tables", target)  # pages end where DuckDB's sort ends a batch
         steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
     shutil.rmtree(folder.parent)
     del counts["posts"], counts["ids"]
@@ -176,10 +175,10 @@ class Partitions:
                             "bytes": file.stat().st_size})  # fmt: skip
         return read_json(record)
 
-    def _read(self, connection, step, rows="true"):
-        """Rows of all files of a step, as the view ``given``."""
+    def _read(self, connection, step, rows="true", view="given"):
+        """Make a view of rows of all files of a step."""
         files = sorted(map(str, (self.folder / step).glob("*.parquet")))
-        connection.read_parquet(files).filter(rows).create_view("given", replace=True)
+        connection.read_parquet(files).filter(rows).create_view(view, replace=True)
 
     def mask(self, connection, number):
         connection.read_parquet(str(self.parts[number])).create_view("parts")
@@ -264,11 +263,11 @@ class Partitions:
         return "FROM later ORDER BY bucket", {"duplicate": scalar(connection, "SELECT count(*) FROM later")}
 
     def _rest(self, connection, bucket, rounds):
-        """The table ``rest``: posts of a range of authors without copies."""
+        """The view ``rest``: posts of a range of authors without copies."""
         self._cut(connection, bucket, rounds)
-        self._read(connection, "copies", f"bucket = {bucket}")
-        connection.execute(f"""CREATE TABLE rest AS FROM cut_posts
-                               WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM given)""")
+        self._read(connection, "copies", f"bucket = {bucket}", "copied")
+        connection.execute(f"""CREATE VIEW rest AS FROM cut_posts
+                               WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM copied)""")
 
     def bands(self, connection, bucket, rounds):
         self._rest(connection, bucket, rounds)
@@ -287,18 +286,18 @@ class Partitions:
                    FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""", {}
 
     def shingles(self, connection, bucket, rounds):
-        self._rest(connection, bucket, rounds)
+        self._cut(connection, bucket, rounds)
         self._read(connection, "pairs", f"bucket = {bucket}")
         connection.execute(f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given")
-        shingled = near_duplicates.SHINGLED.format("(FROM rest SEMI JOIN pairs USING (n))")
+        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
         return f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
                    FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""", {}
 
     def near(self, connection, bucket, rounds):
-        self._rest(connection, bucket, rounds)
+        self._cut(connection, bucket, rounds)
         self._read(connection, "shingles", f"bucket = {bucket}")
         connection.execute(f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given")
-        shingled = near_duplicates.SHINGLED.format("(FROM rest SEMI JOIN pairs USING (n))")
+        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
         return f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
                    WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
                    ORDER BY bucket""", {}
@@ -306,9 +305,10 @@ class Partitions:
     def table(self, connection, bucket, rounds):
         self._rest(connection, bucket, rounds)
         ids, before = connection.execute("SELECT count(nullif(id, '')), count(*) FROM rest").fetchall()[0]
+        near = 0
         if self.near_duplicate:
             self._read(connection, "near", f"bucket = {bucket}")
-            connection.execute(f"DELETE FROM rest WHERE n IN (SELECT id - {bucket << SPAN} FROM given)")
-        left = scalar(connection, "SELECT count(*) FROM rest")
-        return f"""SELECT {', '.join(SCHEMA.names)} FROM rest ORDER BY author, time, text, topic, id
-                   """, {"posts": left, "ids": ids, "near_duplicate": before - left}
+            near = scalar(connection, "SELECT count(DISTINCT id) FROM given")
+        others = f"WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM given)" if near else ""
+        return f"""SELECT {', '.join(SCHEMA.names)} FROM rest {others} ORDER BY author, time, text, topic, id
+                   """, {"posts": before - near, "ids": ids, "near_duplicate": near}

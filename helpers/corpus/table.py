@@ -1,7 +1,7 @@
 """The posts table: its schema, and the DuckDB engine that reads, sorts and writes tables larger than memory."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -59,14 +59,9 @@ def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path,
     columns = ["epoch(time)::BIGINT AS time" if name == "time" and not is_number else name for name in names]
     order = [name for name in ("author", "time", "text", "topic", "id") if name in names]
     reader = connection.sql(f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {', '.join(order)}", params=values)
-    return write_batches(reader.to_arrow_reader(READ), schema, target)
-
-
-def write_batches(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: Path) -> int:
-    """Write batches of sorted posts as :func:`write_posts` does; return the number of posts."""
     written, waiting = 0, schema.empty_table()
     with atomic_write(target) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-        for batch in batches:
+        for batch in reader.to_arrow_reader(READ):
             waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
             while len(waiting) >= ROWS:
                 writer.write_table(waiting.slice(0, ROWS), ROWS)

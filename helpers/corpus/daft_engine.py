@@ -64,6 +64,8 @@ def each(function: Callable, jobs: list[tuple], workers: int) -> list:
         import daft
     except ImportError:
         raise ImportError("engine 'daft' needs an optional package: pip install -c constraints.txt daft") from None
+    if len(jobs) == 1:  # starting a worker would take longer
+        return [function(*jobs[0])]
     if daft.get_or_create_runner().name == "ray":
         import ray
 

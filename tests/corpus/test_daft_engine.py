@@ -116,24 +116,25 @@ from helpers.corpus import daft_engine
 daft_engine.POSTS = 600
 folder = Path({folder!r})
 try:
-    merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}})
+    merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0,
+           strip_signatures=False)
 except RuntimeError as error:
     sys.exit(f"stopped: {{error}}")
 """
 
 
 def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
-    """By Daft itself: a worker is killed in the midst of a step, then the process that started them, then none."""
+    """By Daft itself: the workers are killed in the midst of a step, then all processes, then none."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("daft")
-    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={})[1]
+    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
     command = [sys.executable, "-c", KILLED.format(root=str(paths.ROOT), folder=str(tmp_path))]
     done = None
-    for step in ("unique", "keys", ""):
+    for step in ("mask", "posts", ""):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
         while step and process.poll() is None and not list(tmp_path.glob(f"collect/daft/*/{step}/*.json")):
             time.sleep(0.05)
-        if step == "unique":
+        if step == "mask":
             workers = [child for child in psutil.Process(process.pid).children(recursive=True)
                        if "daft" in " ".join(child.cmdline())]  # fmt: skip
             [worker.kill() for worker in workers]

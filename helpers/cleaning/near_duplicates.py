@@ -20,7 +20,17 @@ MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint6
 
 RUNS = ", ".join(f"words[{place}:]" for place in range(1, SHINGLE + 1))
 SHINGLES = f"list_transform(list_zip({RUNS}, true), lambda run: hash(run))"  # SQL over a column `words`
+SHINGLED = f"""SELECT n, {SHINGLES} AS shingles FROM (SELECT n, string_split(normal, ' ') AS words FROM {{0}})
+               WHERE len(words) >= {MIN_WORDS}"""  # SQL over a table with columns n and normal
 JACCARD = "len(list_intersect({0}, {1})) / len(list_distinct(list_concat({0}, {1})))"  # SQL over two columns of lists
+
+# all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
+PAIRS = """
+    CREATE OR REPLACE TABLE pairs AS WITH full_buckets AS (SELECT key FROM bands GROUP BY key HAVING count(*) > 1),
+    near AS (SELECT n, [first_value(n) OVER w, lag(n) OVER w, lag(n, 2) OVER w, lag(n, 3) OVER w] AS before
+             FROM bands SEMI JOIN full_buckets USING (key) WINDOW w AS (PARTITION BY key ORDER BY n)),
+    flat AS (SELECT n, unnest(before) AS earlier FROM near)
+    SELECT DISTINCT n, earlier FROM flat WHERE earlier < n"""
 
 
 def minhash(shingles: pa.ListArray) -> np.ndarray:
@@ -51,24 +61,20 @@ def near(connection, table: str, similarity: float) -> None:
     table: a table or view with columns n (int64, the order of time) and normal (text). The earlier post may itself
     be a copy: of a chain of ever newer versions only the first stays. Posts below MIN_WORDS words never count.
     """
-    rows = rows_per_band(similarity)
+    bands(connection, table, similarity)
+    connection.execute(PAIRS)
     connection.execute(f"""
-        CREATE OR REPLACE VIEW shingled AS SELECT n, {SHINGLES} AS shingles
-        FROM (SELECT n, string_split(normal, ' ') AS words FROM {table}) WHERE len(words) >= {MIN_WORDS}""")
+        CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
+        FROM pairs p JOIN shingled a ON a.n = p.n JOIN shingled b ON b.n = p.earlier
+        WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")
+
+
+def bands(connection, table: str, similarity: float) -> None:
+    """Make the table ``bands(n, key)`` of a table as :func:`near` takes it: posts that share a key may be alike."""
+    rows = rows_per_band(similarity)
+    connection.execute(f"CREATE OR REPLACE VIEW shingled AS {SHINGLED.format(table)}")
     connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
     for batch in connection.cursor().sql("FROM shingled").to_arrow_reader(1 << 13):
         keys = band_keys(minhash(batch.column("shingles")), rows)
         signed = pa.table({"n": np.repeat(batch.column("n").to_numpy(), keys.shape[1]), "key": keys.ravel()})
         connection.execute("INSERT INTO bands SELECT * FROM signed")
-    # all against all would be quadratic in a bucket of form letters: the first and the last few before it suffice
-    connection.execute("""
-        CREATE OR REPLACE TABLE pairs AS
-        WITH full_buckets AS (SELECT key FROM bands GROUP BY key HAVING count(*) > 1),
-        near AS (SELECT n, [first_value(n) OVER w, lag(n) OVER w, lag(n, 2) OVER w, lag(n, 3) OVER w] AS before
-                 FROM bands SEMI JOIN full_buckets USING (key) WINDOW w AS (PARTITION BY key ORDER BY n)),
-        flat AS (SELECT n, unnest(before) AS earlier FROM near)
-        SELECT DISTINCT n, earlier FROM flat WHERE earlier < n""")
-    connection.execute(f"""
-        CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
-        FROM pairs p JOIN shingled a ON a.n = p.n JOIN shingled b ON b.n = p.earlier
-        WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")

@@ -21,6 +21,9 @@ ACCOUNTS = 6  # ... of whom there are no more than this, for one person may writ
 CROWD = 200  # ... and one per so many authors of the corpus: among few people a habit shared by some is no name
 REACH = 1000  # characters from the end that are looked at
 ROUNDS = 3  # below a signature another one may come to light
+# SQL: last words that enough posts of an author have, for a run is never more frequent than its last words
+FREQUENT = """SELECT hash FROM (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends
+              GROUP BY author, hash) JOIN floors USING (author) WHERE posts >= floor AND fresh"""
 SPLIT = re.compile(re.sub(r"\\x\{(\w+)\}", lambda code: re.escape(chr(int(code[1], 16))), WHITE))
 
 
@@ -40,7 +43,12 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     """
     cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
     for _ in range(ROUNDS):
-        signed = _round(connection, table, cuts, fresh)
+        ends(connection, table, cuts, fresh)
+        mark(connection, FREQUENT)
+        signed = connection.execute(f"""
+            WITH exclusive AS ({exclusive("(SELECT count(*) FROM floors)")}),
+            labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
+            SELECT n, max(words) AS words FROM runs SEMI JOIN labels USING (hash, author) GROUP BY n""").fetchnumpy()
         if not len(signed["n"]):
             break
         cuts[signed["n"]] += signed["words"]
@@ -56,7 +64,8 @@ def cut(text: str, words: int) -> str:
     return text[: starts[-words]] if words and words < len(starts) else "" if words else text
 
 
-def _round(connection, table, cuts, fresh):
+def ends(connection, table: str, cuts: np.ndarray, fresh: np.ndarray) -> None:
+    """Make the tables ``ends``, the last words of every post without what is cut, and ``floors`` of every author."""
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
     connection.execute(f"""
         CREATE OR REPLACE TABLE ends AS SELECT n, author, words, hash(words[-{SHORTEST}:]) AS hash, fresh
@@ -66,22 +75,26 @@ def _round(connection, table, cuts, fresh):
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
         SELECT author, greatest({POSTS}, ceil({SHARE} * count(*))) AS floor FROM ends GROUP BY author""")
-    # a run is never more frequent than its last words: only posts that share those are looked at closely
+
+
+def exclusive(authors: str) -> str:
+    """SQL for the hashes of runs in ``marked`` that are exclusive, where there are so many authors."""
+    return f"""SELECT hash FROM marked GROUP BY hash
+        HAVING count(*) FILTER (label) BETWEEN 1 AND greatest(1, least({ACCOUNTS}, {authors} // {CROWD}))
+        AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)"""
+
+
+def mark(connection, frequent: str) -> None:
+    """Make tables ``runs`` of posts and ``marked`` of authors. frequent: SQL for hashes of the last words of runs."""
     connection.execute(f"""
         CREATE OR REPLACE TABLE runs AS
-        WITH used AS (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends GROUP BY author, hash),
-        frequent AS (SELECT hash FROM used JOIN floors USING (author) WHERE posts >= floor AND fresh),
+        WITH frequent AS ({frequent}),
         related AS (SELECT n, author, words, fresh, unnest(range({SHORTEST}, least(len(words), {LONGEST}) + 1)) AS size
                     FROM ends SEMI JOIN frequent USING (hash))
         SELECT n, author, size::INT AS words, hash(words[-size:]) AS hash, fresh,
                CASE WHEN len(words) > size THEN hash(words[-size - 1]) ELSE 0 END AS prior FROM related""")
-    return connection.execute(f"""
+    connection.execute(f"""
+        CREATE OR REPLACE TABLE marked AS
         WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors, bool_or(fresh) AS fresh
-                      FROM runs GROUP BY hash, author),
-        marked AS (SELECT *, posts >= floor AND priors >= {POSTS} AS label FROM used JOIN floors USING (author)),
-        exclusive AS (SELECT hash FROM marked GROUP BY hash
-                      HAVING count(*) FILTER (label)
-                           BETWEEN 1 AND greatest(1, least({ACCOUNTS}, (SELECT count(*) // {CROWD} FROM floors)))
-                      AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)),
-        labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
-        SELECT n, max(words) AS words FROM runs SEMI JOIN labels USING (hash, author) GROUP BY n""").fetchnumpy()
+                      FROM runs GROUP BY hash, author)
+        SELECT *, posts >= floor AND priors >= {POSTS} AS label FROM used JOIN floors USING (author)""")

@@ -20,12 +20,11 @@ from pydantic import Field
 from helpers import sources
 from helpers.cleaning import names, pseudonyms
 from helpers.cleaning import text as cleaning
-from helpers.corpus.deduplicate import merge
+from helpers.corpus import capacity, daft_engine, deduplicate
 from helpers.corpus.selection import statistics
 from helpers.corpus.table import SCHEMA, database
-from helpers.runs.artifacts import (
-    atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
-)  # fmt: skip
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.runs.artifacts import read_json, seal, write_json
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
 from helpers.runs.progress import progress_bar
@@ -33,6 +32,7 @@ from helpers.runs.progress import progress_bar
 VERSION = 7  # raised when the same settings give another posts table
 SAMPLE = 200  # posts that are searched for the names that are left
 SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
+ENGINES = {"duckdb": deduplicate.merge, "daft": daft_engine.merge}  # one machine; many
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file
 
 
@@ -52,14 +52,15 @@ class CollectConfig(Config):
 
 
 def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers: int = 2,
-            progress: bool = True) -> dict:
+            progress: bool = True, engine: str = "duckdb") -> dict:
     """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
     ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is the
     share of SAMPLE posts that :func:`helpers.cleaning.names.left` still finds a known name in. memory_limit: of DuckDB,
-    which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. Raises ValueError where
-    nothing is left, with the counts, or where the source is at fault.
+    which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. engine: of ENGINES, to the
+    same bytes; each worker of ``daft`` has the memory. What the steps took is kept for :mod:`helpers.corpus.capacity`.
+    Raises ValueError where nothing is left, with the counts, or where the source is at fault.
     """
     options = config.options | ({"columns": config.columns} if config.columns else {})
     parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
@@ -72,16 +73,22 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         return read_json(run.data_card)
     files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
              for number, part in enumerate(parts)]  # fmt: skip
-    read = _read_parts(partial(_read_part, config=config, origin=origin, key=key), parts, files, workers, progress)
+    each = daft_engine.each if engine == "daft" else partial(_each, progress=progress)
+    jobs = list(zip(parts, files, strict=True))
+    read = each(partial(_read_part, config=config, origin=origin, key=key), jobs, workers)
     counts, heard = (sum((Counter(record[kind]) for record in read), Counter()) for kind in ("counts", "heard"))
     people = {name for record in read for name in record["people"]}
     rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
     notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
     scratch = folder / "merge"
     with database(scratch, memory_limit, workers) as connection:
+        times = [time.perf_counter()]
         hidden = names.known(connection, files, people, heard)
-        merged = merge(connection, scratch, files, posts, min_chars=config.min_chars, names=hidden,
-                       near_duplicate=config.near_duplicate, strip_signatures=config.strip_signatures)  # fmt: skip
+        times.append(time.perf_counter())
+        merged = ENGINES[engine](
+            connection, scratch, files, posts, min_chars=config.min_chars, names=hidden,
+            near_duplicate=config.near_duplicate, strip_signatures=config.strip_signatures)  # fmt: skip
+        capacity.keep(folder, read, files, [*times, time.perf_counter()], merged.pop("steps", None))
     cut = {name: merged.pop(name) for name in ("names_masked", "signatures_cut", "signature_words_cut")}
     drops = {f"dropped_{reason}": number for reason, number in sorted((counts + Counter(merged)).items())}
     left = rows_read - sum(drops.values())
@@ -93,8 +100,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     settings = config.model_dump() | {"location": _public(config.location), "pseudonymise": key is not None}
     write_json(run.data_card, settings | {
         "rows_read": rows_read, **drops, "truncated": truncated, **notes, **cut, **facts, "fingerprint": fingerprint,
-        "sha256": file_fingerprint(posts),
-    })  # fmt: skip
+        "sha256": file_fingerprint(posts)})  # fmt: skip
     return read_json(run.data_card)
 
 
@@ -104,9 +110,8 @@ def _names_left(posts_path, words):
     return names.left((text for text, in posts), words)
 
 
-def _read_parts(read, parts, files, workers, progress):
+def _each(read, jobs, workers, progress):
     """The parts' records; parts in ``workers`` processes where the system can fork (a part holds closures)."""
-    jobs = list(zip(parts, files, strict=True))
     bar = partial(progress_bar, total=len(jobs), progress=progress, desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return list(bar(read(*job) for job in jobs))
@@ -161,6 +166,7 @@ def _read_part(part, file, *, config, origin, key):
             return counts.update(short=1)
         return name(author), time, topic, post, number
 
+    began = time.perf_counter()
     with atomic_write(file) as temporary, pq.ParquetWriter(temporary, PART, compression="zstd") as writer:
         for frame in part.read(lost):
             counts["rows_read"] += len(frame)
@@ -177,7 +183,7 @@ def _read_part(part, file, *, config, origin, key):
     counts.update(rows_read=sum(number for reason, number in lost.items() if not reason.startswith("note_")))
     counts.update(lost)
     write_json(record, {"fingerprint": fingerprint, "counts": dict(counts), "people": sorted(people - {""}),
-                        "heard": dict(heard)})  # fmt: skip
+                        "heard": dict(heard), "seconds": round(time.perf_counter() - began, 3)})  # fmt: skip
     return read_json(record)
 
 

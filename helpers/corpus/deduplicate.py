@@ -6,12 +6,19 @@ DuckDB holds what grows with the corpus and spills to a folder of the run, which
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.cleaning import near_duplicates, signatures
 from helpers.cleaning.names import mask
 from helpers.corpus.table import READ, SCHEMA, scalar, write_posts
+
+ORDER = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
+# SQL with min_chars to be put in
+CUT = """SELECT p.n, p.author, p.time, p.topic, p.id, coalesce(s.text, p.text) AS text,
+                coalesce(s.normal, p.normal) AS normal
+         FROM unique_posts p LEFT JOIN shortened s USING (n) WHERE s.text IS NULL OR length(s.text) >= {0}"""
 
 
 def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
@@ -27,32 +34,23 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     ``names_masked`` and ``signatures_cut`` count posts and ``signature_words_cut`` words.
     """
     unique, rest = scratch / "unique.parquet", scratch / "rest.parquet"
-    order = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
     connection.read_parquet(list(map(str, parts))).create_view("parts")
-    counts = _mask(connection, scratch / "masked.parquet", names, min_chars)
+    counts = mask_names(connection, scratch / "masked.parquet", names, min_chars)
     total = scalar(connection, "SELECT count(*) FROM parts")
     connection.execute(f"""
         COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM parts
-              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {order}) = 1 ORDER BY {order})
+              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {ORDER}) = 1 ORDER BY {ORDER})
         TO ? (FORMAT parquet)""", [str(unique)])
     numbered = connection.read_parquet(str(unique), file_row_number=True)
     numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     posts = scalar(connection, "SELECT count(*) FROM unique_posts")
     counts["duplicate"] = total - posts
-    connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
-    if strip_signatures:
-        _shorten(connection, signatures.find(connection, "unique_posts", posts))
-    names = ("signatures_cut", "signature_words_cut", "short_after_signature")
-    counts |= zip(names, connection.execute(f"""
-        SELECT count(*), coalesce(sum(words), 0)::BIGINT, count(*) FILTER (length(text) < {int(min_chars)})
-        FROM shortened""").fetchall()[0], strict=True)  # fmt: skip
+    cuts = signatures.find(connection, "unique_posts", posts) if strip_signatures else np.zeros(posts, np.int32)
+    counts |= shorten(connection, cuts, min_chars)
     # what differed in the signature alone is the same now
     connection.execute(f"""
-        COPY (SELECT p.n, p.author, p.time, p.topic, p.id, coalesce(s.text, p.text) AS text,
-                     coalesce(s.normal, p.normal) AS normal
-              FROM unique_posts p LEFT JOIN shortened s USING (n)
-              WHERE s.text IS NULL OR length(s.text) >= {int(min_chars)}
-              QUALIFY row_number() OVER (PARTITION BY md5_number(coalesce(s.normal, p.normal)) ORDER BY p.n) = 1)
+        COPY (FROM ({CUT.format(int(min_chars))})
+              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY n) = 1)
         TO ? (FORMAT parquet)""", [str(rest)])
     connection.read_parquet(str(rest)).create_view("rest")
     left = scalar(connection, "SELECT count(*) FROM rest")
@@ -67,8 +65,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     return counts
 
 
-def _mask(connection, path, names, min_chars):
-    """Put posts without the names, written to ``path``, in place of the view ``parts``."""
+def mask_names(connection: duckdb.DuckDBPyConnection, path: Path, names: dict, min_chars: int) -> dict[str, int]:
+    """Put posts without the names, written to ``path``, in place of the view ``parts``; return counts."""
     starts, masked, short = frozenset(words[0] for words in names), 0, 0
     reader = connection.cursor().sql("FROM parts").to_arrow_reader(READ)
     with pq.ParquetWriter(path, reader.schema) as writer:
@@ -85,10 +83,11 @@ def _mask(connection, path, names, min_chars):
     return {"names_masked": masked, "short_after_names": short}
 
 
-def _shorten(connection, cuts):
-    """Fill the table ``shortened`` with the posts of which so many words, (posts,), are cut."""
-    reader = connection.cursor().sql("SELECT n, text, normal FROM unique_posts").to_arrow_reader(1 << 15)
-    for batch in reader:
+def shorten(connection: duckdb.DuckDBPyConnection, cuts: np.ndarray, min_chars: int) -> dict[str, int]:
+    """Make the table ``shortened`` of the posts of which so many words, (posts,), are cut; return counts."""
+    connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
+    query = "SELECT n, text, normal FROM unique_posts"
+    for batch in connection.cursor().sql(query).to_arrow_reader(1 << 15) if cuts.any() else ():
         batch = batch.filter(pa.array(cuts[batch.column("n").to_numpy()] > 0))
         if len(batch):
             words = cuts[batch.column("n").to_numpy()]
@@ -96,3 +95,7 @@ def _shorten(connection, cuts):
                               for name in ("text", "normal"))  # fmt: skip
             rows = pa.table({"n": batch.column("n"), "words": words, "text": texts, "normal": normals})
             connection.execute("INSERT INTO shortened SELECT * FROM rows")
+    names = ("signatures_cut", "signature_words_cut", "short_after_signature")
+    short = f"count(*) FILTER (length(text) < {int(min_chars)})"
+    counts = connection.execute(f"SELECT count(*), coalesce(sum(words), 0)::BIGINT, {short} FROM shortened").fetchall()
+    return dict(zip(names, counts[0], strict=True))

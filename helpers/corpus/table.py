@@ -16,8 +16,7 @@ READ = 10_000  # at once: Arrow holds 2 GB of text in one column of a batch
 # Parquet knows no unit above milliseconds: readers get timestamp[ms, UTC] of whole seconds
 SCHEMA = pa.schema([
     ("author", pa.string()), ("time", pa.timestamp("s", "UTC")), ("topic", pa.string()), ("text", pa.string()),
-    ("id", pa.string()),
-])  # fmt: skip
+    ("id", pa.string())])  # fmt: skip
 
 
 @contextmanager

@@ -39,8 +39,7 @@ FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, 
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
     "hours": lambda store, *given: _profile(HourProfile(), store, given[-1]),
     "topics": lambda store, *given: _profile(TopicShares(len(store.meta["topics"]) + 1), store, given[-1]),
-    "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm"),
-}
+    "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm")}  # fmt: skip
 
 
 def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,

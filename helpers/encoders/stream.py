@@ -85,8 +85,7 @@ PRESETS = {
     "iur": {"pooling": "iur", "filters": 256, "widths": (2, 3, 4, 5), "attention": 256, "dim": 512, "dropout": 0.1},
     "luar": {"pooling": "luar", "projection": "linear", "dim": 512},
     "tyo2021": _DOCUMENT | {"projection": "tyo2021", "dim": 256},
-    "sawatphol2022": _DOCUMENT | {"projection": "none"},
-}
+    "sawatphol2022": _DOCUMENT | {"projection": "none"}}  # fmt: skip
 
 
 def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:

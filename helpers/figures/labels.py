@@ -37,8 +37,7 @@ LABELS = {
     "R@P90": "found, 90% of links right", "R@P99": "found, 99% of links right",
     "hardest_AUC": "hard comparisons", "overall": "overall (mean of metrics)", "classes": "training authors",
     "batch": "samples in a batch", "step": "training step", "seconds": "training time, s",
-    "sentencepiece": "SentencePiece",
-}  # fmt: skip
+    "sentencepiece": "SentencePiece"}  # fmt: skip
 LABELS |= {f"{loss}_{how}": LABELS[loss] + also for loss in ("mll", "supcon") for how, also in (
     ("arr", " + ARR"), ("blind", " + blind ARR"), ("masked", ", text masked"), ("erased", ", topic erased"),
     ("same_topic", ", batches of one topic"))}  # fmt: skip

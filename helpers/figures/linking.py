@@ -93,8 +93,7 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
             x=table.predicted, y=table.observed, name=words(name), mode="lines+markers", hoverinfo="text",
             line_color=colour, error_y=whiskers(table, "observed", "observed_low", "observed_high"),
             text=[f"{words(name)}<br>{same:,} pairs of one account, {different:,} of two"
-                  for same, different in zip(table.same, table.different)],
-        )  # fmt: skip
+                  for same, different in zip(table.same, table.different)])  # fmt: skip
         share = table.same / table.same.sum() + table.different / table.different.sum()
         off[name] = np.average(np.abs(table.predicted - table.observed), weights=share)
     figure.add_scatter(x=[0, 1], y=[0, 1], name="right", mode="lines", line={"dash": "dot", "color": GREY})

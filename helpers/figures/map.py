@@ -31,8 +31,7 @@ def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = 
                 marker={"color": colour, "size": 7 + part.posts * 0.5, "opacity": 0.75},
                 line={"color": colour, "width": 0.7},
                 text=[f"{short(author)}<br>{posts} posts<br>{escaped(text[:SHOWN])}"
-                      for posts, text in zip(part.posts, part.text)],
-            )  # fmt: skip
+                      for posts, text in zip(part.posts, part.text)])  # fmt: skip
     figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")
     figure.update_yaxes(showticklabels=False).update_yaxes(title="map, second axis (no unit)", col=1)
     figure.update_layout(width=950, height=540, legend_itemsizing="constant")

@@ -25,9 +25,8 @@ pio.templates["authorbook"] = go.layout.Template(
         "colorway": COLOURS, "font": {"size": 13}, "paper_bgcolor": "white", "plot_bgcolor": "white",
         "title": {"x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 15}},
         "legend": {"orientation": "h", "x": 0, "yanchor": "top", "traceorder": "normal"},
-        "xaxis": AXIS, "yaxis": AXIS, "margin": {"l": 60, "r": 20, "t": 60, "b": 60},
-    }
-)  # fmt: skip
+        "xaxis": AXIS, "yaxis": AXIS,
+        "margin": {"l": 60, "r": 20, "t": 60, "b": 60}})  # fmt: skip
 pio.templates.default = "authorbook"
 
 

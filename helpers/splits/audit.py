@@ -94,5 +94,4 @@ CHECKS = {
         SELECT count(*) FROM (SELECT topic FROM posts WHERE split = ?
                               EXCEPT SELECT topic FROM posts WHERE split = ?)""", list(splits))],
     "min_posts": _by_author("{} authors with fewer than {} posts", "count(*) <"),
-    "max_topics": _by_author("{} authors with more than {} topics", "count(DISTINCT topic) >"),
-}  # fmt: skip
+    "max_topics": _by_author("{} authors with more than {} topics", "count(DISTINCT topic) >")}  # fmt: skip

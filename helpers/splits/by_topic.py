@@ -66,8 +66,7 @@ class TopicSplit(Rule):
         return super().promises(facts) | {
             "topics_within": ("test_in", "train"), "topics_apart": apart if self.kind != "random" else (),
             "clusters_apart": apart if self.kind == "leak_aware" else (),
-            "max_topics": {"train": self.author_topics} if self.author_topics else {},
-        }  # fmt: skip
+            "max_topics": {"train": self.author_topics} if self.author_topics else {}}  # fmt: skip
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         place(connection, self.files)

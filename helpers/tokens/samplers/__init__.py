@@ -18,8 +18,7 @@ from helpers.tokens.samplers.topics import TopicSampler
 from helpers.tokens.store import TokenStore
 
 SAMPLERS: dict[str, type[Sampler]] = {
-    "authors": AuthorSampler, "pairs": PairSampler, "random": RandomDocumentSampler, "topic": TopicSampler,
-}
+    "authors": AuthorSampler, "pairs": PairSampler, "random": RandomDocumentSampler, "topic": TopicSampler}  # fmt: skip
 COMMON = ("kind", "authors_per_batch", "max_tokens", "window")  # read by every kind
 
 

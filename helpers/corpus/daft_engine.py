@@ -1,0 +1,316 @@
+"""The posts table by many processes or machines: the steps of ``deduplicate.merge`` as functions over partitions.
+
+Daft hands partitions to workers, DuckDB works inside of one with the SQL of the other engine, and what moves between
+partitions goes through files. Daft's own sort and window keep all rows in memory, which a corpus outgrows; a partition
+fits by design. Every finished partition leaves its file, sealed, beside a JSON record of what it counted, so whoever
+dies, a re-run does only what is missing. An optional part: it needs the package ``daft``.
+
+======================  =========  ==================================================================================
+step                    partition  rows that it writes, ``bucket`` says for which partition of the next
+======================  =========  ==================================================================================
+mask                    file       posts without names, by their normal text
+unique                  text       the first of the same normal text, by author
+posts                   authors    sorted by author and time: ``id`` is the partition and the place in it
+candidates-0, marks-0   authors    runs of last words that some author repeats; all posts that end with one of them
+signed-0 (to -2)        one        how many words to cut from which post: the signatures
+keys                    authors    what is left of the posts, by normal text
+copies                  text       posts that are copies now, by author
+bands                   authors    MinHash bands, by their key
+pairs                   band       posts to be compared, by author of the later one
+shingles                authors    the same with the later one's shingles, by author of the earlier one
+near                    authors    posts that are near copies, by author
+table                   authors    the posts that are left, as ``posts.parquet`` holds them
+======================  =========  ==================================================================================
+
+Partitions of authors are ranges of names, so that their tables, one after the other, are sorted. With a Ray cluster
+set ``DAFT_RUNNER=ray`` and ``DAFT_RAY_ADDRESS``; every machine must see the outputs folder at the same place.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from helpers.cleaning import near_duplicates, signatures
+from helpers.corpus import deduplicate
+from helpers.corpus.table import SCHEMA, database, scalar, write_posts
+from helpers.runs.artifacts import (
+    atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
+)  # fmt: skip
+
+VERSION = 1  # raised when the partitions of the same posts are others
+POSTS, MOST = 50_000, 4096  # posts of a partition, and the most partitions: beyond them partitions grow
+GROUP = 10_000  # rows of a row group: a reader of one bucket skips those of others
+SPAN = 32  # bits of an id for the place in its partition
+
+
+def each(function: Callable, jobs: list[tuple], workers: int) -> list:
+    """``function(*job)``, JSON-able, for every job by ``workers`` processes, or all processors of a Ray cluster.
+
+    Raises ImportError without Daft, RuntimeError where a worker died.
+    """
+    os.environ |= {"DO_NOT_TRACK": "true"} | {"DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")}
+    try:
+        import daft
+    except ImportError:
+        raise ImportError("engine 'daft' needs an optional package: pip install -c constraints.txt daft") from None
+    if len(jobs) == 1:  # starting a worker would take longer
+        return [function(*jobs[0])]
+    if daft.get_or_create_runner().name == "ray":
+        import ray
+
+        workers = int(ray.cluster_resources()["CPU"])
+
+    @daft.udf(return_dtype=daft.DataType.string(), batch_size=1, concurrency=min(workers, len(jobs)), use_process=True)
+    class Worker:
+        def __init__(self):  # a class: its processes are kept for all jobs
+            pass
+
+        def __call__(self, numbers):
+            return [json.dumps(function(*jobs[number])) for number in numbers.to_pylist()]
+
+    rows = daft.from_pydict({"job": list(range(len(jobs)))}).into_batches(1)
+    done = rows.with_column("done", Worker(daft.col("job"))).to_pydict()
+    return [json.loads(text) for _, text in sorted(zip(done["job"], done["done"], strict=True))]
+
+
+def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
+          near_duplicate: float, strip_signatures: bool, names: dict) -> dict[str, Any]:
+    """As :func:`helpers.corpus.deduplicate.merge`, to the same bytes; ``steps`` of the result says what a step took.
+
+    A worker may use as much memory as the connection, and there are as many workers as it has threads.
+    """
+    limit, workers = (scalar(connection, f"SELECT current_setting('{name}')") for name in ("memory_limit", "threads"))
+    settings = [min_chars, near_duplicate, strip_signatures, sorted(map(str, names.items()))]
+    made = fingerprint_of(VERSION, duckdb.__version__, POSTS, MOST, settings, list(map(file_fingerprint, parts)))
+    folder = scratch.parent / "daft" / made
+    run = Partitions(folder, parts, _ranges(connection, parts), names, min_chars, near_duplicate, limit)
+    counts, steps = Counter(), []
+
+    def step(name, numbers=range(len(run.firsts)), **options):
+        records = each(partial(run.make, name, **options), [(number,) for number in numbers], workers)
+        steps.append([name, len(records), *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
+        for record in records:
+            counts.update(record["counts"])  # a sum of counters would forget what is 0
+
+    step("mask", range(len(parts)))
+    step("unique")
+    step("posts")
+    authors, rounds = counts.pop("authors"), 0
+    while strip_signatures and rounds < signatures.ROUNDS:
+        step(f"candidates-{rounds}", rounds=rounds)
+        step(f"marks-{rounds}", rounds=rounds)
+        rounds += 1
+        step(f"signed-{rounds - 1}", [0], rounds=rounds - 1, authors=authors)
+        if not counts.pop("signed"):
+            break
+    step("keys", rounds=rounds)
+    step("copies")
+    if near_duplicate:
+        step("bands", rounds=rounds)
+        step("pairs")
+        step("shingles", rounds=rounds)
+        step("near", rounds=rounds)
+    step("table", rounds=rounds)
+    if counts["posts"]:
+        began = time.perf_counter()
+        files = [str(run.file("table", number)) for number in range(len(run.firsts))]
+        connection.read_parquet(files).create_view("tables")
+        columns = ", ".join(SCHEMA.names if counts["ids"] else SCHEMA.names[:4])
+        write_posts(connection, f"SELECT {columns} FROM tables", target)  # pages end where DuckDB's sort ends a batch
+        steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
+    shutil.rmtree(folder.parent)
+    del counts["posts"], counts["ids"]
+    return {**counts, "steps": steps}
+
+
+def _ranges(connection, parts):
+    """The first author of each range of names that holds about POSTS posts; nothing is before the first."""
+    connection.read_parquet(list(map(str, parts))).create_view("every")
+    count = min(scalar(connection, "SELECT count(*) FROM every") // POSTS + 1, MOST)
+    rows = connection.execute("""
+        SELECT min(author) FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
+                                        sum(posts) OVER () AS posts
+                                 FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
+        GROUP BY before * ? // posts ORDER BY 1""", [count]).fetchall()
+    return ["", *(author for author, in rows[1:])]
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """What the workers know of a run: a method a step, which returns the query of its rows and what it counted."""
+
+    folder: Path
+    parts: list[Path]
+    firsts: list[str]  # author of each range; there are as many partitions of texts and of bands
+    names: dict
+    min_chars: int
+    near_duplicate: float
+    memory_limit: str
+
+    def file(self, step: str, number: int) -> Path:
+        return self.folder / step / f"{number:05d}.parquet"
+
+    def make(self, step: str, number: int, **options: int) -> dict:
+        """Write the file and the record of a step's partition, unless both are there; return the record."""
+        file = self.file(step, number)
+        record = file.with_suffix(".json")
+        if is_current(record, step) and intact(file):
+            return read_json(record)
+        began = time.perf_counter()
+        with database(file.with_suffix(".work"), self.memory_limit, 1) as connection, atomic_write(file) as temporary:
+            query, counts = getattr(self, step.split("-")[0])(connection, number, **options)
+            connection.execute(f"COPY ({query}) TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
+                               [str(temporary)])  # fmt: skip
+        seal(file)
+        write_json(record, {"fingerprint": step, "counts": counts, "seconds": time.perf_counter() - began,
+                            "bytes": file.stat().st_size})  # fmt: skip
+        return read_json(record)
+
+    def _read(self, connection, step, rows="true", view="given"):
+        """Make a view of rows of all files of a step."""
+        files = sorted(map(str, (self.folder / step).glob("*.parquet")))
+        connection.read_parquet(files).filter(rows).create_view(view, replace=True)
+
+    def mask(self, connection, number):
+        connection.read_parquet(str(self.parts[number])).create_view("parts")
+        masked = self.file("mask", number).with_suffix(".work") / "masked.parquet"
+        counts = deduplicate.mask_names(connection, masked, self.names, self.min_chars)
+        bucket = f"md5_number_lower({near_duplicates.NORMAL}) % {len(self.firsts)}"
+        return f"SELECT *, {bucket} AS bucket FROM parts ORDER BY bucket", counts
+
+    def unique(self, connection, bucket):
+        self._read(connection, "mask", f"bucket = {bucket}")
+        connection.register("ranges", pa.table({"first": self.firsts, "bucket": range(len(self.firsts))}))
+        connection.execute(f"""
+            CREATE TABLE kept AS SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
+            QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {deduplicate.ORDER}) = 1""")
+        lost = scalar(connection, "SELECT (SELECT count(*) FROM given) - (SELECT count(*) FROM kept)")
+        return """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON k.author >= r.first
+                  ORDER BY bucket""", {"duplicate": lost}
+
+    def posts(self, connection, bucket):
+        self._read(connection, "unique", f"bucket = {bucket}")
+        authors = scalar(connection, "SELECT count(DISTINCT author) FROM given")
+        return f"""SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
+                   ORDER BY author, time, text, topic, id""", {"authors": authors}
+
+    def _cuts(self, connection, bucket, rounds):
+        """The view ``unique_posts`` of a range of authors, and the words that some rounds cut from each post."""
+        numbered = connection.read_parquet(str(self.file("posts", bucket)), file_row_number=True)
+        numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
+        posts = scalar(connection, "SELECT count(*) FROM unique_posts")
+        cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
+        for number in range(rounds):
+            self._read(connection, f"signed-{number}", f"bucket = {bucket}")
+            signed = connection.execute("SELECT n, words FROM given").fetchnumpy()
+            cuts[signed["n"]] += signed["words"]
+            fresh[:] = False
+            fresh[signed["n"]] = True
+        return cuts, fresh
+
+    def candidates(self, connection, bucket, rounds):
+        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket, rounds))
+        signatures.mark(connection, signatures.FREQUENT)
+        return """SELECT DISTINCT r.hash, e.hash AS last
+                  FROM (FROM runs SEMI JOIN (FROM marked WHERE label AND fresh) USING (hash, author)) r
+                  JOIN ends e USING (n)""", {}
+
+    def marks(self, connection, bucket, rounds):
+        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket, rounds))
+        self._read(connection, f"candidates-{rounds}")
+        signatures.mark(connection, "SELECT DISTINCT last AS hash FROM given")
+        connection.execute("CREATE TABLE repeated AS FROM marked SEMI JOIN given USING (hash)")
+        return f"""SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated UNION ALL
+                   SELECT hash, NULL, NULL, {bucket << SPAN} + n, words
+                   FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)""", {}
+
+    def signed(self, connection, number, rounds, authors):
+        self._read(connection, f"marks-{rounds}")
+        connection.execute("CREATE VIEW marked AS FROM given WHERE id IS NULL")
+        connection.execute(f"""
+            CREATE TABLE signed AS SELECT id, max(words) AS words
+            FROM given SEMI JOIN ({signatures.exclusive(authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
+        return f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
+                   """, {"signed": scalar(connection, "SELECT count(*) FROM signed")}
+
+    def _cut(self, connection, bucket, rounds):
+        """The view ``cut_posts``: unique posts without their signatures; return the counts."""
+        cuts, _ = self._cuts(connection, bucket, rounds)
+        counts = deduplicate.shorten(connection, cuts, self.min_chars)
+        connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
+        return counts
+
+    def keys(self, connection, bucket, rounds):
+        counts = self._cut(connection, bucket, rounds)
+        return f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
+                          {bucket << SPAN} + n AS id, low % {len(self.firsts)} AS bucket
+                   FROM cut_posts ORDER BY bucket""", counts
+
+    def copies(self, connection, bucket):
+        self._read(connection, "keys", f"bucket = {bucket}")
+        connection.execute(f"""
+            CREATE TABLE later AS SELECT id, id >> {SPAN} AS bucket FROM given
+            QUALIFY row_number() OVER (PARTITION BY high, low ORDER BY time, id) > 1""")
+        return "FROM later ORDER BY bucket", {"duplicate": scalar(connection, "SELECT count(*) FROM later")}
+
+    def _rest(self, connection, bucket, rounds):
+        """The view ``rest``: posts of a range of authors without copies."""
+        self._cut(connection, bucket, rounds)
+        self._read(connection, "copies", f"bucket = {bucket}", "copied")
+        connection.execute(f"""CREATE VIEW rest AS FROM cut_posts
+                               WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM copied)""")
+
+    def bands(self, connection, bucket, rounds):
+        self._rest(connection, bucket, rounds)
+        near_duplicates.bands(connection, "rest", self.near_duplicate)
+        return f"""SELECT key, time, {bucket << SPAN} + n AS id, key % {len(self.firsts)} AS bucket
+                   FROM bands JOIN rest USING (n) ORDER BY bucket""", {}
+
+    def pairs(self, connection, bucket):
+        self._read(connection, "bands", f"bucket = {bucket}")
+        connection.execute("""
+            CREATE TABLE bands AS SELECT key, id, dense_rank() OVER (ORDER BY time, id) AS n
+            FROM given SEMI JOIN (SELECT key FROM given GROUP BY key HAVING count(*) > 1) USING (key)""")
+        connection.execute(near_duplicates.PAIRS)
+        return f"""WITH ids AS (SELECT DISTINCT n, id FROM bands)
+                   SELECT a.id AS later, b.id AS earlier, later >> {SPAN} AS bucket
+                   FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""", {}
+
+    def shingles(self, connection, bucket, rounds):
+        self._cut(connection, bucket, rounds)
+        self._read(connection, "pairs", f"bucket = {bucket}")
+        connection.execute(f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given")
+        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
+        return f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
+                   FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""", {}
+
+    def near(self, connection, bucket, rounds):
+        self._cut(connection, bucket, rounds)
+        self._read(connection, "shingles", f"bucket = {bucket}")
+        connection.execute(f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given")
+        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
+        return f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
+                   WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
+                   ORDER BY bucket""", {}
+
+    def table(self, connection, bucket, rounds):
+        self._rest(connection, bucket, rounds)
+        ids, before = connection.execute("SELECT count(nullif(id, '')), count(*) FROM rest").fetchall()[0]
+        near = 0
+        if self.near_duplicate:
+            self._read(connection, "near", f"bucket = {bucket}")
+            near = scalar(connection, "SELECT count(DISTINCT id) FROM given")
+        others = f"WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM given)" if near else ""
+        return f"""SELECT {', '.join(SCHEMA.names)} FROM rest {others} ORDER BY author, time, text, topic, id
+                   """, {"posts": before - near, "ids": ids, "near_duplicate": near}

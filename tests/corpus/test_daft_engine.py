@@ -1,0 +1,184 @@
+"""Many workers against one machine: the same counts and bytes, also after workers and whole processes were killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers.corpus import capacity, daft_engine, deduplicate
+from helpers.corpus.collect import PART, CollectConfig, collect
+from helpers.corpus.table import database
+from helpers.runs import paths
+from helpers.runs.artifacts import write_json
+
+SETTINGS = {"min_chars": 10, "near_duplicate": 0.8, "strip_signatures": True,
+            "names": {("mary",): True, ("bob", "lee"): False}}  # fmt: skip
+AUTHORS = [f"u{number:02d}" for number in range(40)]
+
+
+def write_parts(folder, seed, posts=1000):
+    """Part files with copies, near copies, names, signatures that one author repeats, and equal times."""
+    rng = random.Random(seed)
+    words = ["Mary", "bob lee", *(f"w{n}É" if n % 7 == 0 else f"W{n}" for n in range(250))]
+    texts, rows = [], []
+    for _ in range(posts):
+        author = AUTHORS[min(int(rng.expovariate(0.15)), 39)]
+        text = [rng.choice(words) for _ in range(rng.randint(3, 30))]
+        if texts and rng.random() < 0.5:
+            text = list(rng.choice(texts))
+            for _ in range(rng.choice([0, 1, 1, 2])):
+                text[rng.randrange(len(text))] = rng.choice(words)
+        texts.append(text)
+        if author in AUTHORS[:6] and rng.random() < 0.5:  # what is left of some is a copy of another post
+            text = [*text, *f"kind regards of {author}".split(), *["PS:", author] * (rng.random() < 0.4)]
+        rows.append((author, 1_600_000_000 + rng.randrange(300), rng.choice("xyz"), rng.choice(["  ", " "]).join(text),
+                     None))  # fmt: skip
+    files = [folder / f"{number}.parquet" for number in range(3)]
+    for number, file in enumerate(files):
+        pq.write_table(pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file)
+    return files
+
+
+def merged(engine, folder, files, **changes):
+    """Counts and bytes of the table that an engine writes."""
+    target = folder / f"{engine.__name__}.parquet"
+    with database(folder / "collect" / "merge", "1GB", 2) as connection:
+        counts = engine.merge(connection, folder / "collect" / "merge", files, target, **SETTINGS | changes)
+    return {name: number for name, number in counts.items() if name != "steps"}, target.read_bytes()
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """The steps without Daft, one after the other: they know nothing of who calls them."""
+    monkeypatch.setattr(daft_engine, "each", lambda function, jobs, workers: [function(*job) for job in jobs])
+    monkeypatch.setattr(daft_engine, "POSTS", 400)
+
+
+@pytest.mark.parametrize("seed, changes", [(1, {}), (2, {"near_duplicate": 0.5, "names": {}}),
+                                           (3, {"near_duplicate": 0, "strip_signatures": False})])
+def test_partitions_give_the_bytes_of_one_machine(tmp_path, in_this_process, seed, changes):
+    files = write_parts(tmp_path, seed)
+    counts, table = merged(deduplicate, tmp_path, files, **changes)
+    assert (counts, table) == merged(daft_engine, tmp_path, files, **changes)
+    assert counts["duplicate"] > 50 and bool(counts["names_masked"]) == ("names" not in changes)
+    assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
+    assert bool(counts["near_duplicate"]) == (changes.get("near_duplicate") != 0)
+    assert not (tmp_path / "collect" / "daft").exists()
+
+
+@pytest.mark.parametrize("posts", [0, 1, 5])
+def test_hardly_any_posts(tmp_path, in_this_process, posts):
+    write_parts(tmp_path, 0, 3)
+    files = [tmp_path / "few.parquet"]
+    rows = [("a", number, "x", f"a text with the number {number}", None) for number in range(posts)]
+    pq.write_table(pa.table([list(column) for column in zip(*rows)] or [[]] * 5, schema=PART), files[0])
+    with database(tmp_path / "merge") as connection:
+        counts = daft_engine.merge(connection, tmp_path / "merge", files, tmp_path / "posts.parquet", **SETTINGS)
+    assert (tmp_path / "posts.parquet").exists() == bool(posts)
+    assert not posts or pq.read_metadata(tmp_path / "posts.parquet").num_rows == posts
+    assert sum(counts[name] for name in ("duplicate", "near_duplicate", "names_masked", "signatures_cut")) == 0
+
+
+def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, in_this_process, monkeypatch):
+    files, made, make = write_parts(tmp_path, 1), [], daft_engine.Partitions.make
+    counts = merged(deduplicate, tmp_path, files)
+
+    def dies(run, step, number, **options):
+        if step == "bands" and number == 2:
+            raise KeyboardInterrupt
+        return make(run, step, number, **options)
+
+    monkeypatch.setattr(daft_engine.Partitions, "make", dies)
+    with pytest.raises(KeyboardInterrupt):
+        merged(daft_engine, tmp_path, files)
+    (kept,) = (tmp_path / "collect" / "daft").iterdir()
+    damaged = kept / "unique" / "00001.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    monkeypatch.setattr(daft_engine.Partitions, "make", make)
+    real = daft_engine.Partitions.unique
+    monkeypatch.setattr(daft_engine.Partitions, "unique", lambda *job: made.append(job[-1]) or real(*job))
+    assert merged(daft_engine, tmp_path, files) == counts and made == [1]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{root!r}]
+from tests.corpus.test_daft_engine import merged
+from helpers.corpus import daft_engine
+daft_engine.POSTS = 600
+folder = Path({folder!r})
+try:
+    merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0,
+           strip_signatures=False)
+except RuntimeError as error:
+    sys.exit(f"stopped: {{error}}")
+"""
+
+
+def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
+    """By Daft itself: the workers are killed in the midst of a step, then all processes, then none."""
+    psutil = pytest.importorskip("psutil")
+    pytest.importorskip("daft")
+    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
+    command = [sys.executable, "-c", KILLED.format(root=str(paths.ROOT), folder=str(tmp_path))]
+    done = None
+    for step in ("mask", "posts", ""):
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        while step and process.poll() is None and not list(tmp_path.glob(f"collect/daft/*/{step}/*.json")):
+            time.sleep(0.05)
+        if step == "mask":
+            workers = [child for child in psutil.Process(process.pid).children(recursive=True)
+                       if "daft" in " ".join(child.cmdline())]  # fmt: skip
+            [worker.kill() for worker in workers]
+            assert process.wait(60) and workers and "stopped: " in process.stderr.read()
+        elif step:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        else:
+            process.communicate()
+            done = (tmp_path / "helpers.corpus.daft_engine.parquet").read_bytes()
+    assert done == table
+
+
+def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
+    pytest.importorskip("daft")
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    options = {"authors": 20, "posts": 400}
+    cards = [collect(paths.Run(engine), CollectConfig(source="demo", options=options), progress=False, engine=engine)
+             for engine in ("duckdb", "daft")]  # fmt: skip
+    assert cards[0] == cards[1]
+    steps, _ = capacity.plan(paths.Run("daft").folder / "collect", cards[0]["rows_read"])
+    assert {"read", "names", "mask", "pairs", "one table"} <= set(steps.index)
+
+
+def test_without_daft_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "daft", None)
+    with pytest.raises(ImportError, match="pip install -c constraints.txt daft"):
+        daft_engine.each(print, [(1,)], 1)
+
+
+def test_a_plan_is_a_rule_of_three(tmp_path):
+    steps = [["read", 4, 3600, 10**9], ["names", 1, 36, 0], ["candidates-0", 8, 1800, 10**8],
+             ["candidates-1", 8, 1800, 10**8], ["one table", 1, 7.2, 10**9]]  # fmt: skip
+    write_json(tmp_path / "steps.json", {"steps": steps})
+    cluster = capacity.Cluster(cores=10, network=10**12, hours=5)
+    table, total = capacity.plan(tmp_path, 10**6, 10**8, cluster)
+    assert list(table.index) == ["read", "names", "candidates", "one table"]
+    assert list(table.core_hours.round(6)) == [100, 1, 100, 0.2]
+    assert total["machines"] == 4 and list(table.hours.round(6)) == [2.5, 1, 2.5, 0.2]  # 20 machine hours in 5
+    assert total["terabytes"] == pytest.approx(0.22) and total["shuffled"] == pytest.approx(0.02)
+    assert total["binds"] == "read" and total["hours"] == pytest.approx(6.2)
+    slow = capacity.plan(tmp_path, 10**6, 10**8, capacity.Cluster(cores=10, network=10**6, hours=5))[0]
+    assert slow.hours["one table"] == pytest.approx(2 * 10**11 / 10**6 / 3600)  # written and read again
+    with pytest.raises(ValueError, match="nothing was read"):
+        capacity.plan(tmp_path, 0)
+    with pytest.raises(ValueError, match="steps.json is missing"):
+        capacity.plan(Path(tmp_path / "none"), 1)

@@ -57,12 +57,13 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
         said = f"{label(kind)}, adapted" if kind in COUNTED else words(model)
         results.record(file, measured, model=model, label=said, protocol="own accounts", split=split,
                        adapted="" if use == "alone" else "gallery", queries=len(scores), targets=len(scores),
-                       sample_size=POSTS, data=store.meta["fingerprint"])  # fmt: skip
+                       sample_size=POSTS, max_tokens=MAX_TOKENS, data=store.meta["fingerprint"])  # fmt: skip
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
     results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name, label=words(name),
                    base=f"{base}_gallery", protocol="own accounts", split=split, adapted="gallery", sample_size=POSTS,
-                   queries=len(scores), targets=len(scores), data=store.meta["fingerprint"])  # fmt: skip
+                   queries=len(scores), targets=len(scores), max_tokens=MAX_TOKENS,
+                   data=store.meta["fingerprint"])  # fmt: skip
 
 
 def open_world(scores: np.ndarray) -> pd.DataFrame:

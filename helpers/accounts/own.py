@@ -32,7 +32,7 @@ SHORT = 5000  # accounts, beyond which queries are compared with those that the 
 NEAR = 4000, 1000  # of these, for all queries together and for each: 40 held 0.7, 1000 0.96 of true partners in 5,000
 COHORT = 1000  # accounts drawn at random beside them, to say how alike people are
 HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
-KEPT = 3 * MAX_TOKENS  # tokens of a post that are kept: shared passages go before MAX_TOKENS are read
+KEPT = 2 * MAX_TOKENS  # tokens of a post that are kept: shared passages go before MAX_TOKENS are read
 
 
 @dataclass(frozen=True)

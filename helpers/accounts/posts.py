@@ -13,7 +13,7 @@ from helpers.sources.timestamps import seconds
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, ranges
 
-MAX_TOKENS = 32  # read of each post
+MAX_TOKENS = 128  # read of each post
 LEAST = 4  # posts: of an account with fewer nothing is said
 NEWEST = 64  # posts of an account that are read
 PASSAGE = 8  # tokens: what is repeated at this length is a form or a copy

@@ -16,8 +16,7 @@ from helpers.corpus.table import READ, SCHEMA, scalar, write_posts
 
 ORDER = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
 # SQL with min_chars to be put in
-CUT = """SELECT p.n, p.author, p.time, p.topic, p.id, coalesce(s.text, p.text) AS text,
-                coalesce(s.normal, p.normal) AS normal
+CUT = """SELECT p.* REPLACE (coalesce(s.text, p.text) AS text, coalesce(s.normal, p.normal) AS normal)
          FROM unique_posts p LEFT JOIN shortened s USING (n) WHERE s.text IS NULL OR length(s.text) >= {0}"""
 
 
@@ -25,8 +24,7 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
           near_duplicate: float, strip_signatures: bool, names: dict) -> dict[str, int]:
     """Write the posts table ``target`` (whole or absent) from part files; return the counts of losses by reason.
 
-    Of copies the earliest stays; ties go by author, text, topic, so neither the order of the parts nor that of
-    threads matters.
+    Of copies the earliest stays; ties go by author, text, topic, so no order of parts or threads matters.
 
     parts: Parquet files with the columns of :data:`~helpers.corpus.table.SCHEMA`, time as int64 seconds. names: as
     :func:`helpers.cleaning.names.known` gives them, masked first, so that texts that differ in a name are copies.
@@ -49,9 +47,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     counts |= shorten(connection, cuts, min_chars)
     # what differed in the signature alone is the same now
     connection.execute(f"""
-        COPY (FROM ({CUT.format(int(min_chars))})
-              QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY n) = 1)
-        TO ? (FORMAT parquet)""", [str(rest)])
+        COPY (FROM ({CUT.format(int(min_chars))}) QUALIFY row_number() OVER (
+            PARTITION BY md5_number(normal) ORDER BY n) = 1) TO ? (FORMAT parquet)""", [str(rest)])
     connection.read_parquet(str(rest)).create_view("rest")
     left = scalar(connection, "SELECT count(*) FROM rest")
     counts["duplicate"] += posts - counts["short_after_signature"] - left
@@ -86,8 +83,7 @@ def mask_names(connection: duckdb.DuckDBPyConnection, path: Path, names: dict, m
 def shorten(connection: duckdb.DuckDBPyConnection, cuts: np.ndarray, min_chars: int) -> dict[str, int]:
     """Make the table ``shortened`` of the posts of which so many words, (posts,), are cut; return counts."""
     connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
-    query = "SELECT n, text, normal FROM unique_posts"
-    for batch in connection.cursor().sql(query).to_arrow_reader(1 << 15) if cuts.any() else ():
+    for batch in connection.cursor().sql("FROM unique_posts").to_arrow_reader(1 << 15) if cuts.any() else ():
         batch = batch.filter(pa.array(cuts[batch.column("n").to_numpy()] > 0))
         if len(batch):
             words = cuts[batch.column("n").to_numpy()]

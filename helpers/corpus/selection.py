@@ -24,8 +24,7 @@ class Selection(Config):
 def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
     """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
 
-    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left. After
-    khan2021, section 4.1.
+    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left.
     """
     out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
     with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:

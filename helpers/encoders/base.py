@@ -47,12 +47,10 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
           batch_size: int = 256, progress: bool = False) -> np.ndarray | sparse.csr_matrix:
     """The vectors of many samples, in their order, at bounded memory.
 
-    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones. The encoder is
-    put in eval mode and back.
+    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones, in eval mode.
 
     max_tokens : tokens read of each post, L. batch_size : samples at a time. progress : a bar where it takes over two
-    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError where there is no sample, or a vector
-    is not finite.
+    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError for no sample or vectors not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")

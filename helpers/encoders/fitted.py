@@ -20,8 +20,7 @@ def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int
             dim: int = LSA_DIM, buckets: int = 2**16) -> Whitened:
     """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples.
 
-    frequent : so many of the most frequent tokens are read, the others masked; 0 for all. dim : at most. buckets : for
-    the hashes of pairs of tokens.
+    frequent : so many of the most frequent tokens are read, 0 for all. dim : at most. buckets : of pairs of tokens.
     """
     windows = training_windows(store, posts)
     lsa = LSAEncoder(frequent + 1 if frequent else store.meta["vocabulary"], min(dim, len(windows) // 6), buckets)

@@ -65,8 +65,7 @@ class LSAEncoder(Encoder):
 def singular_vectors(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarray:
     """The first right singular vectors (F, dim) of (N, F), by a randomised projection (Halko et al. 2011).
 
-    Of the projected matrix, (dim, F), the Gram matrix is decomposed: half the time of a randomised SVD, which
-    decomposes the matrix itself.
+    Of the projected matrix, (dim, F), the Gram matrix is decomposed: half the time of an SVD of itself.
     """
     from sklearn.utils.extmath import randomized_range_finder
 

@@ -19,8 +19,7 @@ from helpers.tokens.batch import PAD, Batch, Samples
 class Masked(Encoder):
     """An LSA encoder of the most frequent tokens, to which all others are one and the same.
 
-    encoder : its ``vocabulary`` is the number of tokens that it is shown, and one for the others. vocabulary : of the
-    store.
+    encoder : its ``vocabulary`` is the number of tokens it is shown, and one for the others. vocabulary : of a store.
     """
 
     def __init__(self, encoder: LSAEncoder, vocabulary: int):

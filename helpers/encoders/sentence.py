@@ -1,8 +1,7 @@
 """A pretrained sentence encoder as it is, for zero-shot baselines.
 
-khan2021 section 4.3 compares with the Universal Sentence Encoder on concatenated posts by angular distance; the same
-part is played here by a sentence transformer, and as the angle falls with the cosine, ranks and error rates are those
-of the cosine.
+khan2021 section 4.3 compares with the Universal Sentence Encoder on concatenated posts by angular distance; here a
+sentence transformer plays that part; as the angle falls with the cosine, ranks and error rates are the cosine's.
 """
 
 import numpy as np

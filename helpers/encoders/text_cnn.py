@@ -4,8 +4,7 @@ A convolution of width w over embedded tokens is linear in each token: its outpu
 ``sum_k W_k e(token[t+k])``. So every *distinct* token of a batch is projected once through every tap (one matrix
 product gives a table), each position is a sum of w looked-up rows, and after max-pooling only the winning position
 of each filter carries gradient: backward touches w table cells per post and filter. Same function, same gradients
-as ``Conv1d`` + max, far less arithmetic, because text repeats itself: a batch holds far fewer distinct tokens than
-positions.
+as ``Conv1d`` + max, far less arithmetic, because text repeats itself: far fewer tokens are distinct than there are.
 
 A post's windows start at its real tokens and read zeros past its end, so its feature does not depend on padding.
 

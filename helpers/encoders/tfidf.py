@@ -69,8 +69,7 @@ def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_ma
 class TfidfEncoder(Encoder):
     """Unit rows of weighted counts, sparse. A sample without any known term is a zero row: score 0, not NaN.
 
-    kind : one of WEIGHTINGS. tokenizer : has ``decode(ids) -> text`` and ``vocabulary``.
-    Raises ValueError for another kind.
+    kind : one of WEIGHTINGS. tokenizer : has ``decode(ids) -> text`` and ``vocabulary``. Raises ValueError otherwise.
     """
 
     def __init__(self, kind: str, tokenizer):

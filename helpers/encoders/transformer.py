@@ -18,8 +18,7 @@ BUCKET = {"cpu": 2**13, "cuda": 2**17}  # tokens, padding included, that pass th
 class Transformer(nn.Module):
     """The first ``max_tokens`` tokens of a post through a transformer, mean of the last layer over the real ones.
 
-    Texts pass in buckets of similar length, so that short ones do not pay for long ones; a vector does not depend on
-    its bucket.
+    Texts pass in buckets of similar length, so that short ones do not pay for long ones; no vector depends on that.
 
     vocabulary : kinds of tokens of the store.
     model : as of :mod:`helpers.tokens.pretrained` (paper: bert-base-cased), or "tiny": two layers with random weights

@@ -1,7 +1,6 @@
 """WCCN on top of any frozen encoder: directions in which samples of one author differ are scaled down.
 
-Within-class covariance normalisation (Hatch et al. 2006) comes from speaker recognition. It is fitted in closed form,
-on training authors only.
+Within-class covariance normalisation (Hatch et al. 2006) is closed form, fitted on training authors only.
 """
 
 from contextlib import suppress

@@ -114,8 +114,7 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
 def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFrame:
     """Cllr and minCllr; at the Bayes threshold of the costs, P_miss, P_fa and normalised DCF, beside minDCF.
 
-    DCF - minDCF is what a threshold decided beforehand costs more than the best one for these trials. Returns a table
-    (value, low, high), without intervals.
+    DCF - minDCF is what a threshold decided beforehand costs more than the best one here. Returns (value, low, high).
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold

@@ -95,8 +95,7 @@ def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) ->
 def legacy_min_max(distances: np.ndarray) -> np.ndarray:
     """The published scaling (max(d) - d) / max(max(d) - d) over all pairs that are evaluated, for comparison only.
 
-    A pair's score depends on the other pairs, so it cannot be used on a pair alone. Raises ValueError where the
-    distances are not finite or all equal.
+    A pair's score depends on the other pairs, so no pair can be alone. Raises ValueError for equal distances.
     """
     near = np.max(distances) - np.asarray(distances, np.float64)
     if not (np.isfinite(near).all() and near.max() > 0):

@@ -107,8 +107,7 @@ def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: Costs = PAPER) -> float
 def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
     """The largest share of same-account trials that any threshold accepts while so many of its accepts are right.
 
-    prior : share of same-account trials where it is used, which those of a test need not have; 0 where no threshold is
-    so precise.
+    prior : share of same-account trials where it is used, unlike in a test; 0 where none is so precise.
     """
     right, wrong = prior * (1 - p_miss), (1 - prior) * p_fa
     return float((1 - p_miss)[right >= precision * (right + wrong)].max())

@@ -50,8 +50,7 @@ class Fusion:
     def joined(self, batch: Batch) -> torch.Tensor:
         """One unit row a sample, (B, sum of dims), of the dense members: for a map.
 
-        Rows are scaled by the root of their weight, so that products are fused scores. Raises ValueError where every
-        member is sparse.
+        Rows are scaled by the root of their weight, so that products are scores. Raises ValueError where none is dense.
         """
         parts = []
         for name, weight in self.weights.items():

@@ -82,8 +82,7 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
     where ``min_query_posts`` is given. Takes about 30 bytes a post.
 
-    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, the accounts and queries
-    the same at every size.
+    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, of the same accounts.
     """
     if sizes and max(sizes) > config.min_target_posts:
         raise ValueError(f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}")

@@ -7,8 +7,7 @@ measures both sides of a pair against samples of other authors,
 
 (symmetric normalisation of speaker recognition). These are the targets of the gallery itself, which adapts a model to
 accounts it was not trained on, or a cohort of training authors, of whom the most alike count (AS-norm, Matejka et al.
-2017). Each class stands for an encoder wherever a score is asked for, and :class:`~helpers.evaluation.fusion.Fusion`
-takes them as members.
+2017). Each class stands for an encoder wherever a score is asked for, also as a member of a fusion.
 """
 
 from collections.abc import Callable, Iterator

@@ -48,8 +48,7 @@ def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: f
     they come, each kind by itself, as PAN's own pairs and the "modified test" of tyo2021 are.
     Pairs of one author come from all authors alike as far as theirs go, so that prolific ones do not prevail; those of
     two authors are uniform. Deterministic for a seed; memory of a few times the result.
-    Raises ValueError where authors or topics are missing, or the documents cannot make so many pairs of each author
-    kind (it says how many).
+    Raises ValueError where authors or topics are missing, or too few pairs can be made (it says how many).
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
@@ -167,8 +166,7 @@ def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
     """The pairs that documents were made of, as :func:`make_pairs` writes pairs, in order of their first text.
 
     documents: columns ``author``, ``topic``, ``id`` (<pair>/a and <pair>/b). A text that was in several pairs is in the
-    first of them only, and the others are not made again. Raises ValueError where no two documents are of one pair, or
-    ids are there twice.
+    first of them only; the others are not made again. Raises ValueError for ids twice or never in pairs.
     """
     if "id" not in documents or documents["id"].duplicated().any():
         raise ValueError("given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms")

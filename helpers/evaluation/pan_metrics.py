@@ -1,7 +1,6 @@
 """The metrics of PAN: a score in [0, 1] per pair of texts, above 0.5 "one author", below it "two".
 
-A score of exactly 0.5 leaves the pair unanswered: it is compared as float64, so 0.5000001 is an answer. Published
-tables round the results to 3 decimals.
+A score of exactly 0.5 leaves the pair unanswered: 0.5000001 is an answer. Published tables round to 3 decimals.
 """
 
 import numpy as np
@@ -26,8 +25,7 @@ def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21")
 
         c@1 = (c + u c / N) / N          F_0.5u = 1.25 TP / (1.25 TP + 0.25 (FN + u) + FP)
 
-    AUC (under the ROC curve) and Brier count unanswered pairs as scores of 0.5. F1 leaves them out, and is 0 where no
-    pair of one author is accepted.
+    AUC (under the ROC curve) and Brier count unanswered pairs as scores of 0.5. F1 leaves them out.
 
     scores, same : (N,) in [0, 1]; (N,) bool.
     definition : "pan21": overall is the mean of all five (tyo2021 Table 1). "pan20": F_0.5u takes an unanswered pair

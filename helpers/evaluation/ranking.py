@@ -90,8 +90,7 @@ def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
     """Rank the own target of every query.
 
     model : an encoder or a fusion. resamples : of the bootstrap; 0 for none, as during training.
-    Returns a table (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank, and :func:`ranks`.
-    References: khan2021 section 4.2, Table 1.
+    Returns (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank (khan2021 section 4.2), and :func:`ranks`.
     """
     rank = ranks(model, trials, max_tokens)
     return summarise(rank, seed, resamples), rank

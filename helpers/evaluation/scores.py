@@ -1,12 +1,10 @@
 """Scores of pairs of rows: the one product, and the one rule for ties.
 
-The score of two unit rows is their product. Rows of an encoder with ``unit = False`` have any length: their score is
-minus their Euclidean distance.
+The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus their distance.
 
 **Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was summed. Equal
 scores are equal: the position of a target never decides. A target of another author that scores as high as the own
-one comes first (ranks are pessimistic, :meth:`helpers.evaluation.ranking.OwnTargets.ranks`), and no threshold parts
-equal scores.
+one comes first (pessimistic, :meth:`helpers.evaluation.ranking.OwnTargets.ranks`), and no threshold parts them.
 """
 
 from collections.abc import Iterator

@@ -51,8 +51,7 @@ def label(identifier: object) -> str:
 def describe(experiment: Any) -> str:
     """An experiment in words, from its typed config: "stream, text + hour + topic, supervised contrastive".
 
-    Named are the encoder, its features and the loss; sampler, sizes, time, seed and start where they are not the usual
-    ones.
+    Named are the encoder, its features and the loss; sampler, sizes, time, seed and start where they are unusual.
     """
     encoder, sampler = experiment.encoder, experiment.sampler
     if encoder.join_posts:

@@ -1,8 +1,7 @@
 """Losses with parameters of their own: one learned vector a training author, K x D values that grow with K.
 
 khan2021 section 2.4 rejects them for that, and keeps them as the baseline IUR (Andrews and Bishop 2019);
-sawatphol2022 compares with them. ``classes`` is K, ``dim`` is D; the weights at the start are a function of (classes,
-dim, seed), the same on every process.
+sawatphol2022 compares with them. ``classes`` is K, ``dim`` is D; weights start as (classes, dim, seed) say.
 """
 
 import math

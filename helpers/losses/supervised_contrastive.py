@@ -11,8 +11,7 @@ def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: floa
     """Supervised contrastive loss, Khosla et al. 2020, eq. 2.
 
     With cosines s the mean over anchors a, and over the positives p of each, of
-    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Anchors without positives are left out; a batch without
-    any gives 0.
+    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Those without positives are left out; none gives 0.
 
     Parameters
     ----------

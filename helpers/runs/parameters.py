@@ -33,8 +33,7 @@ def check(namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allow
     may_be_empty : names of the lists, and of the dicts among ``allowed``, that may be empty.
     allowed : per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both
     ends included. A list is checked element by element, a dict by its keys, None is left open. Seeds have bounds
-    anyway. Raises ValueError in one line: an unknown name, a wrong type, a value out of bounds, an empty list, a number
-    that is not finite.
+    anyway. Raises ValueError in one line: an unknown name, a wrong type, out of bounds or not finite, an empty list.
     """
     declared = namespace.get("__annotations__", {})
     present = [name for name, value in namespace.items()

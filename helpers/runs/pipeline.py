@@ -112,8 +112,7 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
 
     With ``variant`` only that one is run, else the notebook and all its variants, each unless it is current. Works in
     a notebook (another kernel is started) and from any folder. Raises ValueError on an unknown run, notebook or
-    variant, on a path outside of the run's folder (a name such as ``../x`` in it), and where the notebook runs but does
-    not make it; StageFailed where it stops.
+    variant, on a path outside of the run's folder (a name such as ``../x`` in it), where it is not made; StageFailed.
     """
     path, folder = Path(path), paths.Run(run).folder
     if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
@@ -139,8 +138,7 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
 def run_all(run: str, jobs: int = 1) -> Path:
     """Run every stage that is not current, one printed line each; return the path of the report.
 
-    jobs: stages that run at once, each as soon as what it needs has run. Raises what :func:`stages` and
-    :func:`execute` raise.
+    jobs: stages that run at once, each as soon as what it needs has run. Raises as :func:`stages` and :func:`execute`.
     """
     from helpers.runs import presentation, report
 

@@ -17,12 +17,10 @@ from helpers.runs.paths import Run
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
 TYPES = {name: "str" for name in ("experiment", "model", "label", "adapted", "base", "protocol", "split", "metric")}
-TYPES |= {"value": "float", "low": "float", "high": "float"}
 COUNTS = ["seed", "queries", "targets", "sample_size", "max_tokens"]
-TYPES |= dict.fromkeys(COUNTS, "Int64")
+TYPES |= dict.fromkeys(["value", "low", "high"], "float") | dict.fromkeys(COUNTS, "Int64")
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
-FIRST = ["split", "model", "label", "adapted", "base"]
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
 Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
@@ -111,7 +109,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     order = ["split", "base", *about.columns.intersection(["score"]), "model"]  # test before dev
     about = about.sort_values(order, ascending=[name != "split" for name in order])
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
-    made = about[FIRST].join(cells).join(about[COUNTS]).reset_index(drop=True)
+    made = about[["split", "model", "label", "adapted", "base"]].join(cells).join(about[COUNTS]).reset_index(drop=True)
     return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
 
 

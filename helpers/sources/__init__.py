@@ -58,8 +58,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """The parts of a corpus.
 
     kind : one of SOURCES. location, options : as ``parts`` of the module ``helpers.sources.<kind>`` takes them.
-    Raises ValueError where the kind or an option is unknown, an option has another type or value, or a location is
-    missing or holds nothing to read.
+    Raises ValueError where the kind or an option is unknown, an option has another type or value, or nothing is there.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
@@ -101,8 +100,7 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], object
     """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
 
     location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.
-    Raises ValueError where a location is missing, two files would have one name, or one is not packed as its ending
-    says or UTF-16.
+    Raises ValueError where a location is missing, two files would have one name, or one is UTF-16 or not what it says.
     """
     by_name = {}
     for root in (existing(kind, place) for place in places(location)):

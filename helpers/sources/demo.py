@@ -42,8 +42,7 @@ def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, a
     """Six parts, each some of the authors; what a part holds depends on the options alone.
 
     location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
-    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`.
-    Raises ValueError on a value out of range.
+    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`. Raises ValueError out of range.
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")

@@ -12,8 +12,7 @@ action_type  the number of the subreddit; the posts table's topic is that number
 ===========  ========================================================================================
 
 Hour and day were taken in the time zone of the machine that wrote the files, which is not recorded; they count as UTC.
-``author_id`` counts the authors of one archive: read no two archives in one run but queries and targets that belong
-together, or two people become one author.
+``author_id`` counts the authors of one archive: two that do not belong together must not be read in one run.
 """
 
 from contextlib import suppress

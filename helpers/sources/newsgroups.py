@@ -27,8 +27,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         number; their folder's name is the group, the posts table's topic.
     raw: keep the whole body.
     Drops counted: too_large, no_author, no_date, bad_date (see :func:`helpers.cleaning.email_headers.seconds`), empty.
-    Noted: see :func:`helpers.cleaning.email_headers.decode`. Raises ValueError where a location is missing or no
-    folder, or two groups have the same path.
+    Noted: see :func:`helpers.cleaning.email_headers.decode`. Raises ValueError for no folder, or one path twice.
     """
     groups = {}
     for root in (existing("newsgroups", place) for place in places(location)):

@@ -64,8 +64,7 @@ def save_history(folder: Path, history: list[dict]) -> None:
 def resume(folder: Path, fingerprint: str, parts: dict[str, nn.Module], optimizer, scaler) -> tuple[int, list[dict]]:
     """Load ``last.safetensors`` where it belongs to this training, else start anew. Returns (step, history).
 
-    A training whose files are damaged starts anew as well. parts: what is trained, by name, as given to
-    :func:`weights`.
+    A training whose files are damaged starts anew as well. parts: what is trained, as in :func:`weights`.
     """
     path = folder / "last.safetensors"
     if not path.exists():

@@ -28,7 +28,7 @@ def test_a_feature_is_worth_what_its_removal_costs(gallery, taken_apart, encoder
     column, own = gallery.columns(["demo-0003", "newcomer"])
     query = gallery.accounts(["newcomer"])
     slope, _ = evidence.line(part, query, column, own)
-    one, other = part.inner.encoder(query.batch(slice(0, 1), 32)), part.inner.rows[column]
+    one, other = part.inner.encoder(query.batch(slice(0, 1), evidence.MAX_TOKENS)), part.inner.rows[column]
     product = one.multiply(other).tocoo()
     strongest = np.argsort(-product.data)[:10]
     without = (one @ other.T).toarray()[0, 0] - product.data[strongest].sum()

@@ -20,8 +20,7 @@ CALLED = {
 def columns_of(location: str, given: dict) -> dict:
     """The file's column for each of author, text, time and topic: as given, else by what it is often called.
 
-    Time and topic are None where there is none. Raises ValueError where author or text cannot be told, with the columns
-    that there are, or the file cannot be read.
+    Time and topic are None where there is none. Raises ValueError where author or text cannot be told, or nothing read.
     """
     there = list(map(str, table(location, nrows=100).columns))
     if len(there) == 1 and ";" in there[0]:

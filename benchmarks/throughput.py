@@ -32,7 +32,7 @@ from helpers.training.loop import device_name
 SIZES = {  # vocabulary, topics, then those of the encoder
     "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "dim": 128}),
     "paper": (65_536, 2049, {"filters": 512, "token_dim": 512, "attention": 512, "dim": 1024}),
-    "tiny": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "dim": 16}),
+    "toy": (1000, 9, {"filters": 16, "token_dim": 16, "attention": 16, "dim": 16}),
 }
 WAYS = ("plain", "dense", "projected", "projected_bf16")
 LOSS = make_loss("supcon")

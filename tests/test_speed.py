@@ -12,7 +12,7 @@ from helpers.runs import paths
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
-    "training": {"sizes": ["tiny"], "authors": 4, "samples": 2}, "encoding": {"accounts": 3, "few": 1},
+    "training": {"sizes": ["toy"], "authors": 4, "samples": 2}, "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8}, "reader": {"megabytes": 0.2},
     "memory": {"megabytes": [0.1, 0.2]}, "store": {"posts": [2000, 4000]}, "processes": {"counts": [1, 2], "steps": 3},
 }  # fmt: skip

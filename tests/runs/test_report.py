@@ -63,6 +63,13 @@ def test_the_report_holds_everything_once(page):
     assert r"\nosuch{x}" in [tex.text for tex in soup.select("code.tex")]  # no converter knows it: shown, set apart
 
 
+@pytest.mark.parametrize("intro, shown", [("", True), ("<p>answers first</p>", False)])
+def test_code_of_a_notebook_alone_is_open_unless_an_intro_says_what_the_page_is_for(tmp_path, intro, shown):
+    book = executed(tmp_path / "01_a.ipynb", "# One", [])
+    page = report.build([book], tmp_path / "page.html", "A", intro).read_text()
+    assert ('<details class="code" open>' in page) == shown and '<details class="code"' in page
+
+
 def test_formulas_are_mathml(page):
     pytest.importorskip("latex2mathml")
     assert "<mfrac>" in page and "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)

@@ -14,15 +14,15 @@ class PairSampler(Sampler):
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        store, pairs = self.store, self.config.authors_per_batch
+        store, pairs, offsets = self.store, self.config.authors_per_batch, self.store.author_offsets
         same = draw_authors(store, pairs - pairs // 2, 2, rng)
-        posts = store.posts_per_author()[same]
+        posts = offsets[same + 1] - offsets[same]  # of these only: a batch touches what it holds
         one = (rng.random(len(same)) * posts).astype(np.int64)
         other = (one + 1 + (rng.random(len(same)) * (posts - 1)).astype(np.int64)) % posts
         different = np.concatenate([draw_authors(store, 2, 1, rng) for _ in range(pairs // 2)])
-        any_post = (rng.random(len(different)) * store.posts_per_author()[different]).astype(np.int64)
+        any_post = (rng.random(len(different)) * (offsets[different + 1] - offsets[different])).astype(np.int64)
         author = np.concatenate([np.repeat(same, 2), different])
-        post = store.author_offsets[author] + np.concatenate([np.column_stack([one, other]).ravel(), any_post])
+        post = offsets[author] + np.concatenate([np.column_stack([one, other]).ravel(), any_post])
         return self.gather(author, post, np.ones_like(post), rng)
 
 

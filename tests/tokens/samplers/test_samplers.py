@@ -33,6 +33,16 @@ class TestEverySampler:
         assert not equal_batches(batches[0], batches[1])
         assert not equal_batches(make_sampler(config, store, 6)(0), batches[0])
 
+    def test_no_batch_of_a_large_store_looks_at_all_authors(self, store, kind, monkeypatch):
+        draw = make_sampler(SamplerConfig(kind=kind, **SMALL), store, 0)  # this may
+
+        def looked(self):
+            raise AssertionError("the cost of a batch grows with the store")
+
+        monkeypatch.setattr(base, "SCANNED", 0)
+        monkeypatch.setattr(type(store), "posts_per_author", looked)
+        assert len(draw(0).authors)
+
     @pytest.mark.parametrize("window", ["prefix", "random"])
     def test_posts_are_those_of_their_author_with_all_they_have(self, store, kind, window):
         draw = make_sampler(SamplerConfig(kind=kind, window=window, **SMALL), store, 0)

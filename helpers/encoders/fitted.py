@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
+from helpers.encoders.averaged import Averaged
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.masked import Masked
 from helpers.encoders.profiles import HourProfile, TopicShares
-from helpers.encoders.sentence import SentenceEncoder
+from helpers.encoders.stream import build, stream_config
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
 from helpers.encoders.whitened import Whitened, training_windows
 from helpers.tokens import pretrained
@@ -32,13 +33,18 @@ def _profile(encoder: Encoder, store: TokenStore, posts: int) -> Whitened:
     return Whitened(encoder).fit(training_windows(store, posts), 1)
 
 
+def zero_shot(model: str, store: TokenStore, tokenizer) -> Encoder:
+    """A pretrained sentence encoder as it is, on posts read as one text, eight at a time (khan2021 section 4.3)."""
+    return Averaged(build(stream_config("sawatphol2022", model=model), store.meta["vocabulary"], 1, 0, tokenizer), 8)
+
+
 FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, max_tokens, seed, posts)
     **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
     "lsa": fit_lsa,
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
     "hours": lambda store, *given: _profile(HourProfile(), store, given[-1]),
     "topics": lambda store, *given: _profile(TopicShares(len(store.meta["topics"]) + 1), store, given[-1]),
-    "minilm": lambda store, tokenizer, *_: SentenceEncoder(tokenizer, "minilm")}  # fmt: skip
+    "minilm": lambda store, tokenizer, *_: zero_shot("minilm", store, tokenizer)}  # fmt: skip
 
 
 def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,

@@ -20,6 +20,7 @@ from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
 from helpers.runs.config import Config
 from helpers.tokens.batch import Batch
+from helpers.tokens.tokenizer import Tokenizer
 
 # from a pooled sample to its embedding, of (width, D): the last layers by name
 PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
@@ -31,6 +32,7 @@ PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
     "khan2021_text": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)),
     "linear": lambda width, dim: nn.Sequential(nn.Linear(width, dim)),
     "tyo2021": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU()),  # a dense layer, as released
+    "wccn": lambda width, dim: nn.Sequential(nn.Linear(width, width)),  # begins as WCCN of training authors
     "none": lambda width, dim: nn.Sequential(),  # the pooled vector itself, as sentence encoders are made
 }
 
@@ -41,9 +43,9 @@ class StreamConfig(Config):
     post : what reads the text of a post. join_posts : the posts of a sample are read one after the other as one text.
     features : T text, TP text and time, TPS text, time and topic. time : how the time is read.
     filters : of each convolution width. token_dim : of token and topic embeddings. attention : outputs of a pooling.
-    dim : D, of the embedding, unless the projection is "none". topic_dropout : share of training posts whose topic is
-    hidden. model, max_tokens, precision : of a transformer. unit : False for vectors as they are, which the margins
-    above 2 of tyo2021 Table 2 are for.
+    dim : D, of the embedding, unless the projection is "none" or "wccn". topic_dropout : share of training posts whose
+    topic is hidden. model, max_tokens, precision, depth, frozen, every_layer : of a transformer. unit : False for vectors as they
+    are, which the margins above 2 of tyo2021 Table 2 are for.
     """
 
     post: Literal["text_cnn", "transformer"] = "text_cnn"
@@ -63,6 +65,9 @@ class StreamConfig(Config):
     model: str = "tiny"
     max_tokens: int = Field(512, ge=4)
     precision: Literal["no", "bf16"] = "no"
+    depth: int = Field(0, ge=0)
+    frozen: int = Field(0, ge=0)
+    every_layer: bool = False
     unit: bool = True
 
     @property
@@ -77,7 +82,7 @@ class StreamConfig(Config):
         return self
 
 
-_DOCUMENT = {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean"}
+_DOCUMENT = {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean", "dropout": 0.1}
 PRESETS = {
     "khan2021": {},
     # one attention over the posts' features, two layers with bias: the text of the paper taken literally
@@ -110,7 +115,7 @@ class StreamEncoder(Encoder):
         super().__init__()
         self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection
         self.config, self.join_posts, self.unit = config, config.join_posts, config.unit
-        self.dim = config.dim if len(projection) else pooling.dim
+        self.dim = next((part.out_features for part in reversed(projection) if isinstance(part, nn.Linear)), pooling.dim)
         if pooling.xavier:
             for module in (*pooling.modules(), *projection):
                 if isinstance(module, nn.Linear):
@@ -126,17 +131,17 @@ class StreamEncoder(Encoder):
         return nnf.normalize(vectors, dim=1) if self.unit else vectors
 
 
-def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0) -> Encoder:
+def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
+          tokenizer: Tokenizer | None = None) -> Encoder:
     """A new encoder; the same seed gives the same weights.
 
     vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
+    tokenizer : of the store, for a pretrained transformer of other tokens; one whose weights will be loaded needs none.
     Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)
-    if config.post == "text_cnn":
-        post = TextCNN(vocabulary, config.token_dim, config.filters, config.widths)
-    else:
-        post = Transformer(vocabulary, config.model, config.max_tokens, config.precision)
+    post = (Transformer(vocabulary, config, tokenizer) if config.post == "transformer"
+            else TextCNN(vocabulary, config.token_dim, config.filters, config.widths))
     makers = {"time": TIMES[config.time],
               "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout)}
     side = [makers[feature]() for feature in FEATURES[config.features]]

@@ -97,14 +97,9 @@ class TfidfEncoder(Encoder):
         """What the weighting takes: counts of subwords, or texts."""
         if self.kind == "tfidf_subword":
             return count_matrix(batch.tokens, self.tokenizer.vocabulary, BUCKETS)
-        return texts(batch, self.tokenizer)
-
-
-def texts(batch: Batch, tokenizer) -> list[str]:
-    """What a batch holds of each sample, its posts joined by newlines."""
-    tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
-    return ["\n".join(tokenizer.decode(post[post != PAD]) for post in sample[posts])
-            for sample, posts in zip(tokens, mask)]
+        tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
+        return ["\n".join(self.tokenizer.decode(post[post != PAD]) for post in sample[posts])
+                for sample, posts in zip(tokens, mask)]
 
 
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import torch
 import torch.nn.functional as nnf
-from torch import Tensor
+from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
@@ -40,6 +40,21 @@ class Whitened(Encoder):
         self.mean.copy_(torch.from_numpy(vectors[told].mean(0)))
         self.whiten.copy_(torch.from_numpy(wccn(vectors[told], samples.authors[told], shrink)))
         return self
+
+
+@torch.no_grad()
+def begin_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
+    """Set the last layer of a stream encoder, a linear one, to WCCN of what it reads, scaled as new weights are.
+
+    encoder : with the projection "wccn". samples : of training authors, several each. Raises as :meth:`Whitened.fit`.
+    """
+    last, unit = encoder.projection, encoder.unit
+    encoder.projection, encoder.unit = nn.Sequential(), False  # what it reads, as it is
+    fitted = Whitened(encoder).fit(samples, max_tokens)
+    encoder.projection, encoder.unit = last, unit
+    weight = fitted.whiten.T * encoder.dim**0.5 / fitted.whiten.norm()
+    last[0].weight.copy_(weight)
+    last[0].bias.copy_(-weight @ fitted.mean)
 
 
 def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.ndarray:

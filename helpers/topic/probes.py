@@ -106,11 +106,6 @@ def two_samples(rows: int, max_rows: int, seed: int = 0) -> tuple[np.ndarray, np
     return np.sort(order[:count]), np.sort(order[count : 2 * count])
 
 
-def author_means(vectors: np.ndarray, authors: Sequence) -> pd.DataFrame:
-    """Vectors (N, D) of documents -> one mean vector an author, index: the authors, sorted."""
-    return pd.DataFrame(vectors).groupby(np.asarray(authors)).mean()
-
-
 def habits(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.ndarray]:
     """Known habits of N authors of the demo, in the given order; truth: of :func:`helpers.sources.demo.truth`.
 
@@ -145,8 +140,8 @@ def probe_encoder(encoder: Encoder, corpus: TopicCorpus, rows: np.ndarray, max_t
     sides = [(vectors["train"], corpus.topics("train")[rows]), (vectors["test_in"], corpus.topics("test_in"))]
     tables = [probe(*sides, "classes", control, samples["test_in"].authors).add_prefix("topic_", axis=0)]
     if truth is not None:
-        means = {part: author_means(vectors[part], np.array(corpus.stores[part].author_names())[samples[part].authors])
-                 for part in ("train", "test_cross")}  # fmt: skip
+        authors = {part: np.array(corpus.stores[part].author_names())[samples[part].authors] for part in vectors}
+        means = {part: pd.DataFrame(vectors[part]).groupby(authors[part]).mean() for part in ("train", "test_cross")}
         known = {part: habits(truth, mean.index) for part, mean in means.items()}
         for habit in ("style", "hour"):
             sides = [(means[part], known[part][habit]) for part in means]

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.encoders.base import Encoder
-from helpers.encoders.fitted import fit_encoder
-from helpers.encoders.sentence import SentenceEncoder
+from helpers.encoders.fitted import fit_encoder, zero_shot
 from helpers.encoders.stream import StreamConfig
 from helpers.evaluation import retrieval
 from helpers.runs import results
@@ -24,7 +23,7 @@ def protocol(kind: str) -> str:
 def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int) -> Encoder:
     """One of :data:`helpers.encoders.fitted.FITTED`, or "zero_shot": an encoder's pretrained model as it is."""
     if name == ZERO_SHOT:
-        return SentenceEncoder(corpus.tokenizer, encoder.model)
+        return zero_shot(encoder.model, corpus.stores["train"], corpus.tokenizer)
     return fit_encoder(name, corpus.stores["train"], corpus.tokenizer, max_tokens, posts=1)
 
 

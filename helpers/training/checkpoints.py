@@ -29,7 +29,7 @@ def save(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
     """Write tensors, a JSON-able state and their checksum in one step. FloatingPointError: a value is not finite."""
     if bad := [name for name, value in tensors.items() if not value.isfinite().all()]:
         raise FloatingPointError(f"{bad[0]} has values that are not finite: lower lr or raise warmup")
-    state = {**state, "sha256": _checksum(tensors, state)}
+    state = {**state, "sha256": checksum(tensors, state)}
     with atomic_write(path) as partial:  # one entry: the order of several is random, and equal files would differ
         save_file(tensors, partial, {"state": json.dumps(state)})
 
@@ -40,25 +40,20 @@ def read(path: str | Path) -> tuple[dict[str, Tensor], dict]:
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             state = json.loads(file.metadata()["state"])
-        if state.pop("sha256") == _checksum(tensors, state):
+        if state.pop("sha256") == checksum(tensors, state):
             return tensors, state
     except (OSError, SafetensorError, TypeError, KeyError, ValueError, AttributeError):
         pass
     raise ValueError(f"{path} is missing or damaged: delete {Path(path).parent} and train again")
 
 
-def _checksum(tensors: dict[str, Tensor], state: dict) -> str:
+def checksum(tensors: dict[str, Tensor], state: dict) -> str:
+    """Of names, types, shapes and values of tensors, and of a JSON-able state."""
     digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
     for name, value in sorted(tensors.items()):
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
         digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()[:16]
-
-
-def save_history(folder: Path, history: list[dict]) -> None:
-    """Write the learning curve, whole or not at all."""
-    with atomic_write(folder / "history.csv") as partial:
-        pd.DataFrame(history).to_csv(partial, index=False)
 
 
 def resume(folder: Path, fingerprint: str, parts: dict[str, nn.Module], optimizer, scaler) -> tuple[int, list[dict]]:

@@ -1,8 +1,9 @@
 """Choosing among trainings: settings that are lists stand for several experiments, and dev data decide."""
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
+
+from sklearn.model_selection import ParameterGrid
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig
@@ -14,11 +15,8 @@ from helpers.training.experiment import Experiment, Trained, TrainingConfig
 
 
 def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of values where these may be lists, the last name fastest. ValueError for an empty list."""
-    choices = {name: value if isinstance(value, list) else [value] for name, value in settings.items()}
-    if empty := [name for name, values in choices.items() if not values]:
-        raise ValueError(f"setting {empty[0]!r} is an empty list: there is nothing to choose from")
-    return [dict(zip(choices, values)) for values in product(*choices.values())]
+    """Every combination of values where these may be lists, the last by name fastest. ValueError for an empty list."""
+    return list(ParameterGrid({name: value if isinstance(value, list) else [value] for name, value in settings.items()}))
 
 
 def experiments(encoder: StreamConfig, sampler: SamplerConfig, loss: str, settings: dict[str, Any],

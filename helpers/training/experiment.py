@@ -6,6 +6,7 @@ experiments on equal data have equal fingerprints, which is how results name the
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -14,18 +15,20 @@ from pydantic import Field
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig, build
+from helpers.encoders.whitened import begin_as_wccn, training_windows
 from helpers.evaluation import ranking
 from helpers.losses import LossConfig, make_loss
 from helpers.runs.artifacts import fingerprint_of, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.paths import checked_name
-from helpers.tokens import pretrained
+from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import TokenStore
 from helpers.training import checkpoints
 from helpers.training.loop import Trainer, TrainingConfig, completed
 
 VERSION = 4  # raised when the same settings give other weights
+WINDOWS = 4  # samples of each training author that a layer is whitened with
 
 
 class Experiment(Config):
@@ -71,39 +74,46 @@ class Trained:
 
 
 def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str | Path, name: str = "",
-        loss: Callable | None = None, start: Trained | None = None, progress: bool = True) -> Trained:
+        loss: Callable | None = None, start: Trained | None = None,
+        tokenizer: tokenizers.Tokenizer | None = None) -> Trained:  # fmt: skip
     """Train on a store, continue where a training stopped, or load it where it is complete.
 
     dev : authors whose ranking (first posts against last ones) chooses the best step.
     models : folder of all models. name : of this one's folder, its fingerprint where empty.
     loss : a loss that a config cannot build, such as ARR around its teacher; ``experiment.loss`` describes it.
     start : the training whose weights this one begins with.
+    tokenizer : of the stores, for a pretrained transformer whose tokens are others.
     Raises ValueError where a named folder holds a complete training of something else, or the name is none of a folder.
     """
     experiment = experiment.model_copy(update={"start": start.fingerprint}) if start else experiment
+    topics = len(train.meta["topics"]) + 1
+    tokenizer = tokenizer if experiment.encoder.is_pretrained else None
+    encoder = build(experiment.encoder, train.meta["vocabulary"], topics, experiment.seed, tokenizer)
     # what a transformer begins with: another file under the same name is another experiment
-    weights = pretrained.weights_fingerprint(experiment.encoder.model) if experiment.encoder.is_pretrained else ""
+    weights = checkpoints.checksum(encoder.state_dict(), {}) if experiment.encoder.is_pretrained else ""
     fingerprint = fingerprint_of(
         VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"], weights)
     folder = Path(models) / (checked_name("model", name) if name else fingerprint)
     if (folder / "training.json").exists() and not is_current(folder / "training.json", fingerprint):
         raise ValueError(f"{folder.name} is already trained with other settings, data or code: "
                          f"give this one another name, or delete {folder}")  # fmt: skip
-    topics = len(train.meta["topics"]) + 1
-    encoder = build(experiment.encoder, train.meta["vocabulary"], topics, experiment.seed)
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
     loss = loss or make_loss(experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
     schedule = experiment.training
-    if schedule.epochs:
-        schedule = schedule.in_steps(train.posts, int(draw(0).mask.sum()))
+    schedule = schedule.in_steps(train.posts, int(draw(0).mask.sum())) if schedule.epochs else schedule
     trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
     if trainer.accelerator.is_main_process:  # of several
         write_json(folder / "experiment.json", {
             "fingerprint": fingerprint, "experiment": experiment.model_dump(mode="json"), "topics": topics,
             "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), progress)
+        if tokenizer:
+            tokenizers.save(tokenizer, folder)
+    windows = training_windows(train, experiment.sampler.max_posts, WINDOWS)
+    begin = partial(begin_as_wccn, encoder, windows, experiment.sampler.max_tokens)
+    whitened = experiment.encoder.projection == "wccn" and not start
+    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin if whitened else None)
     return Trained(encoder.eval(), experiment, history, completed(folder), folder)
 
 
@@ -115,7 +125,8 @@ def load(folder: str | Path, store: TokenStore) -> Trained:
         raise ValueError(f"model {folder.name} was trained on other tokens than {store.folder.name} holds (another "
                          "tokenizer or topic list): train it again")  # fmt: skip
     experiment = Experiment.of(about["experiment"], f"{folder.name}/experiment.json")
-    encoder = build(experiment.encoder, about["vocabulary"], about["topics"], experiment.seed)
+    encoder = build(experiment.encoder, about["vocabulary"], about["topics"], experiment.seed,
+                    tokenizers.load(folder) if (folder / "tokenizer.json").exists() else None)
     checkpoints.load_weights(encoder, folder / "best.safetensors")
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     return Trained(encoder.eval(), experiment, pd.read_csv(folder / "history.csv"), summary, folder)

@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from helpers.runs.artifacts import file_fingerprint, is_current, read_json, write_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, is_current, read_json, write_json
 from helpers.runs.config import Config
 from helpers.runs.progress import progress_bar
 from helpers.tokens.batch import Batch
@@ -87,14 +87,14 @@ class Trainer:
         self.folder, self.fingerprint = Path(folder), fingerprint
 
     def train(self, draw: Callable[[int], Batch], score: Callable[[nn.Module], dict[str, float]],
-              progress: bool = True) -> pd.DataFrame:
+              progress: bool = True, begin: Callable[[], None] | None = None) -> pd.DataFrame:
         """Train, and leave the encoder with its best weights; returns the history.
 
         Complete and current training is loaded, interrupted training continues.
 
         draw : step -> the batch of that step, the same on every process; with several processes each encodes its share
         and the loss sees all embeddings, with gradients.
-        score : encoder -> dev metrics with "MRR", the larger the better.
+        score : encoder -> dev metrics with "MRR", the larger the better. begin : called before the first step.
         Raises FloatingPointError where loss or weights are not finite; the last good checkpoint stays; ValueError where
         a complete training is damaged, or the encoder gives vectors that are not finite.
         """
@@ -108,6 +108,8 @@ class Trainer:
         step, history = checkpoints.resume(self.folder, self.fingerprint, parts, optimizer, self.accelerator.scaler)
         if step:
             print(f"continuing from step {step}")
+        elif begin:
+            begin()
         before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
         alone = progress and self.accelerator.is_main_process  # of several processes one draws the bar
         bar = progress_bar(total=self.config.steps, initial=step, progress=alone, desc="training")
@@ -176,7 +178,8 @@ class Trainer:
             weights = checkpoints.weights(encoder=self.encoder)
             checkpoints.save(self.folder / "best.safetensors", weights, {"step": row["step"]})
         history.append(row)
-        checkpoints.save_history(self.folder, history)
+        with atomic_write(self.folder / "history.csv") as partial:
+            pd.DataFrame(history).to_csv(partial, index=False)
         scaler = self.accelerator.scaler and self.accelerator.scaler.state_dict()
         tensors = {**checkpoints.weights(**parts), **checkpoints.optimizer_state(optimizer)}
         state = {"fingerprint": self.fingerprint, "step": row["step"], "scaler": scaler,

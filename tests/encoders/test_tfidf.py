@@ -9,7 +9,7 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.encoders.base import embed
-from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf, texts
+from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
@@ -33,7 +33,7 @@ def some(store, first, count):
 @pytest.mark.parametrize("max_tokens", [1, 7, 100])
 def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
     first, count = [0, 3, 17, 179], [1, 5, 16, 1]
-    read = texts(some(store, first, count).batch(np.arange(4), max_tokens), Bytes())
+    read = TfidfEncoder("tfidf_word", Bytes())._read(some(store, first, count).batch(np.arange(4), max_tokens))
     assert read == ["\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 from helpers.sources.demo import truth
-from helpers.topic.probes import author_means, habits, probe, two_samples
+from helpers.topic.probes import habits, probe, two_samples
 
 
 @pytest.fixture
@@ -112,11 +112,6 @@ def test_two_samples_share_nothing(rows, max_rows, size):
     one, other = two_samples(rows, max_rows)
     assert len(one) == len(other) == size and len({*one, *other}) == 2 * size <= rows
     assert (np.diff(one) > 0).all() and (np.diff(other) > 0).all()
-
-
-def test_means_are_of_an_authors_own_rows():
-    means = author_means([[1.0, 0], [3, 0], [0, 5]], ["b", "b", "a"])
-    assert list(means.index) == ["a", "b"] and means.to_numpy().tolist() == [[0, 5], [2, 0]]
 
 
 def test_habits_are_those_of_the_authors_asked_for_in_their_order():

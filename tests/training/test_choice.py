@@ -15,7 +15,7 @@ def test_every_combination_once():
     assert grid({"a": [1, 2], "b": 3, "c": [4, 5]}) == [
         {"a": a, "b": 3, "c": c} for a in (1, 2) for c in (4, 5)
     ]
-    with pytest.raises(ValueError, match="setting 'b' is an empty list"):
+    with pytest.raises(ValueError, match="parameter 'b' need to be a non-empty"):
         grid({"a": 1, "b": []})
 
 

@@ -35,7 +35,7 @@ def described(**changed):
 
 
 def run(store, folder, name="", experiment=None, **more):
-    return door.run(experiment or described(), store, store, folder, name, progress=False, **more)
+    return door.run(experiment or described(), store, store, folder, name, **more)
 
 
 def test_a_model_comes_back_as_it_was(store, tmp_path):

@@ -23,10 +23,6 @@ class Sampler:
 
     def __init__(self, config: "SamplerConfig", store: TokenStore, seed: int):
         self.config, self.store, self.seed = config, store, seed
-        self.prepare()
-
-    def prepare(self) -> None:
-        """What takes long to find out about the store, once for all batches."""
 
     def __call__(self, step: int) -> Batch:
         return self.draw(np.random.default_rng([self.seed, step]))

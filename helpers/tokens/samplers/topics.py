@@ -73,11 +73,11 @@ class TopicSampler(Sampler):
 
     reads = ("samples_per_author", "topics_per_batch")
 
-    def prepare(self) -> None:
-        samples = self.config.samples_per_author
-        self.index = TopicIndex.of(self.store, samples)
+    def __init__(self, config, store: TokenStore, seed: int):
+        super().__init__(config, store, seed)
+        self.index, samples = TopicIndex.of(store, config.samples_per_author), config.samples_per_author
         if not len(self.index.topic_begin):
-            raise ValueError(f"{self.store.folder}: no two authors of {samples} posts or more share a topic")
+            raise ValueError(f"{store.folder}: no two authors of {samples} posts or more share a topic")
 
     def draw(self, rng: np.random.Generator) -> Batch:
         index, samples = self.index, self.config.samples_per_author

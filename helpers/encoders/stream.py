@@ -44,8 +44,8 @@ class StreamConfig(Config):
     features : T text, TP text and time, TPS text, time and topic. time : how the time is read.
     filters : of each convolution width. token_dim : of token and topic embeddings. attention : outputs of a pooling.
     dim : D, of the embedding, unless the projection is "none" or "wccn". topic_dropout : share of training posts whose
-    topic is hidden. model, max_tokens, precision, depth, frozen, every_layer : of a transformer. unit : False for vectors as they
-    are, which the margins above 2 of tyo2021 Table 2 are for.
+    topic is hidden. model, max_tokens, precision, depth, frozen, every_layer : of a transformer. unit : False for
+    vectors as they are, which the margins above 2 of tyo2021 Table 2 are for.
     """
 
     post: Literal["text_cnn", "transformer"] = "text_cnn"
@@ -115,7 +115,7 @@ class StreamEncoder(Encoder):
         super().__init__()
         self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection
         self.config, self.join_posts, self.unit = config, config.join_posts, config.unit
-        self.dim = next((part.out_features for part in reversed(projection) if isinstance(part, nn.Linear)), pooling.dim)
+        self.dim = next((one.out_features for one in reversed(projection) if isinstance(one, nn.Linear)), pooling.dim)
         if pooling.xavier:
             for module in (*pooling.modules(), *projection):
                 if isinstance(module, nn.Linear):

@@ -19,7 +19,7 @@ BUCKET = {"cpu": 2**13, "cuda": 2**17}  # tokens, padding included, that pass th
 class Transformer(nn.Module):
     """The first ``max_tokens`` tokens of a post through a transformer, mean of the last layer over the real ones.
 
-    ``every_layer``: the means of the embeddings and of all layers, one after the other. Style is told by the lower ones.
+    ``every_layer``: the means of the embeddings and of all layers, one after the other. Lower ones tell style.
 
     Texts pass in buckets of similar length, so that short ones do not pay for long ones; no vector depends on that.
 
@@ -47,8 +47,8 @@ class Transformer(nn.Module):
             self.before, self.after = pretrained.special_tokens(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
-        self.others = tokenizer if model != "tiny" and getattr(tokenizer, "kind", "huggingface") != "huggingface" else None
-        self.own = self.others and pretrained.read(model, AutoTokenizer)
+        foreign = model != "tiny" and getattr(tokenizer, "kind", "huggingface") != "huggingface"
+        self.others, self.own = (tokenizer, pretrained.read(model, AutoTokenizer)) if foreign else (None, None)
         if self.own is None and vocabulary > body.config.vocab_size:
             raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "
                              f"{body.config.vocab_size}: its tokenizer must be this model's")  # fmt: skip

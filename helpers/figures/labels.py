@@ -54,11 +54,11 @@ def describe(experiment: Any) -> str:
     Named are the encoder, its features and the loss; sampler, sizes, time, seed and start where they are unusual.
     """
     encoder, sampler = experiment.encoder, experiment.sampler
+    post = [label(encoder.post) if encoder.model == "tiny" else f"{label(encoder.post)} {encoder.model}"]
     if encoder.join_posts:
-        words = [label(encoder.post) if encoder.model == "tiny" else f"{label(encoder.post)} {encoder.model}"]
+        words = post
     else:
-        post = [] if encoder.post == "text_cnn" else [label(encoder.post)]
-        words = [label(encoder.pooling), *post, label(encoder.features)]
+        words = [label(encoder.pooling), *post * (encoder.post != "text_cnn"), label(encoder.features)]
     if "P" in encoder.features and encoder.time != "hour":
         words.append(label(encoder.time))
     words.append(label(experiment.loss.name))

@@ -15,8 +15,8 @@ from helpers.training.experiment import Experiment, Trained, TrainingConfig
 
 
 def grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of values where these may be lists, the last by name fastest. ValueError for an empty list."""
-    return list(ParameterGrid({name: value if isinstance(value, list) else [value] for name, value in settings.items()}))
+    """Every combination of values where these may be lists. ValueError for an empty list."""
+    return list(ParameterGrid({key: each if isinstance(each, list) else [each] for key, each in settings.items()}))
 
 
 def experiments(encoder: StreamConfig, sampler: SamplerConfig, loss: str, settings: dict[str, Any],

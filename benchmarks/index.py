@@ -14,7 +14,6 @@ time, which a busy machine disturbs less. The index keeps float16: what it misse
 
 import argparse
 import statistics
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -124,11 +123,10 @@ def main():
         vectors, members, others = made(arguments.accounts, arguments.dimensions, arguments.queries)
         groups = {"members": members, "nobody": others}
     print(f"{len(vectors):,} x {vectors.shape[1]}, {arguments.threads} thread(s), {device_name(torch.device('cpu'))}")
-    names = [f"account {number}" for number in range(len(vectors))]
     print("build, exact")
-    exact = timed(lambda: VectorIndex(vectors, names, "exact"))
+    exact = timed(lambda: VectorIndex(vectors, False))
     print("build, coded")
-    coded = timed(lambda: VectorIndex(vectors, names, "coded"))
+    coded = timed(lambda: VectorIndex(vectors, True))
     codes = faiss.serialize_index(coded.codes).nbytes
     print(f"  {coded.vectors.nbytes / 1e6:,.0f} MB of vectors, {codes / 1e6:,.0f} MB of codes; "
           f"in float32 the vectors are {vectors.nbytes / 1e6:,.0f} MB")  # fmt: skip
@@ -141,15 +139,6 @@ def main():
         print(f"build, {arguments.lists} lists, {arguments.probes} read")
         ways[f"{arguments.lists} lists"] = timed(lambda: listed(vectors, arguments.lists, arguments.probes))
     compare(ways, groups, arguments.k)
-    print("save, then load")
-    with tempfile.TemporaryDirectory() as folder:
-        timed(lambda: coded.save(Path(folder) / "index"))
-        timed(lambda: VectorIndex.load(Path(folder) / "index"))
-    some = names[:: len(names) // 1000]
-    print(f"remove {len(some)} accounts, then add them")
-    kept = vectors[:: len(names) // 1000]
-    timed(lambda: coded.remove(some))
-    timed(lambda: coded.add(kept, some))
 
 
 if __name__ == "__main__":

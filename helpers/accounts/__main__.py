@@ -8,7 +8,6 @@ import argparse
 import os
 import sys
 
-ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 COMMANDS = {  # what each takes, and what it is for
     "encode": ("posts out", "accounts as vectors, into a Parquet file"),
     "nearest": ("posts account", "the accounts most like one account"),
@@ -20,8 +19,7 @@ COMMANDS = {  # what each takes, and what it is for
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0, 1 after a message where something is wrong, 130 where the user stopped it."""
     options = _parser().parse_args(arguments)
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch is imported
     from helpers.accounts import commands  # here, as what it needs takes seconds
 
     try:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,10 +18,25 @@ from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
+from helpers.topic.masking import WORD
 
 ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
 LEAST = 8  # posts of a half
+QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # as word processors set them
 OFF = 0.2  # bits that calibration may cost before it is a warning
+
+SPELLINGS = dict(pd.read_csv(Path(__file__).parent / "spellings.csv").to_numpy())  # as written: the common one
+
+
+def one_spelling(text: str) -> str:
+    """Shorthands, contractions without their mark and British spellings as most write them, quotes as keyboards do."""
+    return WORD.sub(_common, text.translate(QUOTES))
+
+
+def _common(match):
+    word = SPELLINGS.get(match[0].lower(), match[0])
+    return word[0].upper() + word[1:] if match[0][0].isupper() else word
+
 
 HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it, text for text
     "as written": lambda text: text,
@@ -28,6 +44,7 @@ HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it,
     "no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text),
     "no drawn-out letters": lambda text: re.sub(r"([^\W\d_])\1{2,}", r"\1", text),
     "single marks": lambda text: re.sub(r"([^\w\s])\1+", r"\1", text),
+    "one spelling": one_spelling,
     "lower case, no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text.lower()),
 }
 

@@ -1,7 +1,6 @@
 """What ``authorbook encode | nearest | compare | mine`` do, each with its parsed options."""
 
 import os
-import re
 from argparse import Namespace
 from pathlib import Path
 
@@ -59,8 +58,7 @@ def mine(options: Namespace) -> None:
     files, source, path = paths.Run(options.run), "13_your_accounts.ipynb", Path(options.posts).absolute()
     files.notebooks.mkdir(parents=True, exist_ok=True)
     executed, problem = files.notebooks / source, ""
-    accounts = options.accounts if options.names else [
-        name if re.fullmatch(own.PSEUDONYM, name) else own.pseudonym()(name) for name in options.accounts]  # fmt: skip
+    accounts = options.accounts if options.names else [*map(own.pseudonym, options.accounts)]
     given = {"run": options.run, "posts": str(path), "columns": _columns(options), "accounts": accounts, "k": options.k,
              "prior": options.prior, "encoder": options.encoder, "names": options.names}
     os.environ.setdefault("TQDM_DISABLE", "1")  # of the notebook: its bars would stand on the page

@@ -6,26 +6,32 @@ once for a gallery, whose other accounts say what a score is worth there, and on
 """
 
 import hashlib
+import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import torch
+import torch.nn.functional as nnf
 
-from helpers.accounts import weights
-from helpers.accounts.members import Joined, Known, empty, settings
+from helpers.accounts.members import Known, empty, settings
 from helpers.accounts.posts import MAX_TOKENS, Posts, halves, kinds_of, samples_of, without_passages
 from helpers.accounts.uses import Use, calibrated
+from helpers.accounts.weights import quantised, restored
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.fitted import fit_encoder, fit_lsa
 from helpers.evaluation.fusion import Fusion
 from helpers.evaluation.normalisation import adapted
 from helpers.evaluation.trials import Trials
+from helpers.runs.artifacts import read_json, write_json
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
+from helpers.training import checkpoints
 
+WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"
 ENOUGH = 30  # accounts, from which on a gallery says what a score is worth in it
 ALONE = 9  # trials that the map for two accounts alone may claim: far from its archives, all are alike to it
@@ -65,7 +71,7 @@ class AuthorEncoder:
         if not (folder / "model.json").exists():
             there = ", ".join(sorted(path.parent.name for path in SHIPPED.glob("*/model.json")))
             raise ValueError(f"no encoder {str(name)!r}: one of {there or 'none'}, or a folder that save() has made")
-        tensors, about = weights.read(folder)
+        tensors, about = restored(checkpoints.read(folder / WEIGHTS)[0]), read_json(folder / "model.json")
         tokenizer = tokenizers.load(folder)
         vocabulary, members = tokenizer.vocabulary, {}
         for member, made_of in about["members"].items():
@@ -78,10 +84,11 @@ class AuthorEncoder:
     def save(self, folder: str | Path) -> None:
         """Write tokenizer, weights in eight bits, uses and card to a folder, for :meth:`load`."""
         about = {"members": {name: settings(encoder) for name, encoder in self.members.items()}, "card": self.card,
-                 "uses": {name: use.plain() for name, use in self.uses.items()}}
+                 "uses": {name: asdict(use) for name, use in self.uses.items()}}
         tensors = {f"{name}/{key}": value for name, encoder in self.members.items()
                    for key, value in encoder.state_dict().items()}  # fmt: skip
-        weights.write(Path(folder), tensors, about)
+        checkpoints.save(Path(folder) / WEIGHTS, quantised(tensors), {})
+        write_json(Path(folder) / "model.json", about)
         tokenizers.save(self.tokenizer, folder)
 
     @classmethod
@@ -91,10 +98,8 @@ class AuthorEncoder:
 
         stream : trained on text alone, its config in ``config``. Raises ValueError where the stores are too small.
         """
-        members = {
-            "stream": stream, "hours": fit_encoder("hours", train, tokenizer),
-            **{name: fit_lsa(train, tokenizer, MAX_TOKENS, seed, 16, *sizes) for name, sizes in LSA.items()},
-        }  # fmt: skip
+        members = {"stream": stream, "hours": fit_encoder("hours", train, tokenizer)}
+        members |= {name: fit_lsa(train, tokenizer, MAX_TOKENS, seed, 16, *sizes) for name, sizes in LSA.items()}
         made = cls(tokenizer, members, {}, card or {})
         for use in ("gallery", "gallery_hours", "alone", "alone_hours"):
             made.uses[use] = made.fit_use(use, dev)
@@ -127,9 +132,9 @@ class AuthorEncoder:
         use = self.use(gallery, hours)
         return Fusion(self._members(use, known or {}, drawn), self.uses[use].weights)
 
-    def rows(self, samples: Samples) -> dict[str, np.ndarray]:
+    def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """What each member that ships makes of samples: rows (N, dim) by name, which no other account changes."""
-        return {name: embed(encoder, samples, MAX_TOKENS, progress=True) for name, encoder in self.members.items()}
+        return {name: embed(encoder, samples, MAX_TOKENS, progress=progress) for name, encoder in self.members.items()}
 
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
@@ -143,22 +148,26 @@ class AuthorEncoder:
             return dense
         return {name: adapted(name, dense.get(name), self.tokenizer, drawn) for name in (*COUNTED, *dense)}
 
-    def encode(self, posts: Posts, times: Sequence | None = None, progress: bool = True) -> np.ndarray:
+    def encode(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None,
+               progress: bool = True) -> np.ndarray:  # fmt: skip
         """Accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
 
-        posts : of each account its posts. times : of each account the times of its posts. progress : a bar where it
+        posts : of each account its posts. times, topics : of each account the times and the rooms of its posts. Rooms
+        are checked, and warned of: a person is not known by them, so no member reads them. progress : a bar where it
         takes over two seconds. The product of two vectors is the score of two accounts alone. Raises what
         :func:`helpers.accounts.posts.samples_of` raises.
         """
-        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None, progress)
+        if topics is not None:
+            warnings.warn("topics do not change these vectors: the encoder reads text and hours only", stacklevel=2)
+        return self.vectors(samples_of(posts, self.tokenizer, times, topics), times is not None, progress)
 
     def vectors(self, samples: Samples, hours: bool = False, progress: bool = True) -> np.ndarray:
         """The same of samples of a store."""
-        return embed(Joined(self.model(False, hours)), samples, MAX_TOKENS, progress=progress)
+        weights, rows = self.uses[self.use(False, hours)].weights, self.rows(samples, progress)
+        joined = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
+        return nnf.normalize(torch.cat(joined, 1)).numpy()  # roots: products of two vectors are the fused scores
 
     @staticmethod
     def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Cosines (N, M) of vectors (N, D) and (M, D)."""
-        from sklearn.metrics.pairwise import cosine_similarity  # a second, which a first embedding need not wait for
-
-        return cosine_similarity(one, other)
+        """Cosines (N, M) of unit vectors (N, D) and (M, D)."""
+        return np.asarray(one) @ np.asarray(other).T

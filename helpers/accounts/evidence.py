@@ -5,15 +5,17 @@ the contributions of a pair add up to its score. Of a network only the sum is kn
 everybody", or nobody, is one negative or positive term a member.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import torch
+from scipy.stats import hypergeom
 
 from helpers.accounts.encoder import MAX_TOKENS
-from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.gallery import AccountGallery, Decision
+from helpers.accounts.posts import UNKNOWN, concatenated, in_memory, rooms_of, texts, whole
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.masked import Masked
@@ -22,11 +24,13 @@ from helpers.encoders.whitened import Whitened
 from helpers.evaluation.normalisation import NormalisedGallery, statistics
 from helpers.figures.style import escaped
 from helpers.tokens.batch import PAD, Batch, Samples
+from helpers.topic.masking import WORD
 
 MEAN = "(unlike the mean of all)"
 OFFSET = "(how alike each is to others)"
 WHOLE = "(the whole member)"
 HIDDEN = " \u2423"  # a word that the masked view does not show
+CHANCE, MORE, OTHERS = 0.001, 2, 3  # of a topic's words, see :func:`topic_words`
 SUBWORDS = ("tfidf_subword", "lsa", "lsa_masked")  # whose features are subwords and pairs of them
 
 
@@ -66,11 +70,75 @@ def by_member(parts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
-def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8) -> str:
+def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:
+    """Words that two accounts share because they talk about the same thing, as :func:`contributions` takes them.
+
+    They are the words that both use in rooms where both write, if other accounts' posts hold them there MORE times as
+    often as elsewhere, OTHERS of them or more, and neither of the two holds them more often than these: typical of the
+    room, of neither account. Both are one-sided hypergeometric tests of posts, at CHANCE. Empty where no room is shared
+    or known, or everybody writes in the same: then nothing tells topic from habit.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer  # a second, which a first embedding need not wait for
+
+    column, own = gallery.columns([target, name])
+    store = concatenated(query, gallery.targets).store
+    account, rooms = np.repeat(np.arange(store.authors), store.posts_per_author()) - 1, rooms_of(store)
+    pair = account == -1, account == column
+    there = np.isin(rooms, [*set(rooms[pair[0]]) & set(rooms[pair[1]]) - {UNKNOWN}])
+    others = ~np.isin(account, [-1, column, own])
+    here, elsewhere = others & there, others & ~there & (rooms != UNKNOWN)
+    if not (here.any() and elsewhere.any()):
+        return []
+    counter = CountVectorizer(binary=True, analyzer=lambda text: [
+        match[0].lower() for match in WORD.finditer(text) if not match[1]])  # fmt: skip
+    holds = counter.fit_transform(texts(store, np.arange(store.posts), gallery.encoder.tokenizer))
+    crowd, base, *both = ((np.asarray(holds[rows].sum(0))[0], rows.sum())
+                          for rows in (here, elsewhere, *(side & there for side in pair)))  # fmt: skip
+    typical = (_by_chance(crowd, base) < CHANCE) & (crowd[0] / crowd[1] >= MORE * base[0] / base[1])
+    for side in both:
+        typical &= (side[0] > 0) & (_by_chance(side, crowd) >= CHANCE)
+    users = [len(np.unique(account[here & (holds[:, [word]].toarray()[:, 0] > 0)])) for word in np.flatnonzero(typical)]
+    return list(counter.get_feature_names_out()[typical][np.array(users, int) >= OTHERS])
+
+
+def _by_chance(one, other):
+    """How often as many posts of ``one`` or more would hold a word, were those of both (held, posts) dealt anew."""
+    return hypergeom.sf(one[0] - 1, one[1] + other[1], one[0] + other[0], one[1])
+
+
+def without_words(gallery: AccountGallery, query: Samples, target: str, words: Collection[str], name: str = "",
+                  decision: Decision = Decision()) -> pd.Series:  # fmt: skip
+    """What remains of a pair when words are erased from its posts: its row of ``rank``, all others as they are.
+
+    words : in lower case, such as :func:`topic_words`; the rest as in :func:`contributions`.
+    """
+    sides = [_erased(side, words, gallery.encoder.tokenizer) for side in (query, gallery.accounts([target]))]
+    there = name in gallery.names
+    changed = gallery.exchanged(concatenated(*sides) if there else sides[1], [name, target][not there :])
+    return changed.rank(sides[0], [name], len(changed), decision).set_index("target").loc[target]
+
+
+def _erased(samples, words, tokenizer):
+    store = in_memory(samples).store
+    posts = [post[~_within([tokenizer.piece(token) for token in post], words)]
+             for post in np.split(store.tokens, store.post_offsets[1:-1])]  # fmt: skip
+    return whole(replace(store, tokens=np.concatenate(posts), post_offsets=np.cumsum([0, *map(len, posts)])))
+
+
+def _within(pieces, words):
+    """Which of a post's pieces (N,) are part of one of the words."""
+    letters = np.zeros(sum(map(len, pieces)), bool)
+    for match in WORD.finditer("".join(pieces)):
+        letters[slice(*match.span())] = match[0].lower() in words
+    return np.array([part.any() for part in np.split(letters, np.cumsum([*map(len, pieces)]))[: len(pieces)]], bool)
+
+
+def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()) -> str:
     """HTML of the posts of one sample that contributions rest on most: blue speaks for one person, orange against.
 
     parts : of :func:`contributions`. A subword's colour is what it and its pairs contribute wherever they occur; what
-    only TF-IDF of characters, hours or the network see has none. Text is escaped.
+    only TF-IDF of characters, hours or the network see has none. words : are underlined, such as those of
+    :func:`topic_words`. Text is escaped.
     """
     worth = parts[parts.member.isin(SUBWORDS)].groupby("feature").contribution.sum()
     batch = samples.batch(slice(0, 1), MAX_TOKENS)
@@ -82,13 +150,15 @@ def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8
         told.append((pieces, sums[: len(pieces)]))
     largest = max((np.abs(sums).max(initial=0) for _, sums in told), default=0) or 1.0
     told = sorted(told, key=lambda one: -np.abs(one[1]).sum())[:posts]
-    return "".join(f"<p>{''.join(map(_coloured, pieces, sums / largest))}</p>" for pieces, sums in told)
+    return "".join(f"<p>{''.join(map(_marked, pieces, sums / largest, _within(pieces, words)))}</p>"
+                   for pieces, sums in told)  # fmt: skip
 
 
-def _coloured(piece: str, strength: float) -> str:
+def _marked(piece: str, strength: float, of_topic: bool) -> str:
     colour = "0,114,178" if strength > 0 else "213,94,0"
-    shade = f' style="background:rgba({colour},{abs(strength):.2f})"' if abs(strength) >= 0.05 else ""
-    return f"<span{shade}>{escaped(piece)}</span>"
+    shade = f"background:rgba({colour},{abs(strength):.2f});" if abs(strength) >= 0.05 else ""
+    style = shade + ("text-decoration:underline dotted" if of_topic else "")
+    return f'<span style="{style}">{escaped(piece)}</span>' if style else escaped(piece)
 
 
 def _features(encoder: Encoder, query: Samples, target, tokenizer) -> Iterator[tuple[str, float]]:

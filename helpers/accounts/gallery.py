@@ -1,7 +1,6 @@
 """Accounts to be asked about: who of them, if any, is behind a query, how likely, and at what cost one may say so."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,16 +11,13 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.index import named
-from helpers.accounts.posts import (
-    Posts, concatenated, in_memory, memory_store, passages, samples_of, whole, without_passages,
-)  # fmt: skip
+from helpers.accounts.posts import Posts, concatenated, in_memory, passages, samples_of, whole, without_passages
 from helpers.runs.config import Config
 from helpers.tokens.batch import Samples
+from helpers.tokens.store import FILES, TokenStore
 from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
-ARRAYS = ("tokens", "post_offsets", "time", "topic", "author_offsets")  # of a store that is kept
 
 
 class Decision(Config):
@@ -54,7 +50,9 @@ class AccountGallery:
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
                  rows: dict[str, np.ndarray] | None = None, drawn: np.ndarray | None = None, beyond: int = 0):
-        self.encoder, self.targets, self.names, self.hours = encoder, targets, named(names, len(targets)), hours
+        if len(names) != len(targets) or len(set(names)) != len(targets):
+            raise ValueError(f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different")
+        self.encoder, self.targets, self.names, self.hours = encoder, targets, np.asarray(names, object), hours
         self.adapted, self.beyond = len(targets) >= ENOUGH, beyond
         self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
         self.rows = encoder.rows(targets) if rows is None else rows
@@ -63,24 +61,25 @@ class AccountGallery:
         self.scored = self.model.gallery(targets, MAX_TOKENS)
 
     @classmethod
-    def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str],
-           times: Sequence | None = None) -> "AccountGallery":
-        """A gallery of texts: of each account its posts, and their times where they are known.
+    def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str], times: Sequence | None = None,
+           topics: Sequence | None = None) -> "AccountGallery":
+        """A gallery of texts: of each account its posts, and their times and topics where they are known.
 
-        What stands in several posts word for word is not read.
+        What stands in several posts word for word is not read. Topics change no score: they tell which words are a
+        room's, see :func:`helpers.accounts.evidence.topic_words`.
         """
-        samples = samples_of(posts, encoder.tokenizer, times)
+        samples = samples_of(posts, encoder.tokenizer, times, topics)
         own = whole(without_passages(samples.store, encoder.kinds)[0])
         return cls(encoder, own, names, times is not None)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def queries(self, posts: Posts, times: Sequence | None = None) -> Samples:
+    def queries(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None) -> Samples:
         """Texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
-        samples = samples_of(posts, self.encoder.tokenizer, times)
+        samples = samples_of(posts, self.encoder.tokenizer, times, topics)
         return whole(without_passages(samples.store, self.encoder.kinds, self.passages)[0])
 
     @cached_property
@@ -113,6 +112,25 @@ class AccountGallery:
                 frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
         return pd.concat(frames, ignore_index=True)
 
+    def link(self, queries: Posts | Samples, names: Sequence[str] | None = None, times: Sequence | None = None,
+             topics: Sequence | None = None, **costs: float) -> pd.DataFrame:
+        """Which account each query is linked to, "nobody of these" among the answers: one row a query.
+
+        queries, times, topics : texts as in :meth:`queries`, or samples as in :meth:`rank`, with its ``names``. costs :
+        ``prior``, ``miss``, ``false_link`` of :class:`Decision`. Columns ``query``; ``answer``, the account to link, or
+        nobody where none reaches the ``threshold`` of these costs, which does not prove that there is none; the first
+        row of :meth:`rank`, linked or not, with its ``probability``; ``nobody``, the probability of none of them.
+        """
+        decision = Decision.of(costs)
+        asked = queries if isinstance(queries, Samples) else self.queries(queries, times, topics)
+        found = self.rank(asked, names, 1, decision)
+        last = found.target == NOBODY
+        number = last.cumsum() - last  # of the query
+        best, nobody = (found[rows].set_axis(number[rows]) for rows in (~last, last))
+        answer = best.target.where(best.linked.astype(bool), NOBODY).reindex(nobody.index, fill_value=NOBODY)
+        return nobody[["query"]].assign(answer=answer, nobody=nobody.probability, threshold=decision.threshold).join(
+            best.drop(columns=["query", "rank", "linked"]))
+
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Which of the accounts each name is, -1 for none."""
         place = {name: column for column, name in enumerate(self.names)}
@@ -125,14 +143,21 @@ class AccountGallery:
             raise ValueError(f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}")
         return self.targets[columns]
 
-    def with_accounts(self, posts: Posts, names: Sequence[str], times: Sequence | None = None) -> "AccountGallery":
+    def with_accounts(self, posts: Posts, names: Sequence[str], times: Sequence | None = None,
+                      topics: Sequence | None = None) -> "AccountGallery":
         """The gallery and more accounts; those it has are not embedded again, only what counts is fitted anew."""
         if there := sorted(set(names) & set(self.names)):
             raise ValueError(f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}")
-        new = self.queries(posts, times)
-        rows = {name: np.concatenate([self.rows[name], more]) for name, more in self.encoder.rows(new).items()}
-        both, drawn = concatenated(self.targets, new), np.append(self.drawn, np.full(len(new), self.drawn.all()))
-        return AccountGallery(self.encoder, both, [*self.names, *names], self.hours, rows, drawn, self.beyond)
+        return self.exchanged(self.queries(posts, times, topics), names)
+
+    def exchanged(self, samples: Samples, names: Sequence[str]) -> "AccountGallery":
+        """The same with samples in the place of the accounts of these names, or beside those it has."""
+        place = self.columns(names)
+        kept = np.setdiff1d(np.arange(len(self)), place)
+        rows = {name: np.concatenate([self.rows[name][kept], new]) for name, new in self.encoder.rows(samples).items()}
+        drawn = np.append(self.drawn[kept], np.where(place < 0, self.drawn.all(), self.drawn[place]))
+        return AccountGallery(self.encoder, concatenated(self.targets[kept], samples), [*self.names[kept], *names],
+                              self.hours, rows, drawn, self.beyond)  # fmt: skip
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
         """The gallery without some accounts. Raises ValueError for names that are not there, or where none is left."""
@@ -144,25 +169,24 @@ class AccountGallery:
 
     def save(self, folder: str | Path) -> None:
         """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
-        samples = in_memory(self.targets)
-        arrays = {name: torch.from_numpy(np.asarray(getattr(samples.store, name)).astype(np.int64)) for name in ARRAYS}
+        store = in_memory(self.targets).store
+        arrays = {name: torch.from_numpy(np.asarray(getattr(store, name)).astype(np.int64)) for name in FILES}
         rows = {f"rows/{name}": torch.from_numpy(each) for name, each in self.rows.items()}
         about = {"names": list(self.names), "hours": self.hours, "encoder": self.encoder.fingerprint,
-                 "drawn": self.drawn.tolist(), "beyond": self.beyond}
+                 "drawn": self.drawn.tolist(), "beyond": self.beyond, "topics": store.meta["topics"]}
         checkpoints.save(Path(folder) / "gallery.safetensors", arrays | rows, about)
 
     @classmethod
     def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
         """One that was saved. Raises ValueError where it is damaged, or of another encoder."""
         tensors, about = checkpoints.read(Path(folder) / "gallery.safetensors")
-        if about["encoder"] != encoder.fingerprint:
+        if about["encoder"] != encoder.fingerprint or "topics" not in about:
             raise ValueError(f"the gallery in {folder} was made by another encoder: make it again from its posts")
-        arrays = {name: tensors[name].numpy() for name in ARRAYS}
-        store = memory_store([], arrays["time"], arrays["author_offsets"], encoder.tokenizer)
-        store = replace(store, tokens=arrays["tokens"], post_offsets=arrays["post_offsets"], topic=arrays["topic"])
-        targets = whole(store)
-        rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items() if name.startswith("rows/")}
-        return cls(encoder, targets, about["names"], about["hours"], rows, np.array(about["drawn"]), about["beyond"])
+        meta = {"topics": about["topics"], "vocabulary": encoder.tokenizer.vocabulary, "fingerprint": ""}
+        store = TokenStore(Path(folder), meta, **{name: tensors.pop(name).numpy() for name in FILES})
+        rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items()}
+        return cls(encoder, whole(store), about["names"], about["hours"], rows, np.array(about["drawn"]),
+                   about["beyond"])  # fmt: skip
 
     def _best(self, name, posts, scores, llr, k, decision):
         others = int(np.isfinite(llr).sum())

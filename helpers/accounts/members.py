@@ -1,7 +1,6 @@
-"""The members of an author encoder: how they are built again from a file, joined to one vector, and not asked twice."""
+"""The members of an author encoder: how they are built again from a file, and not asked twice."""
 
 import numpy as np
-from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
@@ -9,9 +8,8 @@ from helpers.encoders.masked import Masked
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import StreamConfig, build
 from helpers.encoders.whitened import Whitened
-from helpers.evaluation.fusion import Fusion
 from helpers.evaluation.gallery import Gallery
-from helpers.tokens.batch import Batch, Samples
+from helpers.tokens.batch import Samples
 
 
 class Known:
@@ -23,18 +21,6 @@ class Known:
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
         """The targets, not embedded again."""
         return Gallery(self.encoder, targets, max_tokens, self.rows)
-
-
-class Joined(Encoder):
-    """The dense members of a fusion as one encoder."""
-
-    def __init__(self, fusion: Fusion):
-        super().__init__()
-        self.fusion, self.members = fusion, nn.ModuleList(fusion.members.values())
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Batch of B samples -> (B, D), unit length."""
-        return self.fusion.joined(batch)
 
 
 def settings(encoder: Encoder) -> dict:

@@ -4,13 +4,14 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 from helpers.accounts.columns import columns_of, table
 from helpers.accounts.encoder import AuthorEncoder
@@ -19,11 +20,12 @@ from helpers.accounts.index import VectorIndex
 from helpers.accounts.posts import LEAST, MAX_TOKENS, NEWEST, in_memory, newest, without_passages
 from helpers.cleaning import pseudonyms
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.runs.artifacts import atomic_write
+from helpers.runs.artifacts import atomic_write, fingerprint_of
 from helpers.runs.paths import Run
 from helpers.sources import open_source
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, build_store
+from helpers.tokens.store import TokenStore, build_store, list_topics
+from helpers.training import checkpoints
 
 MOST = 100_000  # accounts, those with most posts
 PSEUDONYM = r"u[0-9a-f]{16}"
@@ -40,12 +42,14 @@ class OwnPosts:
     """Accounts of a file: a store in memory of the newest posts, who they are, and what became of the rest.
 
     names : pseudonyms, by the store's author numbers. hours : are times known? card : what was read, dropped and left.
+    kept : the file in which :meth:`vectors` are kept between runs.
     """
 
     store: TokenStore
     names: np.ndarray
     hours: bool
     card: dict
+    kept: Path
 
     def samples(self, names: list[str]) -> Samples:
         """The newest posts of named accounts, to ask about."""
@@ -56,6 +60,17 @@ class OwnPosts:
         samples = newest(self.store) if samples is None else samples
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
+    def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
+        """Of all accounts (N, D) float16, kept for the next time that this encoder reads these posts."""
+        made_of = fingerprint_of(self.card, encoder.fingerprint, encoder.uses[encoder.use(False, self.hours)].weights)
+        with suppress(ValueError):  # none are kept, or they are damaged
+            kept, about = checkpoints.read(self.kept)
+            if about["fingerprint"] == made_of:
+                return kept["vectors"].numpy()
+        vectors = encoder.vectors(newest(self.store), self.hours).astype(np.float16)
+        checkpoints.save(self.kept, {"vectors": torch.from_numpy(vectors)}, {"fingerprint": made_of})
+        return vectors
+
     def around(self, encoder: AuthorEncoder, queries: Samples, seed: int = 0) -> AccountGallery:
         """The gallery to ask queries in: all accounts, of more than SHORT those that matter to these queries.
 
@@ -65,8 +80,8 @@ class OwnPosts:
         samples = newest(self.store)
         if len(samples) <= SHORT:
             return self.gallery(encoder, samples)
-        vectors, asked = (encoder.vectors(each, self.hours) for each in (samples, queries))
-        _, near = VectorIndex(vectors, samples.authors).search(asked, 1 + max(min(NEAR[0] // len(queries), NEAR[1]), 1))
+        index, asked = VectorIndex(self.vectors(encoder)), encoder.vectors(queries, self.hours)
+        _, near = index.search(asked, 1 + max(min(NEAR[0] // len(queries), NEAR[1]), 1))
         if queries.store is self.store:
             near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
         cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT]
@@ -91,8 +106,9 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
     words = encoder.tokenizer
     store = build_store(run.folder / "posts.parquet", run.tokens / "own",
-                        lambda texts: [tokens[:KEPT] for tokens in words.encode(texts)], [],
-                        f"{words.fingerprint}, {KEPT} tokens", words.vocabulary, progress)  # fmt: skip
+                        lambda texts: [tokens[:KEPT] for tokens in words.encode(texts)],
+                        list_topics(run.folder / "posts.parquet"), f"{words.fingerprint}, {KEPT} tokens",
+                        words.vocabulary, progress)  # fmt: skip
     count = store.posts_per_author()
     accounts = np.flatnonzero(count >= LEAST)
     if len(accounts) < 2:
@@ -112,21 +128,17 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "columns": columns,
              "accounts_with_few_posts": len(count) - enough, "accounts_beyond_the_largest": enough - len(accounts),
              "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1)}  # fmt: skip
-    return OwnPosts(held, names, columns["time"] is not None, card | about)
+    return OwnPosts(held, names, columns["time"] is not None, card | about, run.folder / "vectors.safetensors")
 
 
 def keep(run: Run, found: pd.DataFrame) -> Path:
-    """Write ranked accounts, of :meth:`AccountGallery.rank`, to ``rankings.parquet`` of a run; return its path.
-
-    Who was asked about, and when, is added to ``asked.jsonl`` beside it.
-    """
+    """Write what ``rank`` found to ``rankings.parquet`` of a run, and to ``asked.jsonl`` who was asked about, when."""
     with atomic_write(run.folder / "rankings.parquet") as partial:
         found.to_parquet(partial, index=False)
-    links = found[found.linked.astype(bool)][["query", "target", "probability"]]
-    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "asked": found["query"].unique().tolist(),
-            "linked": links.to_dict("records")}  # fmt: skip
+    links = found[found.linked.astype(bool)][["query", "target", "probability"]].to_dict("records")
+    line = {"time": datetime.now(UTC).isoformat(timespec="seconds"), "asked": found["query"].unique().tolist()}
     with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.write(json.dumps(line | {"linked": links}, ensure_ascii=False) + "\n")
     return run.folder / "rankings.parquet"
 
 
@@ -140,29 +152,26 @@ def asked(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> li
     if not accounts:
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
         return list(there[np.sort(order[: most or (500 if len(there) <= SHORT else 100)])])
-    names = [name if name in posts.names or re.fullmatch(PSEUDONYM, name) else pseudonym()(name) for name in accounts]
+    names = [name if name in posts.names else pseudonym(name) for name in accounts]
     if missing := sorted(set(names) - set(there)):
         raise ValueError(f"{len(missing)} of the accounts asked about are not in the file, have fewer than {LEAST} "
                          f"posts of their own words, or are not of the {MOST:,} largest; the first is {missing[0]}")
     return names
 
 
-def pseudonym() -> Callable[[str], str]:
-    """name -> the pseudonym that :func:`read` gives it on this machine."""
-    return pseudonyms.namer(pseudonyms.key())
+def pseudonym(name: str) -> str:
+    """What :func:`read` calls an account on this machine; a pseudonym stays as it is."""
+    return name if re.fullmatch(PSEUDONYM, name) else pseudonyms.namer(pseudonyms.key())(name)
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
     """pseudonym -> name of all authors of a file: the way back, on the machine that holds the key only."""
-    name, column = pseudonym(), columns_of(location, columns or {})["author"]
+    name, column = pseudonyms.namer(pseudonyms.key()), columns_of(location, columns or {})["author"]
     return {name(author): author for author in map(str, table(location, usecols=[column])[column].dropna().unique())}
 
 
 def invented(path: str | Path, evader: str = "demo-0013", accounts: int = 60, posts: int = 6000, seed: int = 5) -> None:
-    """Write a CSV of invented accounts, one of whom was banned and came back as "newcomer"; its columns have own names.
-
-    It is the demo corpus: a measuring instrument, in which the answer is known.
-    """
+    """Write the demo corpus as a CSV with columns of its own, one account banned and come back as "newcomer"."""
     parts = open_source("demo", "", seed=seed, authors=accounts, posts=posts)
     frame = pd.concat([each for part in parts for each in part.read(Counter())], ignore_index=True)
     moments = frame.time[frame.author == evader]

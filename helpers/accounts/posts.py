@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from helpers.cleaning.text import clean
@@ -18,25 +19,28 @@ LEAST = 4  # posts: of an account with fewer nothing is said
 NEWEST = 64  # posts of an account that are read
 PASSAGE = 8  # tokens: what is repeated at this length is a form or a copy
 OWN = 0.25  # of a post's tokens
+UNKNOWN = ""  # the name of a topic that is not known
 CHUNK = 2**15  # posts whose passages are hashed at a time
 PARTS = 16  # in which hashes are compared, as sorting takes memory
 
 Posts = Sequence[Sequence[str]]  # of each account its posts, oldest first
 
 
-def samples_of(posts: Posts, tokenizer, times: Sequence | None = None) -> Samples:
+def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None) -> Samples:
     """Texts of accounts in memory as one sample each, cleaned as notebook 01 cleans them.
 
     posts : of each account its posts. times : of each account the times of its posts, as
-    :func:`helpers.sources.timestamps.seconds` takes them. A post of which nothing is left is dropped. Raises ValueError
-    for lengths that do not fit, no account, an account without a post, or a time that is none.
+    :func:`helpers.sources.timestamps.seconds` takes them. topics : of each account the rooms of its posts, None for one
+    that is not known. A post of which nothing is left is dropped. Raises ValueError for lengths that do not fit, no
+    account, an account without a post, or a time that is none.
     """
     if isinstance(posts, str) or any(isinstance(each, str) for each in posts):
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
     if not len(posts):
         raise ValueError("no account was given")
-    if times is not None and [*map(len, times)] != [*map(len, posts)]:
-        raise ValueError("times must hold one time for each post of each account")
+    for kind, given in (("time", posts if times is None else times), ("topic", posts if topics is None else topics)):
+        if any(isinstance(each, str) for each in given) or [*map(len, given)] != [*map(len, posts)]:
+            raise ValueError(f"{kind}s must hold one {kind} for each post of each account")
     if wrong := [(account, post) for account, each in enumerate(posts) for post in each if not isinstance(post, str)]:
         raise ValueError(f"account {wrong[0][0]} has the post {wrong[0][1]!r}, which is no text")
     cleaned = [clean(post) for each in posts for post in each]
@@ -48,18 +52,19 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None) -> Sample
         if (moments < 0).any():
             raise ValueError(f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970")
     offsets = np.append(0, kept.cumsum())[np.append(0, np.cumsum([*map(len, posts)]))]
-    return whole(memory_store([*filter(None, cleaned)], moments[kept], offsets, tokenizer))
+    rooms = [None] * len(kept) if topics is None else [room for each in topics for room in each]
+    listed, topic = np.unique([UNKNOWN if pd.isna(room) else str(room) for room in rooms], return_inverse=True)
+    tokens, moments = tokenizer.encode([*filter(None, cleaned)]), moments[kept]
+    meta = {"topics": listed.tolist(), "vocabulary": tokenizer.vocabulary, "fingerprint": ""}
+    return whole(TokenStore(
+        Path("memory"), meta, tokens=np.concatenate([np.empty(0), *tokens]).astype(np.uint16),
+        post_offsets=np.cumsum([0, *map(len, tokens)]), hour=(moments // 3600 % 24).astype(np.uint8), time=moments,
+        topic=topic[kept], author_offsets=offsets))  # fmt: skip
 
 
-def memory_store(texts: list[str], times: np.ndarray, author_offsets: np.ndarray, tokenizer) -> TokenStore:
-    """A token store of N texts in memory: times (N,) seconds since 1970, author_offsets (accounts + 1,)."""
-    tokens = tokenizer.encode(texts) if texts else [np.empty(0)]
-    post_offsets = np.concatenate([[0], np.cumsum([*map(len, tokens)])])
-    meta = {"topics": [], "vocabulary": tokenizer.vocabulary, "fingerprint": ""}
-    return TokenStore(
-        Path("memory"), meta, tokens=np.concatenate(tokens).astype(np.uint16), post_offsets=post_offsets,
-        hour=(times // 3600 % 24).astype(np.uint8), time=times, topic=np.zeros(len(times), np.uint16),
-        author_offsets=author_offsets)
+def rooms_of(store: TokenStore) -> np.ndarray:
+    """Of each post the name of its topic (posts,), UNKNOWN where the store does not list it."""
+    return np.array([*store.meta["topics"], UNKNOWN], object)[store.topic]
 
 
 def whole(store: TokenStore) -> Samples:
@@ -107,11 +112,12 @@ def concatenated(one: Samples, other: Samples) -> Samples:
     """The samples of both, one after the other, in one store in memory."""
     one, other = in_memory(one), in_memory(other)
     arrays = {name: np.concatenate([getattr(one.store, name), getattr(other.store, name)])
-              for name in ("tokens", "hour", "time", "topic")}  # fmt: skip
+              for name in ("tokens", "hour", "time")}  # fmt: skip
+    listed, arrays["topic"] = np.unique([*rooms_of(one.store), *rooms_of(other.store)], return_inverse=True)
     for name in ("post_offsets", "author_offsets"):
         left, right = getattr(one.store, name), getattr(other.store, name)
         arrays[name] = np.concatenate([left, right[1:] + left[-1]])
-    return whole(replace(one.store, **arrays))
+    return whole(replace(one.store, meta=one.store.meta | {"topics": listed.tolist()}, **arrays))
 
 
 def kinds_of(tokenizer) -> np.ndarray:

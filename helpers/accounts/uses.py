@@ -29,22 +29,15 @@ class Use:
     different: int
 
     def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
-        """Log-likelihood ratios of scores, any shape, of pairs with so many posts.
-
-        Fewer or more posts than the map was fitted on, SIZES, count as the least or the most of these.
-        """
+        """Log-likelihood ratios of scores, any shape, of pairs with so many posts, cut to the range of SIZES."""
         sizes = (np.clip(size, SIZES[0], SIZES[-1]) for size in (query_posts, target_posts))
         flat = [part.ravel() for part in np.broadcast_arrays(scores, *sizes)]
         ratios = self.calibration.llr(*flat).reshape(np.shape(scores))
         return ratios.clip(-np.log1p(self.same), np.log1p(self.different))
 
-    def plain(self) -> dict:
-        """What JSON can hold, for :meth:`of`."""
-        return {**vars(self), "calibration": vars(self.calibration)}
-
     @classmethod
     def of(cls, plain: dict) -> "Use":
-        """The use that :meth:`plain` told."""
+        """The use of which a dict tells, as ``asdict`` does."""
         return cls(**{**plain, "calibration": Calibration(**plain["calibration"])})
 
 

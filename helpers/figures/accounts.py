@@ -75,10 +75,7 @@ def account_map(points: np.ndarray, names: list[str], sizes: np.ndarray, linked:
 
 
 def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]):
-    """The same map as a widget of JupyterLab: hovering shows a post, and a lasso lists the accounts it holds.
-
-    Posts are shown as text, never as HTML. Raises ValueError where jupyter-scatter is not installed.
-    """
+    """The same map as a widget: hover to read a post, lasso to list accounts. ValueError without its library."""
     try:
         import ipywidgets
         import jscatter

@@ -32,6 +32,15 @@ def test_times_count_where_they_are_given(encoder):
     assert np.abs(night - day).max() > 0.01
 
 
+def test_topics_are_checked_and_said_to_change_nothing(encoder):
+    with pytest.warns(UserWarning, match="topics do not change these vectors"):
+        told = encoder.encode(POSTS, times=[[1.6e9, 1.7e9], [1.7e9]], topics=[["tea", None], ["rooms"]])
+    np.testing.assert_array_equal(told, encoder.encode(POSTS, times=[[1.6e9, 1.7e9], [1.7e9]]))
+    for topics in ([["tea"], ["rooms"]], ["te", "r"], [["tea", "tea"]]):
+        with pytest.warns(UserWarning), pytest.raises(ValueError, match="topics must hold one topic for each post"):
+            encoder.encode(POSTS, topics=topics)
+
+
 def test_products_of_vectors_are_fused_scores(encoder, mine):
     older, newer = halves(mine.store, 8)
     one, other = (encoder.vectors(side[np.arange(5)]) for side in (older, newer))
@@ -75,6 +84,7 @@ def test_eight_bits_lose_at_most_half_a_step():
               "zero": torch.zeros(3000, 100), "conv": torch.randn(600, 100, 5)}
     packed = weights.quantised(tables)
     again = weights.restored(packed)
+    assert set(again) == set(tables)
     assert packed["table"].dtype == torch.int8 and packed["small"].dtype == torch.float32
     for name in ("table", "conv"):
         rows, back = tables[name].flatten(1), again[name].flatten(1)

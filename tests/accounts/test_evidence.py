@@ -1,5 +1,7 @@
 """Contributions add up to the score, whatever the member, and posts are escaped where they become HTML."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,58 @@ def test_of_two_accounts_alone(encoder):
     query = small.queries([["Tea is what I like!"]])
     parts = evidence.contributions(small, query, "tea")
     assert abs(parts.contribution.sum() - small.rank(query).score[0]) < 1e-5
+
+
+def roomy(encoder, count=24):
+    """Accounts of two rooms, of which the first speaks of kilns; two of them also say "forsooth" and "glaze" alike."""
+    rng = np.random.default_rng(0)
+    words = "the a some never always green red two three want like well so but then maybe old new".split()
+    posts, rooms = [], []
+    for account in range(count):
+        said = [" ".join(rng.choice(words, 6)) for _ in range(16)]
+        rooms.append(["clay" if account % 2 == 0 or post % 8 == 0 else "tea" for post in range(16)])
+        for post in range(16):
+            if rooms[-1][post] == "clay" and post % 4 == 0:
+                said[post] += " kiln"
+            if account < 2 and post % 2 == 0:
+                said[post] += " forsooth"
+            if post % 5 == 0:
+                said[post] += " yonder"
+        posts.append(said)
+    return AccountGallery.of(encoder, posts, [f"account {each}" for each in range(count)], topics=rooms)
+
+
+def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
+    """kiln is the room's; forsooth, as often there, is theirs; yonder is everybody's everywhere."""
+    rooms = roomy(encoder)
+    query = rooms.accounts(["account 0"])
+    assert evidence.topic_words(rooms, query, "account 1", "account 0") == ["kiln"]
+    assert evidence.topic_words(rooms, query, "account 2", "account 0") == ["kiln"]
+    alone = rooms.without_accounts([name for name in rooms.names if name != "account 1"])
+    assert evidence.topic_words(alone, query, "account 1") == [], "nobody else to say what is the room's"
+
+
+def test_what_remains_without_words_is_the_score_of_posts_that_lack_them(encoder):
+    posts = [["I like kilns and tea, a lot.", "Kiln, again!"], ["no kiln; ever", "kiln well; maybe", "kiln"]]
+    small = AccountGallery.of(encoder, posts, ["one", "other"])
+    bare = [[re.sub("(?i)kiln", "", post) for post in each] for each in posts]
+    rest = evidence.without_words(small, small.accounts(["one"]), "other", ["kiln"], "one")
+    plain = encoder.encode([[re.sub(r"(?i)\bkiln\b", "", post) or " " for post in each][:2] for each in posts])
+    whole = small.rank(small.accounts(["one"]), ["one"]).score[0]
+    assert rest.score < whole and abs(rest.score - encoder.similarity(plain, plain)[0, 1]) < 0.15 * abs(whole)
+    outside = evidence.without_words(small, small.accounts(["one"]), "other", ["kiln"])
+    assert abs(outside.score - rest.score) < 1e-4, "asked from outside, one stays in the gallery as it is"
+    untouched = evidence.without_words(small, small.accounts(["one"]), "other", ["unsaid"], "one")
+    assert abs(untouched.score - whole) < 1e-5
+
+
+def test_words_of_the_topic_are_underlined_and_escaped(encoder):
+    gallery = AccountGallery.of(encoder, [["the kiln & <b>kilns</b>, kiln"], ["a kiln then"]], ["a", "b"])
+    query = gallery.accounts(["a"])
+    html = evidence.highlighted(evidence.contributions(gallery, query, "b", "a"), query, encoder.tokenizer, 5, ["kiln"])
+    marked = re.findall(r"<span style=\"[^\"]*underline dotted\">([^<]*)</span>", html)
+    assert "".join(marked).replace(" ", "") == "kilnkiln"
+    assert re.sub("<[^>]*>", "", html).strip() == "the kiln &amp; &lt;b&gt;kilns&lt;/b&gt;, kiln"
 
 
 def test_posts_are_escaped(encoder):

@@ -6,9 +6,12 @@ import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import NOBODY, AccountGallery, Decision
-from helpers.accounts.posts import halves
+from helpers.accounts.posts import halves, rooms_of
 
 FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
+
+
+POSTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
 
 
 class Words:
@@ -89,7 +92,9 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     with pytest.raises(ValueError, match="has 1 of these accounts already"):
         gallery.with_accounts([["a post"]], ["newcomer"], [[1700000000]])
     grown = gallery.with_accounts([["A wholly new account.", "It says this and that, nothing more."]], ["new"],
-                                  [[1700000000, 1700003600]])
+                                  [[1700000000, 1700003600]], [["books", "a new room"]])
+    assert set(rooms_of(again.targets.store)) == set(rooms_of(gallery.targets.store)) > {"books"}
+    assert rooms_of(grown.targets.store)[-2:].tolist() == ["books", "a new room"]
     assert len(grown) == len(gallery) + 1
     back = grown.without_accounts(["new"])
     np.testing.assert_allclose(ask(back).score[:5].astype(float), ask(gallery).score[:5].astype(float), atol=1e-4)
@@ -106,8 +111,7 @@ def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, min
 
 
 def test_few_accounts_are_compared_each_for_itself(encoder):
-    small = AccountGallery.of(encoder, [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]],
-                              ["tea", "semicolons"])
+    small = AccountGallery.of(encoder, POSTS, ["tea", "semicolons"])
     assert not small.adapted
     found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
     assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
@@ -122,6 +126,45 @@ def test_a_common_form_is_no_evidence(encoder):
                      for extra in ([], forms))
     alike = [gallery.rank(gallery.accounts(["one"]), ["one"]).score[0] for gallery in (plain, formed)]
     assert abs(alike[0] - alike[1]) < 1e-5
+
+
+def test_links_are_the_numbers_of_rank(gallery):
+    asked = ["newcomer", "demo-0005"]
+    found = gallery.rank(gallery.accounts(asked), asked, 1, Decision(prior=0.5))
+    between = found.probability[found.target != NOBODY].mean()  # one is linked, the other is not
+    costs = {"prior": 0.5, "miss": 1 - between, "false_link": between}
+    links = gallery.link(gallery.accounts(asked), asked, **costs).set_index("query")
+    assert list(links.index) == asked
+    for name in asked:
+        best, nobody = (row for _, row in found[found["query"] == name].iterrows())
+        for column in ("target", "probability", "score", "llr", "query_posts", "target_posts"):
+            assert links[column][name] == best[column]
+        assert links.nobody[name] == nobody.probability and links.threshold[name] == pytest.approx(between)
+        assert links.answer[name] == (best.target if best.probability >= between else NOBODY)
+    assert links.answer.tolist() == ["demo-0003", NOBODY], "one of each"
+
+
+def test_links_in_three_lines(encoder):
+    gallery = AccountGallery.of(encoder, POSTS, ["tea", "semi"], topics=[["a", "b"], ["b", None]])
+    links = gallery.link([["Tea is what I like!", "More tea, please."], ["and so on"]], topics=[["a", "b"], ["c"]])
+    assert links["query"].tolist() == ["query 0", "query 1"] and set(links.answer) == {NOBODY}
+    asked = gallery.queries([["Tea is what I like!", "More tea, please."]])
+    assert links.probability[0] == gallery.rank(asked).probability[0] and links.target[0] == "tea"
+    assert 0.9 < links.nobody[0] < 1
+    alone = AccountGallery.of(encoder, POSTS[:1], ["tea"])
+    assert alone.link(alone.accounts(["tea"]), ["tea"]).iloc[0][["answer", "nobody"]].tolist() == [NOBODY, 1]
+    with pytest.raises(ValueError, match="'prior'"):
+        gallery.link(POSTS[:1], prior=2)
+
+
+def test_exchanged_accounts_keep_their_place_in_the_draw(gallery, encoder):
+    one, two = gallery.names[:2]
+    same = gallery.exchanged(gallery.accounts([one, two]), [one, two])
+    assert sorted(same.names) == sorted(gallery.names) and same.drawn.all()
+    ask = lambda made: made.rank(made.accounts(["newcomer"]), ["newcomer"], 5)  # noqa: E731
+    pd.testing.assert_frame_equal(ask(same), ask(gallery), check_exact=False, atol=1e-4)
+    small = AccountGallery.of(encoder, POSTS, ["tea", "semi"])
+    assert list(small.exchanged(small.targets, ["semi", "tea"]).names) == ["semi", "tea"], "all of them"
 
 
 @pytest.mark.parametrize(("names", "message"), [

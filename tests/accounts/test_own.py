@@ -1,6 +1,7 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -46,11 +47,11 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     if kind == "jsonl":
         path.write_text("\n".join(map(json.dumps, frame.to_dict("records"))))
     mine = own.read(Run("any"), str(path), encoder, progress=False)
-    assert mine.card["accounts"] == 6 and mine.hours
+    assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     back = own.own_names(str(path))
     assert {back[name] for name in mine.names} == set(frame.user)
-    assert own.pseudonym()("person 3") in back
+    assert own.pseudonym("person 3") in back and own.pseudonym(mine.names[0]) == mine.names[0]
 
 
 @pytest.mark.parametrize(("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)])
@@ -120,6 +121,13 @@ def test_habits_change_the_answer(mine, encoder):
     assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, "the same posts, as they were read"
 
 
+@pytest.mark.parametrize(("written", "common"), [
+    ("Dont know, u think so?", "Don't know, you think so?"), ("i said it\u2019s \u201cgrey\u201d", "I said it's \"gray\""),
+    ("Colour of @user, not colours2", "Color of @user, not colours2"), ("IM in Im", "I'm in I'm"), ("R and ruby", "R and ruby")])
+def test_one_spelling(written, common):
+    assert checks.one_spelling(written) == common == checks.one_spelling(common)
+
+
 def test_who_is_asked(mine):
     assert own.asked(mine, ["newcomer"]) == ["newcomer"]
     assert len(own.asked(mine, [])) == len(mine.names)
@@ -156,6 +164,26 @@ def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_p
     assert not grown.drawn[-1] and grown.drawn.sum() == 30
     fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
     assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
+
+
+def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):
+    made = []
+    original = type(encoder).vectors
+    monkeypatch.setattr(type(encoder), "vectors", lambda self, samples, *rest: (
+        made.append(len(samples)), original(self, samples, *rest))[1])
+    written(tmp_path / "a.csv", authors=6)
+    first = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, progress=False)
+    vectors = first.vectors(encoder)
+    again = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, progress=False)
+    np.testing.assert_array_equal(again.vectors(encoder), vectors)
+    assert made == [6], "read again, not made again"
+    other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | {
+        "alone_hours": replace(encoder.uses["alone_hours"], weights=encoder.uses["alone"].weights | {"hours": 0.5})}, {})
+    assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
+    fewer = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4, progress=False)
+    assert len(fewer.vectors(encoder)) == 4
+    fewer.kept.write_bytes(fewer.kept.read_bytes()[:-5])
+    assert len(fewer.vectors(encoder)) == 4 and made == [6, 6, 4, 4], "damaged, so made anew"
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):

@@ -18,6 +18,18 @@ def test_texts_times_and_lengths(encoder):
     assert encoder.tokenizer.decode(first) == "Hello there, friends"
 
 
+def test_rooms_go_with_their_posts(encoder):
+    one, other = (module.samples_of(posts, encoder.tokenizer, topics=topics) for posts, topics in (
+        ([["> quoted only", "a first"], ["b"]], [["gone", "tea"], [None]]), ([["c", "d", "e"]], [["tea", 7, float("nan")]])))
+    assert module.rooms_of(one.store).tolist() == ["tea", ""]
+    both = module.concatenated(one, other)
+    assert module.rooms_of(both.store).tolist() == ["tea", "", "tea", "7", ""]
+    assert module.rooms_of(module.in_memory(both[np.array([2, 0])]).store).tolist() == ["tea", "7", "", "tea"]
+    unlisted = store_in_memory([2])
+    unlisted.meta["topics"], unlisted.topic[:] = ["a"], [0, 1]
+    assert module.rooms_of(unlisted).tolist() == ["a", ""], "the last row is any other topic"
+
+
 def test_a_post_without_own_words_is_left_out(encoder):
     times = [[1577836800, 1577840400], [1577836800]]
     samples = module.samples_of([["> quoted only", "mine"], ["other"]], encoder.tokenizer, times)

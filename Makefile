@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup first reproduce test train mine lab book bench publish clean
+.PHONY: help setup distributed first reproduce test train mine lab book bench publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -42,6 +42,7 @@ help:
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make bench [ONLY=reader]   how fast each part is, beside its peer in the same run; outputs/bench/speed.csv"
 	@echo "make setup                 the environment only, in .venv"
+	@echo "make distributed           adds the engine for many machines to it, which tests skip where it is not installed"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name"
 
@@ -61,6 +62,9 @@ setup: .venv/.ok
 	fi
 	@$(BIN)/python -W ignore -c "import umap"  # numba compiles it once, which takes half a minute
 	@touch $@
+
+distributed: setup
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[distributed]"
 
 # What an author embedding is: needs no data and no run before it.
 first: export TQDM_DISABLE := 1

@@ -24,6 +24,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+import collection
 import duckdb
 import pandas as pd
 import pushshift
@@ -42,6 +43,7 @@ from helpers.training.loop import Trainer, TrainingConfig, device_name
 
 STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here",
          "projected_bf16": "projected tables, bf16, here"}  # fmt: skip
+ENGINES = {"duckdb": "DuckDB, one process", "daft": "Daft, partitions"}  # of notebook 01
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
 
@@ -236,10 +238,37 @@ def worker(steps: int, folder: str) -> None:
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 
-# another engine's collection, say, is one more function of repeats that returns such rows
+def engines(repeats, posts=(10_000, 100_000)):
+    """The posts table of generated parts by either engine of notebook 01: posts a second, and the most memory held.
+
+    Raises ValueError where the tables differ.
+    """
+    installed = {engine: way for engine, way in ENGINES.items() if importlib.util.find_spec(engine)}
+    if "daft" not in installed:
+        print("left out: Daft, which `make distributed` installs")
+    parts = []
+    for size in posts:
+        peaks, files = {}, set()
+        with tempfile.TemporaryDirectory() as folder:
+            collection.write(Path(folder), size)
+
+            def merged(engine, folder=Path(folder), peaks=peaks, files=files):
+                told = collection.measured(engine, folder)
+                peaks[ENGINES[engine]] = told["all"]
+                files.add(told["file"])
+                return told["seconds"]
+
+            ways = {way: partial(merged, engine) for engine, way in installed.items()}
+            table = rows("collection", f"{size:,} posts", ways, size, "posts", repeats)
+        if len(files) > 1:
+            raise ValueError(f"the engines' tables of {size:,} posts differ")
+        parts.append(table.assign(peak=table.way.map(peaks)))
+    return pd.concat(parts)
+
+
 COMPARISONS = {
     "training": training_step, "encoding": encoding, "ranking": ranked, "reader": reader, "memory": memory,
-    "store": store, "start": cold_start, "processes": processes,
+    "store": store, "start": cold_start, "processes": processes, "collection": engines,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ SMALL = {
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2}, "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8}, "reader": {"megabytes": 0.2},
     "memory": {"megabytes": [0.1, 0.2]}, "store": {"posts": [2000, 4000]}, "processes": {"counts": [1, 2], "steps": 3},
+    "collection": {"posts": [400]},
 }  # fmt: skip
 
 
@@ -38,9 +39,11 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
+    if name == "collection":
+        pytest.importorskip("daft")
     losses = {} if name == "processes" else None
     more = {"losses": losses} if name == "processes" else {}
-    table = speed.COMPARISONS[name](2 if name != "processes" else 1, **SMALL[name], **more)
+    table = speed.COMPARISONS[name](1 if name in ("processes", "collection") else 2, **SMALL[name], **more)
     assert {*speed.COLUMNS, "threads", "device"} <= set(table)
     assert np.isfinite(table.seconds).all() and (table.seconds > 0).all() and (table.amount > 0).all()
     groups = table.groupby(["comparison", "size"]).way.nunique()
@@ -48,7 +51,7 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
     if losses is not None:
         np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
         assert len(losses[1]) == 3
-    if name == "memory":
+    if name in ("memory", "collection"):
         assert table.peak.between(20, 2000).all()
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pandas as pd
@@ -123,14 +122,7 @@ def _each(read, jobs, workers, progress):
 def _inherit(parent, read, jobs):
     global _jobs
     _jobs = read, jobs
-    Thread(target=_end_with, args=[parent], daemon=True).start()
-
-
-def _end_with(parent):
-    """A worker whose parent was killed would wait for ever: it looks every second, as a kernel of Jupyter does."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
+    daft_engine.end_with(parent)
 
 
 def _job(number):

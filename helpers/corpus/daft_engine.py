@@ -32,9 +32,11 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import duckdb
@@ -57,7 +59,7 @@ SPAN = 32  # bits of an id for the place in its partition
 def each(function: Callable, jobs: list[tuple], workers: int) -> list:
     """``function(*job)``, JSON-able, for every job by ``workers`` processes, or all processors of a Ray cluster.
 
-    Raises ImportError without Daft, RuntimeError where a worker died.
+    Raises ImportError without Daft, RuntimeError where a worker died, and what the function raises.
     """
     os.environ |= {"DO_NOT_TRACK": "true"} | {"DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")}
     try:
@@ -66,22 +68,45 @@ def each(function: Callable, jobs: list[tuple], workers: int) -> list:
         raise ImportError("engine 'daft' needs an optional package: pip install -c constraints.txt daft") from None
     if len(jobs) == 1:  # starting a worker would take longer
         return [function(*jobs[0])]
+    # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process that leaves by
+    # os._exit, as all do that are forked; its pickle takes closures
+    with ProcessPoolExecutor(1, initializer=end_with, initargs=[os.getpid()]) as pool:
+        return pool.submit(_hand_out, daft.pickle.dumps((function, jobs)), workers).result()
+
+
+def _hand_out(task, workers):
+    import daft
+
+    function, jobs = daft.pickle.loads(task)
     if daft.get_or_create_runner().name == "ray":
         import ray
 
         workers = int(ray.cluster_resources()["CPU"])
 
     @daft.udf(return_dtype=daft.DataType.string(), batch_size=1, concurrency=min(workers, len(jobs)), use_process=True)
-    class Worker:
-        def __init__(self):  # a class: its processes are kept for all jobs
-            pass
+    class Worker:  # of a class, the processes are kept for all jobs
+        def __init__(self): ...  # which Daft asks for
 
         def __call__(self, numbers):
             return [json.dumps(function(*jobs[number])) for number in numbers.to_pylist()]
 
     rows = daft.from_pydict({"job": list(range(len(jobs)))}).into_batches(1)
-    done = rows.with_column("done", Worker(daft.col("job"))).to_pydict()
+    try:
+        done = rows.with_column("done", Worker(daft.col("job"))).to_pydict()
+    except daft.errors.UDFException as error:
+        raise (error.__cause__ or RuntimeError(str(error))) from None
     return [json.loads(text) for _, text in sorted(zip(done["job"], done["done"], strict=True))]
+
+
+def end_with(parent: int) -> None:
+    """End this process soon after the one that started it, which may be killed; else it would wait for ever."""
+
+    def look():
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    Thread(target=look, daemon=True).start()
 
 
 def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
@@ -106,14 +131,12 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     step("mask", range(len(parts)))
     step("unique")
     step("posts")
-    authors, rounds = counts.pop("authors"), 0
-    while strip_signatures and rounds < signatures.ROUNDS:
+    authors, rounds, signed = counts.pop("authors"), 0, strip_signatures
+    while signed and rounds < signatures.ROUNDS:
         step(f"candidates-{rounds}", rounds=rounds)
         step(f"marks-{rounds}", rounds=rounds)
-        rounds += 1
-        step(f"signed-{rounds - 1}", [0], rounds=rounds - 1, authors=authors)
-        if not counts.pop("signed"):
-            break
+        step(f"signed-{rounds}", [0], rounds=rounds, authors=authors)
+        rounds, signed = rounds + 1, counts.pop("signed")
     step("keys", rounds=rounds)
     step("copies")
     if near_duplicate:
@@ -124,14 +147,12 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     step("table", rounds=rounds)
     if counts["posts"]:
         began = time.perf_counter()
-        files = [str(run.file("table", number)) for number in range(len(run.firsts))]
-        connection.read_parquet(files).create_view("tables")
+        connection.read_parquet([str(run.file("table", n)) for n in range(len(run.firsts))]).create_view("tables")
         columns = ", ".join(SCHEMA.names if counts["ids"] else SCHEMA.names[:4])
-        write_posts(connection, f"SELECT {columns} FROM tables", target)  # pages end where DuckDB's sort ends a batch
+        write_posts(connection, f"SELECT {columns} FROM tables", target, is_sorted=True)
         steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
     shutil.rmtree(folder.parent)
-    del counts["posts"], counts["ids"]
-    return {**counts, "steps": steps}
+    return {name: count for name, count in counts.items() if name not in ("posts", "ids")} | {"steps": steps}
 
 
 def _ranges(connection, parts):
@@ -215,8 +236,7 @@ class Partitions:
             self._read(connection, f"signed-{number}", f"bucket = {bucket}")
             signed = connection.execute("SELECT n, words FROM given").fetchnumpy()
             cuts[signed["n"]] += signed["words"]
-            fresh[:] = False
-            fresh[signed["n"]] = True
+            fresh = np.isin(np.arange(posts), signed["n"])
         return cuts, fresh
 
     def candidates(self, connection, bucket, rounds):

@@ -46,27 +46,35 @@ def scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence =
     return connection.execute(query, values).fetchall()[0][0]
 
 
-def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: Sequence = ()) -> int:
+def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: Sequence = (),
+                is_sorted: bool = False) -> int:
     """Write the posts a query selects, sorted by author, time, text, topic, and seal them; return their number.
 
-    The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. Equal rows give equal
-    bytes: row groups hold exactly ROWS posts, whatever the batches that DuckDB hands over.
+    The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. is_sorted: it yields
+    them in this order, so that none need be held. Equal rows give equal bytes: row groups hold exactly ROWS posts and
+    pages end with every READ, whatever the batches that DuckDB's threads hand over.
     """
     relation = connection.sql(f"FROM ({query})", params=values)
     names = [name for name in SCHEMA.names if name in relation.columns]
     schema = pa.schema([SCHEMA.field(name) for name in names])
     is_number = str(relation.types[relation.columns.index("time")]) == "BIGINT"
     columns = ["epoch(time)::BIGINT AS time" if name == "time" and not is_number else name for name in names]
-    order = [name for name in ("author", "time", "text", "topic", "id") if name in names]
-    reader = connection.sql(f"SELECT {', '.join(columns)} FROM ({query}) ORDER BY {', '.join(order)}", params=values)
+    order = ", ".join(name for name in ("author", "time", "text", "topic", "id") if name in names)
+    ordered = f"({query})" if is_sorted else f"({query}) ORDER BY {order}"
+    reader = connection.sql(f"SELECT {', '.join(columns)} FROM {ordered}", params=values)
     written, waiting = 0, schema.empty_table()
+
+    def write(rows):
+        pages = [rows.slice(at, READ).combine_chunks() for at in range(0, max(len(rows), 1), READ)]
+        writer.write_table(pa.concat_tables(pages), ROWS)
+
     with atomic_write(target) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
         for batch in reader.to_arrow_reader(READ):
             waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
             while len(waiting) >= ROWS:
-                writer.write_table(waiting.slice(0, ROWS), ROWS)
+                write(waiting.slice(0, ROWS))
                 waiting, written = waiting.slice(ROWS), written + ROWS
         if len(waiting) or not written:
-            writer.write_table(waiting, ROWS)
+            write(waiting)
     seal(target)
     return written + len(waiting)

@@ -1,8 +1,6 @@
 """Many workers against one machine: the same counts and bytes, also after workers and whole processes were killed."""
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -124,26 +122,27 @@ except RuntimeError as error:
 
 
 def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
-    """By Daft itself: the workers are killed in the midst of a step, then all processes, then none."""
+    """By Daft itself: the workers are killed in the midst of a step, then who started them, then nobody."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("daft")
     table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
     command = [sys.executable, "-c", KILLED.format(root=str(paths.ROOT), folder=str(tmp_path))]
     done = None
     for step in ("mask", "posts", ""):
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while step and process.poll() is None and not list(tmp_path.glob(f"collect/daft/*/{step}/*.json")):
             time.sleep(0.05)
+        children = psutil.Process(process.pid).children(recursive=True) if step else []
         if step == "mask":
-            workers = [child for child in psutil.Process(process.pid).children(recursive=True)
-                       if "daft" in " ".join(child.cmdline())]  # fmt: skip
+            workers = [child for child in children if "udf_worker" in " ".join(child.cmdline())]
             [worker.kill() for worker in workers]
             assert process.wait(60) and workers and "stopped: " in process.stderr.read()
         elif step:
-            os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            assert children and not psutil.wait_procs(children, timeout=30)[1], "they end with who started them"
             process.wait()
         else:
-            process.communicate()
+            assert "abort" not in process.communicate()[1].lower() and process.returncode == 0
             done = (tmp_path / "helpers.corpus.daft_engine.parquet").read_bytes()
     assert done == table
 
@@ -157,6 +156,20 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
     assert cards[0] == cards[1]
     steps, _ = capacity.plan(paths.Run("daft").folder / "collect", cards[0]["rows_read"])
     assert {"read", "names", "mask", "pairs", "one table"} <= set(steps.index)
+
+
+def refuse(number):
+    raise ValueError(f"part {number} is at fault")
+
+
+def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
+    """Its threads abort a process that ends while they run, after the work is done: exit status 134."""
+    pytest.importorskip("daft")
+    assert daft_engine.each(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
+    with pytest.raises(ValueError, match="part [12] is at fault"):
+        daft_engine.each(refuse, [(1,), (2,)], 2)
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]  # where the system shows them
+    assert not [name for name in names if name.startswith("DAFT")]
 
 
 def test_without_daft_it_says_what_to_install(monkeypatch):

@@ -2,8 +2,13 @@
 
 import re
 
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from helpers.corpus import table
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.corpus.selection import Selection, select
 from helpers.corpus.documents import join_posts
@@ -33,6 +38,44 @@ def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
     store = build_store(train, run.tokens / "train", words.encode, list_topics(train, 9), words.fingerprint)
     assert store.posts == report["splits"]["train"]["posts"]
     assert [path.name for path in tmp_path.iterdir()] == [outputs]
+
+
+def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_path):
+    """The oracle is Arrow's own sort, written a group and within it a page at a time."""
+    rng = np.random.default_rng(0)
+    texts = [f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)]  # DuckDB's batches differ
+    rows = pa.table({"author": rng.choice(list("abc"), len(texts)), "time": rng.integers(0, 999, len(texts)),
+                     "topic": ["x"] * len(texts), "text": texts})  # fmt: skip
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    schema = pa.schema([table.SCHEMA.field(name) for name in rows.column_names])
+    rows = rows.sort_by([(name, "ascending") for name in ("author", "time", "text", "topic")]).cast(schema)
+    with pq.ParquetWriter(tmp_path / "oracle.parquet", schema, compression="zstd") as writer:
+        for start in range(0, len(rows), 100_000):
+            group = rows.slice(start, 100_000)
+            pages = [group.slice(at, 10_000).combine_chunks() for at in range(0, len(group), 10_000)]
+            writer.write_table(pa.concat_tables(pages), 100_000)
+    oracle = (tmp_path / "oracle.parquet").read_bytes()
+    out, given = tmp_path / "out.parquet", tmp_path / "rows.parquet"
+    for threads in (1, 2, 3):
+        with database(tmp_path / "work", threads=threads) as connection:
+            for source, is_sorted in ((given, False), (out, True)):  # the second reads what the first wrote
+                connection.read_parquet(str(source)).create_view("given", replace=True)
+                target = tmp_path / f"{is_sorted}.parquet"
+                assert table.write_posts(connection, "FROM given", target, is_sorted=is_sorted) == len(rows)
+                assert target.read_bytes() == oracle, (threads, is_sorted)
+                target.rename(out)
+
+
+def test_sorted_posts_are_not_held(tmp_path):
+    texts = [f"{number:0100}" for number in range(300_000)]
+    rows = pa.table({"author": ["a"] * len(texts), "time": range(len(texts)), "topic": ["x"] * len(texts), "text": texts})
+    pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=10_000)
+    with database(tmp_path / "work", "24MB", 1) as connection:
+        connection.execute("SET max_temp_directory_size = '0KiB'")  # what does not fit has nowhere to go
+        connection.read_parquet(str(tmp_path / "rows.parquet")).create_view("given")
+        with pytest.raises(duckdb.OutOfMemoryException):
+            table.write_posts(connection, "FROM given", tmp_path / "out.parquet")
+        assert table.write_posts(connection, "FROM given", tmp_path / "out.parquet", is_sorted=True) == len(rows)
 
 
 def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):

@@ -14,8 +14,8 @@ from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
 from helpers.runs.publish import publish
 from helpers.runs.stages import stages
 
-# For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.
-ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
+# For the kernels, unless set: idle OpenMP threads that spin slow every other process down.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def main(arguments: list[str] | None = None) -> int:

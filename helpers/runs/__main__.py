@@ -35,9 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
             publish()
         elif options.list:
             for stage in stages(options.run):
-                print(f"{stage.name}{'  (current)' if stage.current else ''}")
+                print(f"{stage.name}{'  (current)' if stage.current else ''}", flush=True)
         else:
-            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}")
+            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}", flush=True)
     except (ValueError, StageFailed, OSError) as error:
         print(disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error, file=sys.stderr)
         return 1
@@ -48,4 +48,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())  # a stopped run waits for no stage

@@ -163,22 +163,21 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
     """
     needed, watch = Counter(name for stage in todo for name in stage.needs), progress.Watch()
     waiting, running, done = sorted(todo, key=lambda stage: -needed[stage.notebook]), {}, []
-    with ThreadPoolExecutor(jobs) as pool:
-        while waiting or running:
-            unfinished = {stage.notebook for stage in (*waiting, *running.values())}
-            ready = [stage for stage in waiting if not unfinished & set(stage.needs)]
-            for stage in ready[: jobs - len(running)]:
-                waiting.remove(stage)
-                running[pool.submit(execute, stage)] = stage
-            finished, _ = wait(running, LOOK, FIRST_COMPLETED)
-            for future in finished:
-                done.append(future)
-                stage, error = running.pop(future), future.exception()
-                how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
-                with progress.tqdm.external_write_mode():
-                    print(f"[{len(done)}/{len(todo)}] {stage.name} ... {how}", flush=True)
-                if error:  # what runs beside it ends first
-                    waiting = []
-            watch.show({stage.name: stage.progress for stage in running.values()})
+    pool = ThreadPoolExecutor(jobs)  # left as it is by Ctrl-C: the kernels end with this process
+    while waiting or running:
+        unfinished = {stage.notebook for stage in (*waiting, *running.values())}
+        ready = [stage for stage in waiting if not unfinished & set(stage.needs)]
+        for stage in ready[: jobs - len(running)]:
+            waiting.remove(stage)
+            running[pool.submit(execute, stage)] = stage
+        finished, _ = wait(running, LOOK, FIRST_COMPLETED)
+        for future in finished:
+            done.append(future)
+            stage, error = running.pop(future), future.exception()
+            how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
+            with progress.tqdm.external_write_mode():
+                print(f"[{len(done)}/{len(todo)}] {stage.name} ... {how}", flush=True)
+            waiting = [] if error else waiting  # what runs beside it ends first
+        watch.show({stage.name: stage.progress for stage in running.values()})
     for future in done:
         future.result()  # raises what failed

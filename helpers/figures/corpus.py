@@ -22,9 +22,8 @@ def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame, note: str = "
     figure.update_xaxes(title="posts of an author", type="category", row=1, col=1)
     figure.update_xaxes(title="hour, UTC", dtick=4, row=1, col=2)
     figure.update_yaxes(title="authors", row=1, col=1).update_yaxes(title="posts", row=1, col=2)
-    busiest = hours.loc[hours.posts.idxmax(), "hour"]
     finding = (f"half of the {len(per_author):,} authors wrote at most {per_author.posts.median():,.0f} posts; "
-               f"most posts appear at {busiest} h UTC")  # fmt: skip
+               f"most posts appear at {hours.hour[hours.posts.idxmax()]} h UTC")  # fmt: skip
     return state(figure.update_layout(showlegend=False, bargap=0.05), finding, note)
 
 

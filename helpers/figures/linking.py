@@ -55,13 +55,12 @@ def _of(curves):
     return f", the best of {len(curves)} models" if len(curves) > 1 else ""
 
 
-def error_by_size(results: pd.DataFrame, metric: str = "EER", against: str = "sample_size",
-                  note: str = "") -> go.Figure:  # fmt: skip
-    """khan2021 Figure 6: an error by the number of posts in a target (``sample_size``), with its interval.
+def error_by_size(results: pd.DataFrame, against: str = "sample_size", note: str = "") -> go.Figure:
+    """khan2021 Figure 6: the EER by the number of posts in a target, with its interval.
 
     results : tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target, ``against``.
     """
-    rows = select(results, metric, ("model", against))
+    rows = select(results, "EER", ("model", against))
     figure = go.Figure()
     models = coloured(rows.name)
     for number, (name, colour) in enumerate(models.items()):
@@ -71,11 +70,10 @@ def error_by_size(results: pd.DataFrame, metric: str = "EER", against: str = "sa
                            customdata=part[against], hovertemplate="%{customdata} posts: %{y:.3f}")  # fmt: skip
     sizes = sorted(set(rows[against]))
     figure.update_xaxes(title="posts in a target", type="log", tickvals=sizes, ticktext=list(map(str, sizes)))
-    figure.update_yaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric),
-                        rangemode="tozero")  # fmt: skip
-    top = best(rows[rows[against] == sizes[-1]], metric)
+    figure.update_yaxes(title="EER, with 95% intervals" if whiskers(rows) else "EER", rangemode="tozero")
+    top = best(rows[rows[against] == sizes[-1]], "EER")
     ends = rows[rows.model == top.model].sort_values(against).iloc[[0, -1]]
-    finding = (f"{top.plain}: {label(metric)} goes from {ends.value.iloc[0]:.3f} to {ends.value.iloc[1]:.3f} "
+    finding = (f"{top.plain}: EER goes from {ends.value.iloc[0]:.3f} to {ends.value.iloc[1]:.3f} "
                f"as targets grow from {sizes[0]} {'post' if sizes[0] == 1 else 'posts'} to {sizes[-1]}")  # fmt: skip
     return state(figure, finding, note)
 

@@ -23,9 +23,8 @@ AXIS = {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True, 
 pio.templates["authorbook"] = go.layout.Template(
     layout={
         "colorway": COLOURS, "font": {"size": 13}, "paper_bgcolor": "white", "plot_bgcolor": "white",
-        "title": {"x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 15}},
-        "legend": {"orientation": "h", "x": 0, "yanchor": "top", "traceorder": "normal"},
-        "xaxis": AXIS, "yaxis": AXIS,
+        "title": {"x": 0.01, "xanchor": "left", "y": 1, "yanchor": "top", "font": {"size": 15}}, "xaxis": AXIS,
+        "legend": {"orientation": "h", "x": 0, "yanchor": "top", "traceorder": "normal"}, "yaxis": AXIS,
         "margin": {"l": 60, "r": 20, "t": 60, "b": 60}})  # fmt: skip
 pio.templates.default = "authorbook"
 

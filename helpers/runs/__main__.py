@@ -14,8 +14,8 @@ from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
 from helpers.runs.publish import publish
 from helpers.runs.stages import stages
 
-# For the kernels, unless set: idle OpenMP threads that spin slow every other process down, bars flood a saved page.
-ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false", "TQDM_DISABLE": "1"}
+# For the kernels, unless set: idle OpenMP threads that spin slow every other process down.
+ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,9 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
             publish()
         elif options.list:
             for stage in stages(options.run):
-                print(f"{stage.name}{'  (current)' if stage.current else ''}")
+                print(f"{stage.name}{'  (current)' if stage.current else ''}", flush=True)
         else:
-            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}")
+            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}", flush=True)
     except (ValueError, StageFailed, OSError) as error:
         print(disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error, file=sys.stderr)
         return 1
@@ -48,4 +48,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())  # a stopped run waits for no stage

@@ -14,12 +14,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from helpers.runs import artifacts, paths
+from helpers.runs import artifacts, paths, progress
 from helpers.runs.stages import Stage, stages
 
 HOLDS, ORPHANS = "AUTHORBOOK_HOLDS", 3  # the variable that names the lock to kernels; seconds until they have ended
 FULL = re.compile(r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large")
-PAPERMILL = {"kernel_name": "python3", "progress_bar": False, "extra_arguments": ["--log-level=CRITICAL"]}
+LOOK = 0.5  # seconds between two looks at how far the running stages are
+SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"  # a variable of one kernel alone
+PAPERMILL = {"kernel_name": "python3", "progress_bar": False,  # nor bars of cells: they would flood a saved page
+             "extra_arguments": ["--log-level=CRITICAL", SET.format("TQDM_DISABLE", "1")]}  # fmt: skip
 
 
 class StageFailed(RuntimeError):
@@ -40,18 +43,20 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     stage.output.parent.mkdir(parents=True, exist_ok=True)
     stage.sidecar.unlink(missing_ok=True)  # a stage that is killed half-way is not current
     source, start = paths.NOTEBOOKS / f"{stage.notebook}.ipynb", time.perf_counter()
+    place = os.environ.get(progress.PLACE) or str(stage.progress.absolute())  # where a kernel asks for it: its own bar
+    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], SET.format(progress.PLACE, place)]}
     try:
-        papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, **PAPERMILL)
+        papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options)
+        os.replace(running, stage.output)
     except Exception as error:
         if running.exists():
             os.replace(running, failed)
         where = f"\n  notebook up to there: {paths.shown(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
-    except BaseException:  # stopped by the user
-        running.unlink(missing_ok=True)
-        raise
+    finally:  # also where the user stopped it
+        for left in (running, stage.progress):
+            left.unlink(missing_ok=True)
     seconds = round(time.perf_counter() - start, 1)
-    os.replace(running, stage.output)
     failed.unlink(missing_ok=True)
     artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
     return seconds
@@ -156,20 +161,23 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
 
     What most others need goes first, so that the last stages do not wait for each other while a core is idle.
     """
-    needed = Counter(name for stage in todo for name in stage.needs)
-    waiting, running, done = sorted(todo, key=lambda stage: -needed[stage.notebook]), {}, 0
-    with ThreadPoolExecutor(jobs) as pool:
-        while waiting or running:
-            unfinished = {stage.notebook for stage in (*waiting, *running.values())}
-            ready = [stage for stage in waiting if not unfinished & set(stage.needs)]
-            for stage in ready[: jobs - len(running)]:
-                waiting.remove(stage)
-                running[pool.submit(execute, stage)] = stage
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in finished:
-                stage, done = running.pop(future), done + 1
-                error = future.exception()
-                how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
-                print(f"[{done}/{len(todo)}] {stage.name} ... {how}", flush=True)
-                if error:
-                    raise error  # the pool lets what runs beside it end first
+    needed, watch = Counter(name for stage in todo for name in stage.needs), progress.Watch()
+    waiting, running, done = sorted(todo, key=lambda stage: -needed[stage.notebook]), {}, []
+    pool = ThreadPoolExecutor(jobs)  # left as it is by Ctrl-C: the kernels end with this process
+    while waiting or running:
+        unfinished = {stage.notebook for stage in (*waiting, *running.values())}
+        ready = [stage for stage in waiting if not unfinished & set(stage.needs)]
+        for stage in ready[: jobs - len(running)]:
+            waiting.remove(stage)
+            running[pool.submit(execute, stage)] = stage
+        finished, _ = wait(running, LOOK, FIRST_COMPLETED)
+        for future in finished:
+            done.append(future)
+            stage, error = running.pop(future), future.exception()
+            how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
+            with progress.tqdm.external_write_mode():
+                print(f"[{len(done)}/{len(todo)}] {stage.name} ... {how}", flush=True)
+            waiting = [] if error else waiting  # what runs beside it ends first
+        watch.show({stage.name: stage.progress for stage in running.values()})
+    for future in done:
+        future.result()  # raises what failed

@@ -10,7 +10,6 @@ from helpers.runs.claims import verdicts
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, interval, read, wide
 
-WORDS = {"split", "model", "label", "adapted", "base"}
 MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
 
 
@@ -33,9 +32,9 @@ def html(files: Run, **about: object) -> str:
     rows = json.loads(read(files).query("value == value").to_json(orient="records"))
     first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # not the luckiest seed
     rows = [row for row in rows if row["seed"] in (first, None)]
-    return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()], words=WORDS,
-                       tables=list(_tables(files)), notes=_left_out(files), interval=interval,
-                       claims=verdicts(read(files)).to_dict("records"), **about)  # fmt: skip
+    return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()],
+                       tables=list(_tables(files)), stale=len(read(files, stale=True).drop_duplicates(KEY)),
+                       interval=interval, claims=verdicts(read(files)).to_dict("records"), **about)  # fmt: skip
 
 
 def _tables(files):
@@ -49,8 +48,3 @@ def _tables(files):
         if "label" in table:  # words for the identifier
             table["model"] = table.pop("label").replace("", None).fillna(table["model"])
         yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
-
-
-def _left_out(files):
-    stale = len(read(files, stale=True).drop_duplicates(KEY))
-    return [f"{stale} results of earlier models or data are left out"] if stale else []

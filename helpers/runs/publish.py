@@ -25,16 +25,14 @@ def publish() -> None:
 
     os.environ["PLOTLY_RENDERER"] = RENDERER
     for path in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
-        print(f"{path.stem} ... ", end="", flush=True)
+        print(path.stem, flush=True)
         try:
             book = papermill.execute_notebook(path, None, cwd=paths.NOTEBOOKS, **PAPERMILL)
         except Exception as error:
-            print("failed", flush=True)
             raise ValueError(f"{path.stem} failed and stays as it was, {failure(error)}") from None
         clean(book)
         with atomic_write(path) as partial:
             nbformat.write(book, partial)
-        print("published", flush=True)
 
 
 def clean(book: Any) -> None:

@@ -153,10 +153,9 @@ def _page(figures, **shown):
     plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
     digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (plotly, draw) if each]
     light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
+    drawings = json.dumps(figures).replace("<", "\\u003c")  # a post in a hover text must not close the element
     return Template(page).render(
-        **shown, draw=draw, licence=plotly[: plotly.find("*/")].strip("/*\n "),
-        plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "",
+        **shown, draw=draw, drawings=drawings, policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
         style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
-        policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
-        drawings=json.dumps(figures).replace("<", "\\u003c"),  # a post in a hover text must not close the element
-    )
+        licence=plotly[: plotly.find("*/")].strip("/*\n "),
+        plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "")  # fmt: skip

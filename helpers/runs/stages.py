@@ -15,7 +15,7 @@ from pathlib import Path
 from helpers.runs import artifacts, paths
 from helpers.runs.parameters import check, unknown
 
-RUNNER = {"stages", "pipeline", "__main__", "publish", "report", "presentation", "claims"}  # they run and show
+RUNNER = {"stages", "pipeline", "progress", "__main__", "publish", "report", "presentation", "claims"}  # run and show
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 
 
@@ -33,13 +33,9 @@ class Stage:
     fingerprint: str
     needs: tuple[str, ...] = ()
 
-    @property
-    def output(self) -> Path:
-        return paths.Run(self.run).notebooks / f"{self.name}.ipynb"
-
-    @property
-    def sidecar(self) -> Path:
-        return self.output.with_suffix(".json")
+    output = property(lambda self: paths.Run(self.run).notebooks / f"{self.name}.ipynb")
+    sidecar = property(lambda self: self.output.with_suffix(".json"))
+    progress = property(lambda self: self.output.with_suffix(".progress"))  # while it runs: what its bar says
 
     @property
     def current(self) -> bool:

@@ -50,7 +50,7 @@ def bins(off):
 
 def points(author):
     return pd.DataFrame({"panel": [0, 0, 1, 1], "x": [0.0, 1.0, 0.0, 1.0], "y": 0.0, "author": ["a", author] * 2,
-                         "posts": [1, 1, 2, 2], "text": HOSTILE})  # fmt: skip
+                         "posts": [1, 1, 2, 2], "text": HOSTILE, "nearest_same": author == "a"})  # fmt: skip
 
 
 CIRCLE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1]])

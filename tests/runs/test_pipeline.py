@@ -5,6 +5,7 @@ import errno
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -235,6 +236,21 @@ def test_a_kernel_ends_with_the_run_that_is_killed(toy):
     parent.kill()
     parent.wait()
     assert all(ends(int(each)) for each in pids.read_text().split())
+
+
+def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
+    pids = toy / "pids.txt"
+    sleep = f"import os, time\nprint(os.getpid(), file=open({str(pids)!r}, 'w'), flush=True)\ntime.sleep(60)"
+    notebook(toy / "notebooks/01_a.ipynb", sleep)
+    run = python(HERE + "import runpy\nsys.argv[1:] = ['demo']\nrunpy.run_module('helpers.runs', run_name='__main__')",
+                 toy, stderr=subprocess.PIPE)  # fmt: skip
+    while not pids.exists() or not pids.read_text():
+        time.sleep(0.1)
+        assert run.poll() is None
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=20)
+    assert run.returncode == 130 and said.endswith("stopped; the same command continues from here\n")
+    assert ends(int(pids.read_text()))
 
 
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):

@@ -153,7 +153,7 @@ def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
     record(run, metrics(MRR_difference=(0.1, -0.1, 0.3)), model="fused_T", label="fused", base="lsa", **RANKING)
     page = words(presentation.html(run))
     assert "The best trained encoder, stream, has MRR 0.400 (0.300-0.500); the best model that only counts, LSA" in page
-    assert "the encoder is below: -0.200 (-0.300 to -0.100) from LSA" in page, "the first seed, not the best"
+    assert "On the same queries it differs from LSA by -0.200 (-0.300 to -0.100): below." in page, "the first seed, not the best"
     assert "no better that can be told: fused differs from LSA by +0.100 (-0.100 to 0.300)" in page
 
 

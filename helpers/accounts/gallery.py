@@ -17,7 +17,7 @@ from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore
 from helpers.training import checkpoints
 
-NOBODY = "nobody of these"
+NOBODY, UNDECIDED = "nobody of these", "undecided"
 
 
 class Decision(Config):
@@ -118,8 +118,8 @@ class AccountGallery:
 
         queries, times, topics : texts as in :meth:`queries`, or samples as in :meth:`rank`, with its ``names``. costs :
         ``prior``, ``miss``, ``false_link`` of :class:`Decision`. Columns ``query``; ``answer``, the account to link, or
-        nobody where none reaches the ``threshold`` of these costs, which does not prove that there is none; the first
-        row of :meth:`rank`, linked or not, with its ``probability``; ``nobody``, the probability of none of them.
+        where none reaches the ``threshold`` of these costs nobody, "undecided" if an account is likelier than that; the
+        first row of :meth:`rank`, linked or not, with its ``probability``; ``nobody``, the probability of none of them.
         """
         decision = Decision.of(costs)
         asked = queries if isinstance(queries, Samples) else self.queries(queries, times, topics)
@@ -127,7 +127,8 @@ class AccountGallery:
         last = found.target == NOBODY
         number = last.cumsum() - last  # of the query
         best, nobody = (found[rows].set_axis(number[rows]) for rows in (~last, last))
-        answer = best.target.where(best.linked.astype(bool), NOBODY).reindex(nobody.index, fill_value=NOBODY)
+        unlinked = np.where(best.probability > nobody.probability[best.index], UNDECIDED, NOBODY)
+        answer = best.target.where(best.linked.astype(bool), unlinked).reindex(nobody.index, fill_value=NOBODY)
         return nobody[["query"]].assign(answer=answer, nobody=nobody.probability, threshold=decision.threshold).join(
             best.drop(columns=["query", "rank", "linked"]))
 

@@ -7,6 +7,7 @@ import pytest
 
 from helpers.accounts import evidence
 from helpers.accounts.gallery import AccountGallery
+from helpers.sources import demo_lexicon
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,13 @@ def test_topic_words_are_of_the_room_and_of_neither_account(encoder):
     assert evidence.topic_words(rooms, query, "account 2", "account 0") == ["kiln"]
     alone = rooms.without_accounts([name for name in rooms.names if name != "account 1"])
     assert evidence.topic_words(alone, query, "account 1") == [], "nobody else to say what is the room's"
+
+
+def test_topic_words_of_the_demo_are_those_that_were_planted(gallery):
+    planted = {word for topic in demo_lexicon.TOPICS.values() for kind in topic.values() for name in kind
+               for word in name.split()}  # fmt: skip
+    told = evidence.topic_words(gallery, gallery.accounts(["newcomer"]), "demo-0003", "newcomer")
+    assert told and set(told) <= planted
 
 
 def test_what_remains_without_words_is_the_score_of_posts_that_lack_them(encoder):

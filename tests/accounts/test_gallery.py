@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import NOBODY, AccountGallery, Decision
+from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery, Decision
 from helpers.accounts.posts import halves, rooms_of
 
 FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
@@ -140,8 +140,11 @@ def test_links_are_the_numbers_of_rank(gallery):
         for column in ("target", "probability", "score", "llr", "query_posts", "target_posts"):
             assert links[column][name] == best[column]
         assert links.nobody[name] == nobody.probability and links.threshold[name] == pytest.approx(between)
-        assert links.answer[name] == (best.target if best.probability >= between else NOBODY)
-    assert links.answer.tolist() == ["demo-0003", NOBODY], "one of each"
+        unlinked = UNDECIDED if best.probability > nobody.probability else NOBODY
+        assert links.answer[name] == (best.target if best.probability >= between else unlinked)
+    assert links.answer["newcomer"] == "demo-0003" != links.answer["demo-0005"]
+    likely = gallery.link(gallery.accounts(asked[:1]), asked[:1], prior=0.99, false_link=1e9)
+    assert likely.answer[0] == UNDECIDED and likely.nobody[0] < likely.probability[0] < likely.threshold[0]
 
 
 def test_links_in_three_lines(encoder):

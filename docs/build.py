@@ -4,8 +4,9 @@ A table stands between ``<!-- table ... -->`` and ``<!-- end -->``. What follows
 results), ``protocol``, ``split``, ``columns`` (metrics, or "metric, another protocol"), and perhaps ``rows`` (labels to
 show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values),
 ``max_tokens`` (read of each post, where rows say it; else 32) and ``first`` (what the first column is called). Seeds of
-one label are one row: their mean and standard deviation, with the interval of the first seed. With ``files`` alone the
-table holds every row of coverage.md, and a verdict.
+one label are one row: their mean and standard deviation, with the interval of the first seed. With ``splits``, names by
+split, the columns are one ``metric`` on each, its mean, and how many times that of the row ``unit`` this is. With
+``files`` alone the table holds every row of coverage.md, and a verdict.
 
 Links that open notebooks on Binder and Colab stand between ``<!-- online -->`` and ``<!-- /online -->``: none until
 CITATION.cff has a line ``repository-code: https://github.com/<owner>/<name>``.
@@ -73,6 +74,20 @@ def table(protocol: str, split: str, columns: list[str], file: str, rows: list[s
     return "\n".join([*head, *body]) + "\n"
 
 
+def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str) -> str:
+    """The lines of a table of one metric on several splits, of the models that were measured on all of them."""
+    results = read(file).query("protocol == @protocol and metric == @metric and base == '' and max_tokens == '32'")
+    parts = {split: results[results.split == split].set_index("label") for split in splits}
+    everywhere = set.intersection(*(set(part.index) for part in parts.values()))
+    mean = {label: sum(part.value[label] for part in parts.values()) / len(parts) for label in everywhere}
+    head = ["model", *splits.values(), "mean", f"times {unit}"]
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for label in sorted(mean, key=lambda one: -mean[one]):
+        cells = [cell(part.loc[[label]].reset_index(), "") for part in parts.values()]
+        lines.append(f"| {' | '.join([label, *cells, f'{mean[label]:.3f}', f'{mean[label] / mean[unit]:.2f}'])} |")
+    return "\n".join(lines) + "\n"
+
+
 def beside_the_papers(files: list[str]) -> str:
     """The lines of the table of verdicts; a claim is taken from the first of ``files`` that measures it."""
     found = pd.concat([verdicts(tables.read(ROOT / file)).assign(draw=Path(file).parent.name) for file in files])
@@ -90,7 +105,7 @@ def beside_the_papers(files: list[str]) -> str:
 
 def lines(about: dict) -> str:
     """The lines of the table that a block describes."""
-    return beside_the_papers(**about) if "files" in about else table(**about)
+    return (beside_the_papers if "files" in about else over_splits if "splits" in about else table)(**about)
 
 
 def online(address: str) -> str:

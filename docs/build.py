@@ -35,7 +35,7 @@ def read(path: str) -> pd.DataFrame:
     """A table of results; empty text stays text, an empty number is missing."""
     frame = pd.read_csv(ROOT / path, keep_default_na=False, na_values={name: "" for name in ("value", "low", "high")})
     said = frame.label.where(frame.label != "", frame.model)
-    return frame.assign(label=said.str.replace(r", seed \d+$", "", regex=True))  # one row for all seeds
+    return frame.assign(label=said.str.replace(r", seed \d+\b", "", regex=True))  # one row for all seeds
 
 
 def cell(found: pd.DataFrame, sign: str) -> str:

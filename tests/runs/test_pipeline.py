@@ -242,8 +242,9 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
     pids = toy / "pids.txt"
     sleep = f"import os, time\nprint(os.getpid(), file=open({str(pids)!r}, 'w'), flush=True)\ntime.sleep(60)"
     notebook(toy / "notebooks/01_a.ipynb", sleep)
-    run = python(HERE + "import runpy\nsys.argv[1:] = ['demo']\nrunpy.run_module('helpers.runs', run_name='__main__')",
-                 toy, stderr=subprocess.PIPE)  # fmt: skip
+    # a shell starts what it puts in the background deaf to this signal, and a child is as deaf as its parent
+    listen = "import runpy, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nsys.argv[1:] = ['demo']\n"
+    run = python(HERE + listen + "runpy.run_module('helpers.runs', run_name='__main__')", toy, stderr=subprocess.PIPE)
     while not pids.exists() or not pids.read_text():
         time.sleep(0.1)
         assert run.poll() is None

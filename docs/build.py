@@ -31,11 +31,13 @@ OPENED = ["00_start_here", "07_visualize", "13_your_accounts"]
 BLOCK = re.compile(r"(<!-- table\n(.*?)-->\n).*?(?=<!-- end -->)", re.S)
 
 
-def read(path: str) -> pd.DataFrame:
-    """A table of results; empty text stays text, an empty number is missing."""
+def read(path: str, max_tokens: int) -> pd.DataFrame:
+    """The rows of a table of results that read so much of a post; empty text stays text, an empty number is missing."""
     frame = pd.read_csv(ROOT / path, keep_default_na=False, na_values={name: "" for name in ("value", "low", "high")})
     said = frame.label.where(frame.label != "", frame.model)
-    return frame.assign(label=said.str.replace(r", seed \d+\b", "", regex=True))  # one row for all seeds
+    tokens = frame.get("max_tokens", pd.Series("", frame.index)).astype(str)
+    frame = frame.assign(label=said.str.replace(r", seed \d+\b", "", regex=True))  # one row for all seeds
+    return frame[tokens.isin(["", str(max_tokens)])]
 
 
 def cell(found: pd.DataFrame, sign: str) -> str:
@@ -52,9 +54,8 @@ def cell(found: pd.DataFrame, sign: str) -> str:
 def table(protocol: str, split: str, columns: list[str], file: str, rows: list[str] | None = None, base: str = "",
           max_tokens: int = 32, first: str = "model") -> str:
     """The lines of one table. Raises ValueError where a label or a column has no result."""
-    results = read(file)
-    tokens = results.get("max_tokens", pd.Series("", results.index)).astype(str)
-    results = results[(results.split == split) & (results.base == base) & tokens.isin(["", str(max_tokens)])]
+    results = read(file, max_tokens)
+    results = results[(results.split == split) & (results.base == base)]
     lines, ranked = [f"| {' | '.join([first, *columns])} |", "|" + "---|" * (len(columns) + 1)], {}
     for label in rows or results.label[results.protocol == protocol].unique():
         cells = []
@@ -74,12 +75,13 @@ def table(protocol: str, split: str, columns: list[str], file: str, rows: list[s
     return "\n".join([*head, *body]) + "\n"
 
 
-def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str) -> str:
+def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str,
+                max_tokens: int = 32) -> str:  # fmt: skip
     """The lines of a table of one metric on several splits, of the models that were measured on all of them."""
-    results = read(file).query("protocol == @protocol and metric == @metric and base == '' and max_tokens == '32'")
+    results = read(file, max_tokens).query("protocol == @protocol and metric == @metric and base == ''")
     parts = {split: results[results.split == split].set_index("label") for split in splits}
     everywhere = set.intersection(*(set(part.index) for part in parts.values()))
-    mean = {label: sum(part.value[label] for part in parts.values()) / len(parts) for label in everywhere}
+    mean = {label: sum(part.value[[label]].mean() for part in parts.values()) / len(parts) for label in everywhere}
     head = ["model", *splits.values(), "mean", f"times {unit}"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for label in sorted(mean, key=lambda one: -mean[one]):

@@ -68,6 +68,19 @@ def test_a_table_by_hand(results):
         build.table(**results)
 
 
+def test_a_table_over_splits_by_hand(results):
+    frame = pd.read_csv(results["file"]).assign(max_tokens=32)
+    other = frame[frame.model == "a"].assign(split="other", value=frame.value / 2)
+    alone = frame[frame.model == "b"].assign(label="only here", model="c")
+    second = frame[frame.model == "b"].assign(split="other", value=0.35)
+    pd.concat([frame, other, alone, second]).to_csv(results["file"], index=False)
+    about = {"file": results["file"], "protocol": "ranking", "metric": "MRR", "unit": "U"}
+    assert build.lines(about | {"splits": {"test": "one", "other": "two"}}).splitlines() == [
+        "| model | one | two | mean | times U |", "|---|---|---|---|---|",
+        "| U | 0.650 | 0.350 | 0.500 | 1.00 |",
+        "| T | 0.600 ± 0.141 (0.400 - 0.600) | 0.300 ± 0.071 (0.400 - 0.600) | 0.450 | 0.90 |"]  # fmt: skip
+
+
 def test_notebooks_open_online_once_the_address_is_known():
     assert build.online("") == ""
     text = build.online("https://github.com/some.body/author-book.git")

@@ -110,10 +110,11 @@ def run(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str 
             "vocabulary": train.meta["vocabulary"], "encoding": train.meta["encoding"]})
         if tokenizer:
             tokenizers.save(tokenizer, folder)
-    windows = training_windows(train, experiment.sampler.max_posts, WINDOWS)
-    begin = partial(begin_as_wccn, encoder, windows, experiment.sampler.max_tokens)
-    whitened = experiment.encoder.projection == "wccn" and not start
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin if whitened else None)
+    begin = None
+    if experiment.encoder.projection == "wccn" and not start:
+        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS)
+        begin = partial(begin_as_wccn, encoder, windows, experiment.sampler.max_tokens)
+    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin)
     return Trained(encoder.eval(), experiment, history, completed(folder), folder)
 
 

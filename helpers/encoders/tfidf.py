@@ -4,6 +4,7 @@ They read the same text as every encoder, the first L tokens of each post of a s
 whole posts and an encoder 32 tokens of each is not a fair table.
 """
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -23,25 +24,29 @@ FIT_POSTS = 500_000  # as released
 def _weighting(name="TfidfVectorizer", **settings):
     from sklearn.feature_extraction import text  # here: it takes a second, and a trained encoder needs none of it
 
-    return getattr(text, name)(**settings)
+    return getattr(text, name)(**settings, **({"dtype": np.float32} if name != "TfidfTransformer" else {}))
 
 
 WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
     # as khan2021's authors released it: case kept, stop words and words in more than 90% of the texts removed
-    "tfidf_word": lambda: _weighting(
-        lowercase=False, stop_words="english", max_df=0.9, max_features=20_000, dtype=np.float32),
+    "tfidf_word": lambda: _weighting(lowercase=False, stop_words="english", max_df=0.9, max_features=20_000),
     # the strong one: characters within word boundaries
     "tfidf_char": lambda: _weighting(
-        lowercase=False, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=3, max_features=300_000,
-        dtype=np.float32),
+        lowercase=False, analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True, min_df=3, max_features=300_000),
+    # no letter is left to tell a topic: case, digits, marks, spaces and line ends, as they follow each other
+    "tfidf_shape": lambda: _weighting(
+        preprocessor=shapes, analyzer="char", ngram_range=(1, 6), sublinear_tf=True, min_df=3, max_features=300_000),
     # the encoder's own subwords and pairs of neighbours: what LSA starts from
     "tfidf_subword": lambda: _weighting("TfidfTransformer", sublinear_tf=True),
     # PAN's baseline (tyo2021 section 3)
-    "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000, dtype=np.float32),
-    "tfidf": lambda: _weighting(dtype=np.float32),  # scikit-learn's defaults (sawatphol2022)
-    # words that occur or do not (sawatphol2022)
-    "bow": lambda: _weighting("CountVectorizer", binary=True, dtype=np.float32),
-}  # fmt: skip
+    "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000),
+    "tfidf": _weighting,  # scikit-learn's defaults (sawatphol2022)
+    "bow": lambda: _weighting("CountVectorizer", binary=True)}  # words that occur or do not (sawatphol2022)  # fmt: skip
+
+
+def shapes(text: str) -> str:
+    """Text distortion (Stamatatos 2017) to the end: "A" for each capital of A-Z, "a" for a run of other letters, "0"."""
+    return re.sub(r"[^\W\d_A-Z]+", "a", re.sub("[A-Z]", "A", re.sub(r"\d+", "0", text.strip())))
 
 
 def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -105,9 +110,6 @@ class TfidfEncoder(Encoder):
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
               posts: int = 16) -> TfidfEncoder:
     """A baseline fitted on windows of ``posts`` posts (subwords), or on single posts, as released at most 500,000."""
-    if kind == "tfidf_subword":
-        samples = training_windows(store, posts)
-    else:
-        chosen = np.sort(np.random.default_rng(seed).permutation(store.posts)[:FIT_POSTS])
-        samples = Samples.of_posts(store)[chosen]
+    drawn = np.sort(np.random.default_rng(seed).permutation(store.posts)[:FIT_POSTS])
+    samples = training_windows(store, posts) if kind == "tfidf_subword" else Samples.of_posts(store)[drawn]
     return TfidfEncoder(kind, tokenizer).fit(samples, max_tokens)

@@ -9,12 +9,12 @@ LABELS = {
     # encoders, baselines and what is made of them
     "fused": "late fusion", "iur": "IUR", "luar": "LUAR pooling", "lsa": "LSA encoder", "tfidf": "TF-IDF",
     "lsa_masked": "LSA of frequent subwords", "tfidf_word": "TF-IDF, words", "tfidf_char": "TF-IDF, characters 2-5",
-    "tfidf_subword": "TF-IDF, subwords", "tfidf_4grams": "TF-IDF, character 4-grams", "bow": "bag of words",
+    "tfidf_subword": "TF-IDF, subwords", "tfidf_4grams": "TF-IDF, character 4-grams", "tfidf_shape": "TF-IDF, shapes",
     "minilm": "MiniLM, zero-shot", "zero_shot": "sentence encoder, zero-shot", "text_cnn": "text CNN",
     "sentence_encoder": "Universal Sentence Encoder", "shuffled": "control: shuffled targets", "mean": "mean of posts",
     "TP_8": "stream, text + hour, 1-8 posts", "TP_16": "stream, text + hour, 1-16 posts", "khan2021": "stream",
     "khan2021_text": "stream, single attention", "tyo2021": "Siamese transformer", "tiny": "small transformer",
-    "arr": "ARR", "blind": "blind ARR", "masked": "text masked", "erased": "topic erased",
+    "arr": "ARR", "blind": "blind ARR", "masked": "text masked", "erased": "topic erased", "bow": "bag of words",
     # features and how time is read
     "T": "text", "TP": "text + hour", "TPS": "text + hour + topic", "hour": "hour of day", "learned": "learned hour",
     "continuous": "continuous time",

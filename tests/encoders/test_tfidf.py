@@ -1,6 +1,7 @@
 """Encoders that count read what every encoder reads, and are scikit-learn's own TF-IDF."""
 
 from collections import Counter
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
 from helpers.encoders.base import embed
-from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf
+from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
@@ -54,15 +55,41 @@ def test_characters_within_words():
     assert not set(WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2).vocabulary_) & {"xy", "yz"}, "too rare"
 
 
-@pytest.mark.parametrize("name", ["tfidf_word", "tfidf_char"])
+def by_letters(text):
+    """The shape of a text of ASCII, letter by letter."""
+    named = ("A", str.isupper), ("a", str.isalpha), ("0", str.isdigit)
+    kinds = [next((kind for kind, has in named if has(each)), each) for each in text.strip()]
+    return "".join(kind if kind in "a0" else kind * len(list(run)) for kind, run in groupby(kinds))
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("Re: 3 QUESTIONS!", "Aa: 0 AAAAAAAAA!"), ("\ndon't use_this\n\n(v1.25) ", "a'a a_a\n\n(a0.0)"), ("", ""),
+    ("naïve Straße, \u4f60\u597d \U0001f642", "a Aa, a \U0001f642"),
+])  # fmt: skip
+def test_shapes_by_hand(text, wanted):
+    assert shapes(text) == wanted
+
+
+def test_words_of_one_shape_are_the_same_and_others_are_not():
+    texts = ["The cat sat, on 12 mats."] * 3 + ["A. Dog"] * 2 + ["Who may ask, of 7 boys.", "who may ask\nof 7 boys"]
+    vectorizer = WEIGHTINGS["tfidf_shape"]().fit(texts)
+    assert set("".join(vectorizer.vocabulary_)) <= set("Aa0 ,.\n")
+    vectors = vectorizer.transform(texts)
+    same, other = ((vectors[0] @ vectors[row].T).toarray().item() for row in (5, 6))
+    assert same == pytest.approx(1) and other < 0.8
+
+
+@pytest.mark.parametrize("name", ["tfidf_word", "tfidf_char", "tfidf_shape"])
 def test_texts_go_through_a_plain_pipeline(store, name):
     settings = {
         "tfidf_word": {"stop_words": "english", "max_df": 0.9, "max_features": 20_000},
         "tfidf_char": {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True, "min_df": 3},
+        "tfidf_shape": {"analyzer": "char", "ngram_range": (1, 6), "sublinear_tf": True, "min_df": 3},
     }[name]
-    plain = TfidfVectorizer(lowercase=False, **settings).fit([text[:20] for text in store.rows])
+    shown = by_letters if name == "tfidf_shape" else str
+    plain = TfidfVectorizer(lowercase=False, **settings).fit([shown(text[:20]) for text in store.rows])
     first, count = np.arange(0, 160, 16), np.full(10, 16)
-    wanted = plain.transform(["\n".join(text[:20] for text in store.rows[b : b + 16]) for b in first])
+    wanted = plain.transform([shown("\n".join(text[:20] for text in store.rows[b : b + 16])) for b in first])
     vectors = embed(fit_tfidf(name, store, Bytes(), 20), some(store, first, count), 20)
     assert sparse.issparse(vectors) and wanted.nnz
     np.testing.assert_allclose(vectors.toarray(), wanted.toarray(), atol=1e-6)
@@ -106,7 +133,7 @@ def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     store = make_store([4, 4, 4], lengths=[0] * 4 + [5] * 8, vocabulary=256)
     object.__setattr__(store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2"))
     encoder = TfidfEncoder(kind, Bytes())
-    if kind == "tfidf_char":
+    if kind in ("tfidf_char", "tfidf_shape"):
         encoder.weighting.min_df = 1
     everybody = some(store, [0, 4, 8], [4, 4, 4])
     vectors = embed(encoder.fit(everybody), everybody)

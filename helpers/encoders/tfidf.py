@@ -41,11 +41,15 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
     # PAN's baseline (tyo2021 section 3)
     "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000),
     "tfidf": _weighting,  # scikit-learn's defaults (sawatphol2022)
-    "bow": lambda: _weighting("CountVectorizer", binary=True)}  # words that occur or do not (sawatphol2022)  # fmt: skip
+    "bow": lambda: _weighting("CountVectorizer", binary=True),  # words that occur or do not (sawatphol2022)
+}
 
 
 def shapes(text: str) -> str:
-    """Text distortion (Stamatatos 2017) to the end: "A" for each capital of A-Z, "a" for a run of other letters, "0"."""
+    """A text without its letters: "A" for a capital of A-Z, "a" for a run of others, "0" for digits.
+
+    Text distortion (Stamatatos 2017), which keeps frequent words, taken to its end.
+    """
     return re.sub(r"[^\W\d_A-Z]+", "a", re.sub("[A-Z]", "A", re.sub(r"\d+", "0", text.strip())))
 
 

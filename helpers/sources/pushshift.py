@@ -29,7 +29,6 @@ SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published
 FIELDS = ["author", "created_utc", "subreddit", "body", "id"]
 EARLIEST, LATEST = 1_119_484_800, 4_102_444_800  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
 LINES = pa.schema([("line", pa.large_string())])
-INDENT = ("    ", "\t")  # of code
 QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))  # to search for "^" would stop at every character
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 
@@ -115,7 +114,7 @@ def own_words(text: str) -> str:
 def _without_code(lines):
     may_begin, listed = True, False
     for line in lines:
-        blank, indented = not line.strip(), line.startswith(INDENT)
+        blank, indented = not line.strip(), line.startswith(("    ", "\t"))
         # code cannot interrupt a paragraph, and below a list item the same indent continues the item
         if blank or not indented or not may_begin or listed:
             yield line

@@ -29,7 +29,7 @@ SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published
 FIELDS = ["author", "created_utc", "subreddit", "body", "id"]
 EARLIEST, LATEST = 1_119_484_800, 4_102_444_800  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
 LINES = pa.schema([("line", pa.large_string())])
-INDENT = ("    ", "\t")  # of code
+QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))  # to search for "^" would stop at every character
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 
 # A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python does for ASCII, which
@@ -104,18 +104,17 @@ def own_words(text: str) -> str:
 
     The rest of the markup is left to :func:`helpers.cleaning.text.clean`, which other sources need for it as well.
     """
-    if "!<" in text:  # at the start of a line ">!" would pass for a quote
+    if "<" in text and "!<" in text:  # at the start of a line ">!" would pass for a quote; one letter is found faster
         text = "\n".join(map(_uncovered, text.split("\n")))
-    if text.startswith(INDENT) or "\n    " in text or "\n\t" in text:
+    if "\t" in text or "    " in text:
         text = "\n".join(_without_code(text.split("\n")))
-    # line by line: to search for "^" stops at every character
-    return "\n".join("" if QUOTE_LINE.match(line) else line for line in text.split("\n")).strip()
+    return QUOTE.sub("\n", f"\n{text}").strip()
 
 
 def _without_code(lines):
     may_begin, listed = True, False
     for line in lines:
-        blank, indented = not line.strip(), line.startswith(INDENT)
+        blank, indented = not line.strip(), line.startswith(("    ", "\t"))
         # code cannot interrupt a paragraph, and below a list item the same indent continues the item
         if blank or not indented or not may_begin or listed:
             yield line

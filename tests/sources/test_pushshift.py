@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from helpers.sources import ndjson
-from helpers.cleaning.text import clean, is_bot
+from helpers.cleaning.text import QUOTE_LINE, clean, is_bot
 from helpers.sources import open_source, pushshift
 
 TIME = 1_435_708_800
@@ -216,6 +216,17 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
 def test_markup_after_the_common_cleaning(tmp_path, body, text):
     rows, _ = read(dump(tmp_path, [comment(body=body)]))
     assert clean(rows["text"][0]) == text
+
+
+def test_own_words_are_those_of_a_search_line_by_line():
+    rng = random.Random(0)
+    pieces = ["\n", "\n", ">", "> ", " >", ">:", ">!", "!<", "<", "\t", "    ", " ", "1. ", "a", "b c", "\r", "\u2028"]
+    for _ in range(20_000):
+        text = "".join(rng.choices(pieces, k=rng.randrange(15)))
+        lines = map(pushshift._uncovered, text.split("\n"))
+        kept = pushshift._without_code("\n".join(lines).split("\n"))
+        own = "\n".join("" if QUOTE_LINE.match(line) else line for line in kept).strip()
+        assert pushshift.own_words(text) == own, repr(text)
 
 
 def test_raw_keeps_the_markup_but_not_the_escapes(tmp_path):

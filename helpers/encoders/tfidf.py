@@ -41,8 +41,7 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
     # PAN's baseline (tyo2021 section 3)
     "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000),
     "tfidf": _weighting,  # scikit-learn's defaults (sawatphol2022)
-    "bow": lambda: _weighting("CountVectorizer", binary=True),  # words that occur or do not (sawatphol2022)
-}
+    "bow": lambda: _weighting("CountVectorizer", binary=True)}  # words, there or not (sawatphol2022)  # fmt: skip
 
 
 def shapes(text: str) -> str:
@@ -114,6 +113,7 @@ class TfidfEncoder(Encoder):
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
               posts: int = 16) -> TfidfEncoder:
     """A baseline fitted on windows of ``posts`` posts (subwords), or on single posts, as released at most 500,000."""
-    drawn = np.sort(np.random.default_rng(seed).permutation(store.posts)[:FIT_POSTS])
-    samples = training_windows(store, posts) if kind == "tfidf_subword" else Samples.of_posts(store)[drawn]
+    draw = np.random.default_rng(seed).permutation  # of all posts of a large store: only where they are drawn
+    samples = (training_windows(store, posts) if kind == "tfidf_subword" else
+               Samples.of_posts(store)[np.sort(draw(store.posts)[:FIT_POSTS])])  # fmt: skip
     return TfidfEncoder(kind, tokenizer).fit(samples, max_tokens)

@@ -164,3 +164,15 @@ def read_posts(path):
     table = pq.read_table(path)
     times = table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64())
     return list(zip(*(column.to_pylist() for column in (table["author"], times, table["topic"], table["text"]))))
+
+
+class TopicShares(Encoder):
+    """Dense unit rows of the topics of a sample: an encoder that knows nothing else."""
+
+    def __init__(self, topics):
+        super().__init__()
+        self.dim = topics
+
+    def forward(self, batch):
+        shares = nnf.one_hot(batch.topics, self.dim) * batch.mask[..., None]
+        return nnf.normalize(shares.sum(1).float().sqrt(), dim=1)

@@ -7,7 +7,7 @@ from helpers.encoders.averaged import Averaged
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.masked import Masked
-from helpers.encoders.profiles import HourProfile, TopicShares
+from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import build, stream_config
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
 from helpers.encoders.whitened import Whitened, training_windows
@@ -29,10 +29,6 @@ def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int
     return Whitened(encoder.fit(windows, max_tokens, seed)).fit(windows, max_tokens)
 
 
-def _profile(encoder: Encoder, store: TokenStore, posts: int) -> Whitened:
-    return Whitened(encoder).fit(training_windows(store, posts), 1)
-
-
 def zero_shot(model: str, store: TokenStore, tokenizer) -> Encoder:
     """A pretrained sentence encoder as it is, on posts read as one text, eight at a time (khan2021 section 4.3)."""
     return Averaged(build(stream_config("sawatphol2022", model=model), store.meta["vocabulary"], 1, 0, tokenizer), 8)
@@ -42,8 +38,7 @@ FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, 
     **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
     "lsa": fit_lsa,
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
-    "hours": lambda store, *given: _profile(HourProfile(), store, given[-1]),
-    "topics": lambda store, *given: _profile(TopicShares(len(store.meta["topics"]) + 1), store, given[-1]),
+    "hours": lambda store, *given: Whitened(HourProfile()).fit(training_windows(store, given[-1]), 1),
     "minilm": lambda store, tokenizer, *_: zero_shot("minilm", store, tokenizer)}  # fmt: skip
 
 

@@ -68,7 +68,7 @@ class ContinuousTime(nn.Module):
 class TopicEmbedding(nn.Module):
     """A learned vector for each row of the topic list; the last row is "other".
 
-    topics : rows of the list (paper: 2049). dim : of the vectors.
+    topics : rows of the list (paper: 2049); a topic beyond them is "other", too. dim : of the vectors.
     dropout : share of posts whose topic training hides behind "other" (paper: none). Where the list holds every
     training topic, "other" occurs in no training post, and its row would stay as it was drawn.
     """
@@ -81,7 +81,7 @@ class TopicEmbedding(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """(N, dim)."""
-        topics = batch.topics[batch.mask]
+        topics = batch.topics[batch.mask].clamp(max=self.embedding.num_embeddings - 1)
         if self.training and self.dropout:
             hidden = torch.rand(topics.shape, device=topics.device) < self.dropout
             topics = topics.masked_fill(hidden, self.embedding.num_embeddings - 1)

@@ -18,6 +18,7 @@ from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
 BUCKETS = 2**18  # for the hashes of pairs of subwords
+TOPICS = 2**16  # that a store can list
 FIT_POSTS = 500_000  # as released
 
 
@@ -38,6 +39,7 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
         preprocessor=shapes, analyzer="char", ngram_range=(1, 6), sublinear_tf=True, min_df=3, max_features=300_000),
     # the encoder's own subwords and pairs of neighbours: what LSA starts from
     "tfidf_subword": lambda: _weighting("TfidfTransformer", sublinear_tf=True),
+    "topics": lambda: _weighting("TfidfTransformer", sublinear_tf=True),  # no text: each listed topic is a word
     # PAN's baseline (tyo2021 section 3)
     "tfidf_4grams": lambda: _weighting(analyzer="char", ngram_range=(4, 4), max_features=3000),
     "tfidf": _weighting,  # scikit-learn's defaults (sawatphol2022)
@@ -88,6 +90,7 @@ class TfidfEncoder(Encoder):
 
     def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
         """Fit vocabulary and idf on training samples. Raises ValueError where their texts hold no term."""
+        self.topics = len(samples.store.meta["topics"])
         read = [self._read(samples.batch(slice(at, at + 1024), max_tokens)) for at in range(0, len(samples), 1024)]
         whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
         if (least := getattr(self.weighting, "min_df", 1)) > 1:  # of a gallery of a few accounts little is in several
@@ -102,7 +105,10 @@ class TfidfEncoder(Encoder):
         return normalize(self.weighting.transform(self._read(batch)).astype(np.float32)).tocsr()
 
     def _read(self, batch: Batch):
-        """What the weighting takes: counts of subwords, or texts."""
+        """What the weighting takes: counts of topics or of subwords, or texts."""
+        if self.kind == "topics":  # one that is not listed is no trait of an author that could have been weighed
+            known = batch.mask & (batch.topics < self.topics)
+            return count_matrix(batch.topics.masked_fill(~known, PAD)[..., None], TOPICS, 0)
         if self.kind == "tfidf_subword":
             return count_matrix(batch.tokens, self.tokenizer.vocabulary, BUCKETS)
         tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
@@ -112,8 +118,8 @@ class TfidfEncoder(Encoder):
 
 def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
               posts: int = 16) -> TfidfEncoder:
-    """A baseline fitted on windows of ``posts`` posts (subwords), or on single posts, as released at most 500,000."""
+    """One fitted on windows of ``posts`` posts (subwords, topics), or on single posts, as released at most 500,000."""
     draw = np.random.default_rng(seed).permutation  # of all posts of a large store: only where they are drawn
-    samples = (training_windows(store, posts) if kind == "tfidf_subword" else
+    samples = (training_windows(store, posts) if kind in ("tfidf_subword", "topics") else
                Samples.of_posts(store)[np.sort(draw(store.posts)[:FIT_POSTS])])  # fmt: skip
     return TfidfEncoder(kind, tokenizer).fit(samples, max_tokens)

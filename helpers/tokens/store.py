@@ -19,7 +19,7 @@ Building streams the posts table row group by row group and continues after an i
 import hashlib
 import mmap
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,10 +132,11 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
     return derived(store, "taken", posts, tokens=tokens, post_offsets=post_offsets, author_offsets=offsets)
 
 
-def list_topics(posts: str | Path, max_topics: int = 2048) -> list[str]:
-    """The ``max_topics`` most frequent topics of a posts table, most frequent first, ties by name (khan2021: 2048)."""
+def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
+    """``known`` ones, then the ``max_topics`` most frequent (khan2021: 2048) topics of a posts table, ties by name."""
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
-    return [row[0] for row in duckdb.execute(query, [str(posts), max_topics]).fetchall()]
+    rows = duckdb.execute(query, [str(posts), max_topics]).fetchall()
+    return [*dict.fromkeys([*known, *(name for name, in rows)])]
 
 
 def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[str]], list[np.ndarray]],

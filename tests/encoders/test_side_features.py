@@ -68,3 +68,11 @@ def test_hidden_topics_train_the_row_of_other():
     hidden = (feature(batch) == feature.embedding.weight[-1]).all(1).float().mean()
     assert 0.45 < hidden < 0.55
     assert torch.equal(feature.eval()(batch), feature.embedding.weight[:1].expand(2000, 3))
+
+
+def test_a_topic_beyond_the_list_is_other():
+    feature, batch = TopicEmbedding(6, 3), batch_at([0] * 3, [1] * 3)
+    batch.topics[:, 0], batch.topics[:, 1], batch.topics[:, 2] = 4, 5, 9
+    rows = feature(batch).view(2, 3, 3)
+    assert torch.equal(rows[:, 1], rows[:, 2]) and not torch.equal(rows[:, 0], rows[:, 1])
+    assert torch.equal(rows[0, 1], feature.embedding.weight[-1])

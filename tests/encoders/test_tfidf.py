@@ -120,6 +120,19 @@ def test_subwords_and_pairs_of_neighbours_counted_by_hand(store):
     assert vectors.nnz == wanted.nnz
 
 
+def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
+    """Against scikit-learn's TF-IDF of the names, fitted on training samples of up to 16 posts."""
+    store = make_store([20] * 9, topics=4)  # the last of 0 .. 3 is not listed
+    weigh = TfidfVectorizer(analyzer=lambda posts: [topic for topic in posts if topic < 3], sublinear_tf=True)
+    weigh.fit([store.topic[start:end] for n in range(9) for start, end in [(20 * n, 20 * n + 16), (20 * n + 16, 20 * n + 20)]])
+    store.topic[40:48] = 3  # one sample has unknown topics alone
+    first, count = np.arange(0, 160, 8), np.full(20, 8)
+    wanted = weigh.transform([store.topic[b : b + 8] for b in first])
+    vectors = embed(fit_tfidf("topics", make_store([20] * 9, topics=4), Bytes(), 20), some(store, first, count), 20)
+    np.testing.assert_allclose((vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5)
+    assert vectors[5].nnz == 0 < vectors[4].nnz
+
+
 def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
     monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
     idf = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.vocabulary_ for seed in (0, 0, 1)]
@@ -129,9 +142,10 @@ def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
 
 @pytest.mark.parametrize("kind", WEIGHTINGS)
 def test_rows_are_unit_or_zero_never_nan(make_store, kind):
-    """Author 0 wrote nothing."""
+    """Author 0 wrote nothing, in no listed topic."""
     store = make_store([4, 4, 4], lengths=[0] * 4 + [5] * 8, vocabulary=256)
     object.__setattr__(store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2"))
+    store.topic[:] = [4] * 4 + [0, 1, 2, 3] * 2
     encoder = TfidfEncoder(kind, Bytes())
     if kind in ("tfidf_char", "tfidf_shape"):
         encoder.weighting.min_df = 1

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.encoders.fitted import fit_encoder
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import normalisation
 from helpers.evaluation.fusion import Fusion
@@ -133,6 +134,17 @@ def test_adapted_counting_learns_words_that_training_lacked(make_store):
     np.testing.assert_array_equal(all_scores(made, trials.queries),
                                   all_scores(Normalised(own).gallery(trials.targets), trials.queries))
     assert adapted("lsa", fitted, words).model is fitted
+
+
+def test_adapted_topics_are_those_that_the_gallery_lists(make_store):
+    """Accounts of a community whose rooms training did not know, each at home in one of them."""
+    store, train = make_store([40] * 6, topics=7), make_store([40] * 5, topics=4)
+    store.topic[:] = np.repeat(np.arange(6), 40)
+    trials, known = ranking_trials(store, posts=8), fit_encoder("topics", train, Bytes(), posts=8)
+    own = all_scores(adapted("topics", known, Bytes()).gallery(trials.targets), trials.queries)
+    assert (own.argmax(1) == np.arange(6)).all()
+    before = all_scores(Normalised(known).gallery(trials.targets), trials.queries)
+    assert not before[3:].any(), "rooms 3 to 5 are not known to training"
 
 
 def test_a_gallery_of_two_accounts_can_be_adapted_to(make_store):

@@ -241,6 +241,7 @@ def test_topics_by_frequency_then_name(write_posts):
     posts = [("a", 0, topic, "") for topic in "qqqzzbbbx"]
     assert list_topics(write_posts(posts), 3) == ["b", "q", "z"]
     assert list_topics(write_posts(posts)) == ["b", "q", "z", "x"]
+    assert list_topics(write_posts(posts), 3, known=["z", "w"]) == ["z", "w", "b", "q"], "known ones keep their rows"
 
 
 def sparse_store(folder, posts, tokens_per_post, per_author=100):

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.encoders.profiles import TopicShares
 from helpers.encoders.stream import StreamConfig
 from helpers.losses import LossConfig
 from helpers.runs import results
@@ -18,7 +17,7 @@ from helpers.topic.documents import make_corpus, open_corpus
 from helpers.topic.probes import probe_encoder, two_samples
 from helpers.topic.retrieval import baseline, by_chance, compare, measure, open_trained
 from helpers.training.choice import experiments
-from tests.factories import posts_table, styled_posts
+from tests.factories import TopicShares, posts_table, styled_posts
 
 RULE = TopicSplit(author_share=0.7, topic_share=0.5)
 TINY = StreamConfig(features="T", filters=4, token_dim=4, attention=4, dim=8)

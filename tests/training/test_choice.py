@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.encoders.stream import StreamConfig
-from helpers.encoders.profiles import TopicShares
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.choice import choose, dev_recall, experiments, grid
+from tests.factories import TopicShares
 
 
 def test_every_combination_once():

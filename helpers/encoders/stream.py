@@ -19,6 +19,7 @@ from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
 from helpers.runs.config import Config
+from helpers.tokens import pretrained
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -146,7 +147,12 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
               "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout)}
     side = [makers[feature]() for feature in FEATURES[config.features]]
     pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
-    encoder = StreamEncoder(post, side, pooling, PROJECTIONS[config.projection](pooling.dim, config.dim), config)
+    projection, shape = PROJECTIONS[config.projection](pooling.dim, config.dim), (config.dim, pooling.dim)
+    if config.projection == "linear" and config.is_pretrained and (last := pretrained.parts(config.model)[1]):
+        if last.weight.shape != shape:
+            raise ValueError(f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?")
+        projection = nn.Sequential(last)
+    encoder = StreamEncoder(post, side, pooling, projection, config)
     return Averaged(encoder, pooling.group) if pooling.group else encoder
 
 

@@ -138,6 +138,7 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
 
     vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
     tokenizer : of the store, for a pretrained transformer of other tokens; one whose weights will be loaded needs none.
+    Where a model brings a last layer of its own, as LUAR does, the projection "linear" begins as that.
     Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)

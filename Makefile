@@ -10,7 +10,7 @@ PYTHON ?= python3
 RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
-# one training by several processes: a stage of RUN, 03_train or a variant of it
+# one training by several processes: 03_train of RUN or a variant of it, also those for a GPU, such as 03_train.gpu
 MODEL ?= 03_train
 PROCESSES ?= 2
 BIN := .venv/bin

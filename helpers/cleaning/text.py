@@ -90,7 +90,8 @@ def clean(text: str, author: str = "") -> str:
     if ">" in text:
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
-        text = MARKDOWN_LINK.sub(_link_text, text)
+        text = MARKDOWN_LINK.sub(
+            lambda link: link[1] if " " in link[1] or link[1].isalpha() else "\0@url\0", text)  # fmt: skip
     if "." in text or "://" in text or " dot " in text.lower():
         text = EMAIL.sub("\0@email\0", text)
         text = URL.sub(_url, text)
@@ -152,7 +153,3 @@ def _url(match):
     if match[0].startswith("<") and tail.endswith(">"):
         return "\0@url\0"
     return "\0@url\0" + (tail[1:] if tail.startswith(")") and "(" in address else tail)
-
-
-def _link_text(match):
-    return match[1] if " " in match[1] or match[1].isalpha() else "\0@url\0"

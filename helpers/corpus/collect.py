@@ -93,7 +93,9 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     left = rows_read - sum(drops.values())
     if not left:
         raise ValueError(f"nothing is left of {rows_read} posts of source {config.source!r}: {drops or 'none there'}")
-    facts = statistics(posts) | {"names_left": _names_left(posts, names.words_of(people, heard))}
+    with database(Path(f"{posts}.work")) as connection:  # by a hash: the same posts on every machine
+        sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE).project("text").fetchall()
+    facts = statistics(posts) | {"names_left": names.left((text for text, in sample), names.words_of(people, heard))}
     if facts["posts"] != left:
         raise RuntimeError(f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped")
     settings = config.model_dump() | {"location": _public(config.location), "pseudonymise": key is not None}
@@ -101,12 +103,6 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         "rows_read": rows_read, **drops, "truncated": truncated, **notes, **cut, **facts, "fingerprint": fingerprint,
         "sha256": file_fingerprint(posts)})  # fmt: skip
     return read_json(run.data_card)
-
-
-def _names_left(posts_path, words):
-    with database(Path(f"{posts_path}.work")) as connection:  # by a hash: the same posts on every machine
-        posts = connection.read_parquet(str(posts_path)).order("md5(text)").limit(SAMPLE).project("text").fetchall()
-    return names.left((text for text, in posts), words)
 
 
 def _each(read, jobs, workers, progress):

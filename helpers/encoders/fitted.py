@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
+import torch
+
 from helpers.encoders.averaged import Averaged
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
@@ -15,6 +17,7 @@ from helpers.tokens import pretrained
 from helpers.tokens.store import TokenStore
 
 LSA_DIM, FREQUENT = 1024, 300  # of the dense vectors; tokens that a masked view shows
+PRETRAINED = ("minilm", *pretrained.LUAR)
 
 
 def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int, frequent: int = 0,
@@ -29,9 +32,15 @@ def fit_lsa(store: TokenStore, tokenizer, max_tokens: int, seed: int, posts: int
     return Whitened(encoder.fit(windows, max_tokens, seed)).fit(windows, max_tokens)
 
 
-def zero_shot(model: str, store: TokenStore, tokenizer) -> Encoder:
-    """A pretrained sentence encoder as it is, on posts read as one text, eight at a time (khan2021 section 4.3)."""
-    return Averaged(build(stream_config("sawatphol2022", model=model), store.meta["vocabulary"], 1, 0, tokenizer), 8)
+def zero_shot(model: str, tokenizer) -> Encoder:
+    """A pretrained model as it is, on a GPU where there is one: LUAR, whole, or a sentence encoder.
+
+    The latter reads posts as one text, eight at a time (khan2021 section 4.3).
+    """
+    luar = {"preset": "luar", "features": "T", "post": "transformer"}
+    config = stream_config(**luar if pretrained.is_luar(model) else {"preset": "sawatphol2022"}, model=model)
+    encoder = build(config, tokenizer.vocabulary, 1, 0, tokenizer).to("cuda" if torch.cuda.is_available() else "cpu")
+    return Averaged(encoder, 8) if config.join_posts else encoder
 
 
 FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, max_tokens, seed, posts)
@@ -39,7 +48,7 @@ FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, 
     "lsa": fit_lsa,
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
     "hours": lambda store, *given: Whitened(HourProfile()).fit(training_windows(store, given[-1]), 1),
-    "minilm": lambda store, tokenizer, *_: zero_shot("minilm", store, tokenizer)}  # fmt: skip
+    **{name: lambda store, tokenizer, *_, name=name: zero_shot(name, tokenizer) for name in PRETRAINED}}  # fmt: skip
 
 
 def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
@@ -62,5 +71,5 @@ def companions(features: str) -> list[str]:
 
 def require(names: list[str]) -> None:
     """Raise ValueError where one of the names needs a model that is not installed, before long work begins."""
-    if "minilm" in names:
-        pretrained.locate("minilm")
+    for name in {*names}.intersection(PRETRAINED):
+        pretrained.locate(name)

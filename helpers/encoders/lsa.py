@@ -50,6 +50,7 @@ class LSAEncoder(Encoder):
         if not 0 < self.dim < len(samples):
             raise ValueError(f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions")
         from sklearn.preprocessing import normalize  # here: what is only loaded need not wait for it
+        from sklearn.utils.extmath import randomized_range_finder
 
         blocks = (samples.batch(slice(begin, begin + 512), max_tokens) for begin in range(0, len(samples), 512))
         counts = [count_matrix(view(batch).tokens, self.vocabulary, self.buckets) for batch in blocks]
@@ -58,19 +59,12 @@ class LSAEncoder(Encoder):
         idf = np.log((1 + len(samples)) / (1 + np.bincount(matrix.indices, minlength=matrix.shape[1]))) + 1
         matrix = normalize(matrix.multiply(idf.astype(np.float32)).tocsr(), copy=False)
         self.idf.copy_(torch.from_numpy(idf))
-        self.axes.copy_(torch.from_numpy(singular_vectors(matrix, self.dim, seed)))
+        # the first right singular vectors (F, D) of (N, F), by a randomised projection (Halko et al. 2011); of the
+        # projected matrix, (D, F), the Gram matrix is decomposed: half the time of an SVD of itself
+        size = min(self.dim + 10, *matrix.shape)
+        projected = randomized_range_finder(matrix, size=size, n_iter=2, random_state=seed).T @ matrix
+        squares, rotation = np.linalg.eigh((projected @ projected.T).astype(np.float64))
+        largest = np.maximum(squares[::-1][: self.dim], np.finfo(np.float32).tiny)
+        rotation = rotation[:, ::-1][:, : self.dim] / np.sqrt(largest)
+        self.axes.copy_(torch.from_numpy(np.ascontiguousarray(projected.T @ rotation.astype(np.float32))))
         return self
-
-
-def singular_vectors(matrix: sparse.csr_matrix, dim: int, seed: int) -> np.ndarray:
-    """The first right singular vectors (F, dim) of (N, F), by a randomised projection (Halko et al. 2011).
-
-    Of the projected matrix, (dim, F), the Gram matrix is decomposed: half the time of an SVD of itself.
-    """
-    from sklearn.utils.extmath import randomized_range_finder
-
-    basis = randomized_range_finder(matrix, size=min(dim + 10, *matrix.shape), n_iter=2, random_state=seed)
-    projected = basis.T @ matrix
-    squares, rotation = np.linalg.eigh((projected @ projected.T).astype(np.float64))
-    rotation = rotation[:, ::-1][:, :dim] / np.sqrt(np.maximum(squares[::-1][:dim], np.finfo(np.float32).tiny))
-    return np.ascontiguousarray(projected.T @ rotation.astype(np.float32))

@@ -139,8 +139,6 @@ class MeanPooling(Pooling):
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """posts (N, W), mask (B, M) -> (B, W)."""
-        if mask.shape[1] == 1:
-            return posts
         return padded(posts, mask).sum(1) / mask.sum(1, keepdim=True)
 
 

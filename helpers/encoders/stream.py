@@ -19,6 +19,7 @@ from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
 from helpers.runs.config import Config
+from helpers.tokens import pretrained
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -137,6 +138,7 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
 
     vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
     tokenizer : of the store, for a pretrained transformer of other tokens; one whose weights will be loaded needs none.
+    Where a model brings a last layer of its own, as LUAR does, the projection "linear" begins as that.
     Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)
@@ -146,7 +148,12 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
               "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout)}
     side = [makers[feature]() for feature in FEATURES[config.features]]
     pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
-    encoder = StreamEncoder(post, side, pooling, PROJECTIONS[config.projection](pooling.dim, config.dim), config)
+    projection, shape = PROJECTIONS[config.projection](pooling.dim, config.dim), (config.dim, pooling.dim)
+    if config.projection == "linear" and config.is_pretrained and (last := pretrained.parts(config.model)[1]):
+        if last.weight.shape != shape:
+            raise ValueError(f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?")
+        projection = nn.Sequential(last)
+    encoder = StreamEncoder(post, side, pooling, projection, config)
     return Averaged(encoder, pooling.group) if pooling.group else encoder
 
 

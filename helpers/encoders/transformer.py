@@ -35,7 +35,7 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, vocabulary: int, settings, tokenizer: Tokenizer | None = None):
-        from transformers import AutoModel, AutoTokenizer, BertConfig, BertModel
+        from transformers import AutoTokenizer, BertConfig, BertModel
 
         super().__init__()
         model, max_tokens, depth, frozen = settings.model, settings.max_tokens, settings.depth, settings.frozen
@@ -43,11 +43,11 @@ class Transformer(nn.Module):
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
             self.before, self.after = [], []
         else:
-            body = pretrained.read(model, AutoModel)
+            body, _ = pretrained.parts(model)
             self.before, self.after = pretrained.special_tokens(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
-        foreign = model != "tiny" and getattr(tokenizer, "kind", "huggingface") != "huggingface"
+        foreign = tokenizer and model != "tiny" and tokenizer.model != pretrained.tokenizer_file(model)
         self.others, self.own = (tokenizer, pretrained.read(model, AutoTokenizer)) if foreign else (None, None)
         if self.own is None and vocabulary > body.config.vocab_size:
             raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "

@@ -10,26 +10,18 @@ import pandas as pd
 
 from helpers.evaluation.bootstrap import summary
 from helpers.evaluation.gallery import open_gallery
-from helpers.evaluation.ranking import OwnTargets, differences
+from helpers.evaluation.ranking import OwnTargets
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 
-ORDERS = ("random", "file")
 ERRORS = ("right", "same_topic_error", "other_topic_error")
 
 
-def retrieval_trials(store: TokenStore, seed: int = 0, order: str = "random") -> Trials:
-    """Every post is a text: floor(n/2) of an author's n texts are queries, all others targets.
-
-    order : queries are drawn at random, or are an author's first texts in the "file", as released.
-    """
-    if order not in ORDERS:
-        raise ValueError(f"order {order!r}: one of {', '.join(ORDERS)}")
+def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
+    """Every post is a text: floor(n/2) of an author's n texts, drawn at random, are queries, all others targets."""
     samples, size = Samples.of_posts(store), store.posts_per_author()
-    rows = np.arange(len(samples))
-    if order == "random":
-        rows = np.random.default_rng(seed).permutation(rows)
+    rows = np.random.default_rng(seed).permutation(len(samples))
     rows = rows[np.argsort(samples.authors[rows], kind="stable")]
     is_query = np.empty(len(rows), bool)
     is_query[rows] = np.arange(len(rows)) - np.repeat(store.author_offsets[:-1], size) < np.repeat(size // 2, size)
@@ -67,6 +59,3 @@ def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0, resampl
     authors = trials.queries.authors
     table = summary(columns, authors, resamples, seed)
     return table, pd.Series(rank, pd.Index(authors, name="author"), name="rank")
-
-
-compare = differences  # no sign test: the queries of one author depend on each other

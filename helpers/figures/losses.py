@@ -26,8 +26,19 @@ def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.nd
     figure = go.Figure(layout={"width": 600, "height": 500, "legend_y": 0})
     angle = np.linspace(0, 2 * np.pi, 181)
     figure.add_scatter(x=np.cos(angle), y=np.sin(angle), mode="lines", line={"color": "#dddddd"}, showlegend=False)
-    _add_pairs(figure, points, pairs)
-    _add_forces(figure, points, pairs)
+    largest = np.abs(pairs).max() or 1.0
+    for name, colour, sign in (PULLED, PUSHED):
+        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 4})
+        for i, j in zip(*np.nonzero(np.triu(sign * pairs) > 0.005 * largest)):
+            figure.add_scatter(x=points[[i, j], 0], y=points[[i, j], 1], mode="lines", opacity=0.7, showlegend=False,
+                               line={"color": colour, "width": 0.7 + 6 * abs(pairs[i, j]) / largest})  # fmt: skip
+    force = -pairs @ points
+    force -= (force * points).sum(1, keepdims=True) * points
+    force *= 0.45 / (np.linalg.norm(force, axis=1).max() or 1.0)
+    for (x, y), (dx, dy) in zip(points, force):
+        if np.hypot(dx, dy) > 0.08:  # a shorter one would be hidden by its point
+            figure.add_annotation(x=x + dx, y=y + dy, ax=x, ay=y, xref="x", yref="y", axref="x", ayref="y", text="",
+                                  arrowhead=2, arrowwidth=1.5, arrowcolor=DARK)  # fmt: skip
     is_vector = np.arange(len(points)) >= len(points) - vectors
     for author in np.unique(labels):
         own = labels == author
@@ -44,25 +55,6 @@ def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.nd
         finding = (f"pulls {(upper & (pairs < -ACTS)).sum()} of {(upper & same).sum()} pairs, "
                    f"pushes {(upper & (pairs > ACTS)).sum()} of {(upper & ~same).sum()}")  # fmt: skip
     return state(figure, f"{label(loss)} {finding}", note)
-
-
-def _add_pairs(figure, points, pairs):
-    largest = np.abs(pairs).max() or 1.0
-    for name, colour, sign in (PULLED, PUSHED):
-        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 4})
-        for i, j in zip(*np.nonzero(np.triu(sign * pairs) > 0.005 * largest)):
-            figure.add_scatter(x=points[[i, j], 0], y=points[[i, j], 1], mode="lines", opacity=0.7, showlegend=False,
-                               line={"color": colour, "width": 0.7 + 6 * abs(pairs[i, j]) / largest})  # fmt: skip
-
-
-def _add_forces(figure, points, pairs):
-    force = -pairs @ points
-    force -= (force * points).sum(1, keepdims=True) * points
-    force *= 0.45 / (np.linalg.norm(force, axis=1).max() or 1.0)
-    for (x, y), (dx, dy) in zip(points, force):
-        if np.hypot(dx, dy) > 0.08:  # a shorter one would be hidden by its point
-            figure.add_annotation(x=x + dx, y=y + dy, ax=x, ay=y, xref="x", yref="y", axref="x", ayref="y", text="",
-                                  arrowhead=2, arrowwidth=1.5, arrowcolor=DARK)  # fmt: skip
 
 
 def growth(costs: pd.DataFrame, against: str, note: str = "") -> go.Figure:

@@ -1,8 +1,9 @@
 """What a run is made of: the stages that ``params/<run>/`` lists, and a fingerprint of what each is made from.
 
 ``params/<run>/<notebook>.yaml`` holds the flat parameters of one notebook; ``<notebook>.<variant>.yaml`` beside it
-holds what differs in one more execution of it. Every execution is a stage: the executed notebook and a small JSON
-that says what it was made from are in ``outputs/<run>/notebooks/``.
+holds what differs in one more execution of it, but for ``<notebook>.gpu<...>.yaml``, which only ``make train`` runs.
+Every execution is a stage: the executed notebook and a small JSON that says what it was made from are in
+``outputs/<run>/notebooks/``.
 """
 
 import ast
@@ -55,7 +56,7 @@ def stages(run: str) -> list[Stage]:
         raise ValueError(f"no run {run!r}: params/{run}/ holds no YAML file. The runs there are: "
                          f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and edit it.")
     done, books, bases, earlier = [], {}, {}, {}
-    for path in files:
+    for path in (path for path in files if ".gpu" not in path.stem):
         notebook, _, variant = path.stem.partition(".")
         where = f"params/{run}/{path.name}"
         if path.suffix != ".yaml":
@@ -124,7 +125,8 @@ def _sources(cells):
         name = path.relative_to(paths.ROOT).as_posix()
         if name not in modules:
             text = path.read_text(encoding="utf-8")
-            modules[name] = _parsed(text)[0]
+            tables = [table.read_text("utf-8") for table in path.parent.glob(f"{path.stem}.csv")]  # labels.py has one
+            modules[name] = [_parsed(text)[0], *tables]
             todo |= imports(text)
             if "import_module(" in text or "resolve_name(" in text:  # a registry that looks modules up by name
                 todo |= set(path.parent.glob("*.py"))

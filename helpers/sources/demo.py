@@ -49,7 +49,10 @@ def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, a
     _validate(seed, authors, topics, topic_giveaway)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
-    counts = _counts(seed, authors, posts)
+    # posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), at least 40% of the mean
+    weights = np.exp(0.45 * np.random.default_rng([seed, 2]).standard_normal(authors))
+    share = np.maximum(weights / weights.mean(), 0.42)
+    counts = np.diff(np.rint(np.cumsum(share) / share.sum() * posts).astype(int), prepend=0)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
     slices = np.array_split(np.arange(authors), min(PARTS, authors))
     return [row_part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
@@ -78,14 +81,6 @@ def _validate(seed, authors, topics, topic_giveaway):
     for name, (value, low, high) in bounds.items():
         if not low <= value <= high:
             raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
-
-
-def _counts(seed, authors, posts):
-    """Posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), at least 40% of the mean."""
-    weights = np.exp(0.45 * np.random.default_rng([seed, 2]).standard_normal(authors))
-    share = np.maximum(weights / weights.mean(), 0.42)
-    edges = np.rint(np.cumsum(share) / share.sum() * posts).astype(int)
-    return np.diff(edges, prepend=0)
 
 
 def _author(i, seed, topics, topic_giveaway) -> dict:

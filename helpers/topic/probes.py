@@ -53,22 +53,16 @@ def probe(train: tuple[np.ndarray, Sequence], test: tuple[np.ndarray, Sequence],
         train[1] = np.random.default_rng(control).permutation(train[1])
     if kind == "values":
         return _values(*train, *test)
-    right, majority = _classes(*train, *test)
-    scores = table({"accuracy": right.mean(), "majority": majority})
+    names, counts = np.unique(train[1], return_counts=True)
+    if len(names) < 2:
+        raise ValueError(f"{len(names)} class to fit on: need 2")
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(*train)
+    right = (model.predict(test[0]) == test[1]).astype(float)
+    scores = table({"accuracy": right.mean(), "majority": np.mean(test[1] == names[counts.argmax()])})
     if authors is not None:
         (low,), (high,) = interval(right[:, None], np.asarray(authors))
         scores.loc["accuracy", ["low", "high"]] = low, high
     return scores
-
-
-def _classes(train_vectors, train_targets, test_vectors, test_targets):
-    """Whether each row of the test is right (N,), and the share of the majority class."""
-    names, counts = np.unique(train_targets, return_counts=True)
-    if len(names) < 2:
-        raise ValueError(f"{len(names)} class to fit on: need 2")
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)).fit(train_vectors, train_targets)
-    right = (model.predict(test_vectors) == test_targets).astype(float)
-    return right, np.mean(test_targets == names[counts.argmax()])
 
 
 def _values(train_vectors, train_targets, test_vectors, test_targets):

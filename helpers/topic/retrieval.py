@@ -6,7 +6,7 @@ import pandas as pd
 from helpers.encoders.base import Encoder
 from helpers.encoders.fitted import fit_encoder, zero_shot
 from helpers.encoders.stream import StreamConfig
-from helpers.evaluation import retrieval
+from helpers.evaluation import ranking, retrieval
 from helpers.runs import results
 from helpers.runs.paths import Run
 from helpers.topic.documents import TopicCorpus, open_corpus
@@ -23,7 +23,7 @@ def protocol(kind: str) -> str:
 def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int) -> Encoder:
     """One of :data:`helpers.encoders.fitted.FITTED`, or "zero_shot": an encoder's pretrained model as it is."""
     if name == ZERO_SHOT:
-        return zero_shot(encoder.model, corpus.stores["train"], corpus.tokenizer)
+        return zero_shot(encoder.model, corpus.tokenizer)
     return fit_encoder(name, corpus.stores["train"], corpus.tokenizer, max_tokens, posts=1)
 
 
@@ -47,7 +47,8 @@ def compare(files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]],
     """
     rows = []
     for part in corpus.tests:
-        table = retrieval.compare(*([one[part] for one in side] for side in (ranks, base_ranks)))
+        # no sign test: the queries of one author depend on each other
+        table = ranking.differences(*([one[part] for one in side] for side in (ranks, base_ranks)))
         results.record(files, table, protocol=protocol(corpus.kind), split=part,
                        data=corpus.stores[part].meta["fingerprint"], **about)  # fmt: skip
         rows.append(table.reset_index().assign(kind=corpus.kind, split=part, **about))

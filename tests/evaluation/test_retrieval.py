@@ -7,7 +7,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
-from helpers.evaluation.retrieval import ERRORS, compare, evaluate, retrieval_trials
+from helpers.evaluation.ranking import differences as compare
+from helpers.evaluation.retrieval import ERRORS, evaluate, retrieval_trials
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_errors, slow_ranks
@@ -24,18 +25,13 @@ def sides(rows, authors, queries, targets, topics=None):
 
 
 class TestTrials:
-    @pytest.mark.parametrize("order", ["random", "file"])
-    def test_half_of_each_author_asks(self, order):
+    def test_half_of_each_author_asks(self):
         counts = np.random.default_rng(1).integers(1, 8, 30)
-        trials = retrieval_trials(one_token_store(counts), order=order)
+        trials = retrieval_trials(one_token_store(counts))
         queries, targets = trials.queries.first, trials.targets.first
         assert sorted([*queries, *targets]) == list(range(counts.sum())) and (np.diff(queries) > 0).all()
         assert (np.bincount(trials.queries.authors, minlength=30) == counts // 2).all()
         assert (np.bincount(trials.targets.authors, minlength=30) == counts - counts // 2).all()
-
-    def test_by_hand_in_file_order(self):
-        trials = retrieval_trials(one_token_store([4, 3, 1]), order="file")
-        assert trials.queries.first.tolist() == [0, 1, 4] and trials.targets.first.tolist() == [2, 3, 5, 6, 7]
 
     def test_the_seed_draws(self):
         store = one_token_store([4])
@@ -47,8 +43,6 @@ class TestTrials:
     def test_nobody_has_two(self):
         with pytest.raises(ValueError, match="two texts, found 2 authors of 2 texts"):
             retrieval_trials(one_token_store([1, 1]))
-        with pytest.raises(ValueError, match="order 'time'"):
-            retrieval_trials(one_token_store([2]), order="time")
 
 
 class TestEvaluate:

@@ -88,6 +88,28 @@ def test_what_a_registry_looks_up_by_name_counts(toy, monkeypatch):
     assert not set(before.values()) & {stage.fingerprint for stage in stages("demo")}
 
 
+def test_a_table_beside_a_module_is_a_part_of_it(toy, monkeypatch):
+    monkeypatch.setattr(paths, "ROOT", toy)
+    room = toy / "helpers" / "figures"
+    room.mkdir(parents=True)
+    (room / "labels.py").write_text("x = 1")
+    (room / "labels.csv").write_text("T,text\n")
+    (room / "other.csv").write_text("a,b\n")
+    notebook(toy / "notebooks/01_a.ipynb", "from helpers.figures.labels import label")
+    before = stages("demo")[0].fingerprint
+    (room / "other.csv").write_text("a,c\n")
+    assert stages("demo")[0].fingerprint == before
+    (room / "labels.csv").write_text("T,words\n")
+    assert stages("demo")[0].fingerprint != before
+
+
+def test_what_is_for_a_gpu_is_no_stage(toy):
+    before = stages("demo")
+    params(toy, f"{before[0].name}.gpu", "size: 2")
+    params(toy, f"{before[0].name}.gpu_large", "size: 3")
+    assert stages("demo") == before
+
+
 def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     path = toy / "posts.csv"
     path.write_text("a")

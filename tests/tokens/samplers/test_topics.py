@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.samplers.topics import TopicIndex
 
 COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 
@@ -117,7 +116,7 @@ class TestBatch:
         assert set(sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}
 
 
-class TestIndex:
+class TestCells:
     @pytest.mark.parametrize("samples", [1, 3])
     def test_it_holds_what_a_loop_finds(self, store, samples):
         author, count = author_of(store), store.posts_per_author()
@@ -125,7 +124,7 @@ class TestIndex:
         for post in range(store.posts):
             if count[author[post]] >= samples:
                 cells.setdefault((int(store.topic[post]), int(author[post])), []).append(post)
-        index = TopicIndex.of(store, samples)
+        index = sampler(store, samples=samples)
         indexed = {}
         for cell in range(len(index.cell_author)):
             documents = index.posts[index.cell_begin[cell] :][: index.cell_count[cell]].tolist()
@@ -135,8 +134,9 @@ class TestIndex:
         rows = [index.cell_author[begin : begin + n].tolist() for begin, n in zip(index.topic_begin, index.topic_count)]
         assert rows == [authors for authors in shared if len(authors) > 1]
 
-    def test_it_is_built_once_a_sampler(self, store, monkeypatch):
-        built, build = [], TopicIndex.of
-        monkeypatch.setattr(TopicIndex, "of", lambda *arguments: built.append(arguments) or build(*arguments))
+    def test_they_are_found_once_a_sampler(self, store, monkeypatch):
+        found, unique = [], np.unique
+        monkeypatch.setattr(np, "unique", lambda *given, **options: found.append(given) or unique(*given, **options))
         draw = sampler(store, samples=3)
-        assert all(len(draw(step)) for step in range(3)) and built == [(store, 3)]
+        before = len(found)
+        assert all(len(draw(step)) for step in range(3)) and len(found) == before

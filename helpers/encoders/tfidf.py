@@ -18,7 +18,6 @@ from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 
 BUCKETS = 2**18  # for the hashes of pairs of subwords
-TOPICS = 2**16  # that a store can list
 FIT_POSTS = 500_000  # as released
 
 
@@ -108,7 +107,7 @@ class TfidfEncoder(Encoder):
         """What the weighting takes: counts of topics or of subwords, or texts."""
         if self.kind == "topics":  # one that is not listed is no trait of an author that could have been weighed
             known = batch.mask & (batch.topics < self.topics)
-            return count_matrix(batch.topics.masked_fill(~known, PAD)[..., None], TOPICS, 0)
+            return count_matrix(batch.topics.masked_fill(~known, PAD)[..., None], 2**16, 0)  # a store lists no more
         if self.kind == "tfidf_subword":
             return count_matrix(batch.tokens, self.tokenizer.vocabulary, BUCKETS)
         tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from helpers.runs.artifacts import atomic_write, file_fingerprint, is_current, read_json, write_json
 from helpers.runs.config import Config
@@ -36,6 +37,7 @@ class TrainingConfig(Config):
     schedule : "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the released 250k, 500k, 750k of 1M),
     "cosine" and "linear" fall to 0. warmup : steps of linear rise. clip : global norm of the gradient.
     eval_every : steps between dev scores and checkpoints. precision : mixed precision on CUDA, "no" on CPU.
+    at_once : samples of a batch that the memory holds at once, see :class:`InParts`; 0 for all.
     """
 
     steps: int | None = Field(None, ge=1)
@@ -48,6 +50,7 @@ class TrainingConfig(Config):
     clip: float = Field(1.0, gt=0)
     eval_every: int = Field(100, ge=1)
     precision: Literal["no", "bf16", "fp16"] = "no"
+    at_once: int = Field(0, ge=0)
 
     @model_validator(mode="after")
     def _one_length(self):
@@ -139,11 +142,11 @@ class Trainer:
         # not wrapped like the encoder: every process computes the whole loss, so its gradients are equal as they are
         learned = self.loss.to(self.accelerator.device) if isinstance(self.loss, nn.Module) else nn.Module()
         parameters, config = [*self.encoder.parameters(), *learned.parameters()], self.config
-        if config.optimizer == "sgd":
-            optimizer = torch.optim.SGD(parameters, config.lr, momentum=0.9, weight_decay=config.weight_decay)
-        else:
-            optimizer = torch.optim.AdamW(parameters, config.lr, weight_decay=config.weight_decay, fused=True)
-        return *self.accelerator.prepare(self.encoder, optimizer), {"encoder": self.encoder, "loss": learned}
+        kind, more = {"sgd": (torch.optim.SGD, {"momentum": 0.9}),
+                      "adamw": (torch.optim.AdamW, {"fused": True})}[config.optimizer]  # fmt: skip
+        optimizer = kind(parameters, config.lr, weight_decay=config.weight_decay, **more)
+        encoder = InParts(self.encoder, config.at_once) if config.at_once else self.encoder
+        return *self.accelerator.prepare(encoder, optimizer), {"encoder": self.encoder, "loss": learned}
 
     def _step(self, wrapped, optimizer, batch: Batch, step: int) -> Tensor:
         accelerator = self.accelerator
@@ -180,10 +183,9 @@ class Trainer:
         history.append(row)
         with atomic_write(self.folder / "history.csv") as partial:
             pd.DataFrame(history).to_csv(partial, index=False)
-        scaler = self.accelerator.scaler and self.accelerator.scaler.state_dict()
         tensors = {**checkpoints.weights(**parts), **checkpoints.optimizer_state(optimizer)}
-        state = {"fingerprint": self.fingerprint, "step": row["step"], "scaler": scaler,
-                 "history": checkpoints.history_fingerprint(history)}  # fmt: skip
+        state = {"fingerprint": self.fingerprint, "history": checkpoints.history_fingerprint(history),
+                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(), "step": row["step"]}
         checkpoints.save(self.folder / "last.safetensors", tensors, state)
 
     def _summary(self, history: list[dict]) -> dict:
@@ -197,6 +199,23 @@ class Trainer:
     def _best(self) -> pd.DataFrame:
         checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
         return pd.read_csv(self.folder / "history.csv")
+
+
+class InParts(nn.Module):
+    """An encoder that reads a batch in parts of ``samples``, for a loss over more samples than the memory holds.
+
+    Activations of a part are made again when its gradient is wanted, by the same random numbers: embeddings and
+    gradients of the whole batch for a second forward pass, as by a gradient cache (Gao et al., RepL4NLP 2021).
+    """
+
+    def __init__(self, encoder: nn.Module, samples: int):
+        super().__init__()
+        self.encoder, self.samples = encoder, samples
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch of B samples -> (B, D)."""
+        parts = (batch[at : at + self.samples] for at in range(0, len(batch), self.samples))
+        return torch.cat([checkpoint(self.encoder, part, use_reentrant=False) for part in parts])
 
 
 def gather_with_gradient(embeddings: Tensor) -> Tensor:

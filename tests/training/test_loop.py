@@ -12,7 +12,7 @@ from helpers.losses.supervised_contrastive import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.training import checkpoints
 from helpers.training.checkpoints import load_weights
-from helpers.training.loop import TrainingConfig, completed
+from helpers.training.loop import InParts, TrainingConfig, completed
 from tests.tiny_training import CONFIG, changed
 
 
@@ -102,6 +102,30 @@ class TestLearning:
         embeddings = tiny.encoder()(batch)
         wanted = sum(supervised_contrastive(embeddings, labels) for labels in (batch.authors, batch.topics[:, 0]))
         assert history.loss[0] == pytest.approx(wanted.item())
+
+    def test_parts_of_a_batch_train_as_the_whole_does(self, tiny, tmp_path):
+        """The loss sees all 48 samples, the encoder never more than 7 of them, twice each."""
+        config, sizes = TrainingConfig(steps=10, lr=0.01, optimizer="sgd", clip=1e9), []
+        whole, told = tiny.train(tmp_path / "whole", config)
+        encoder = tiny.encoder()
+        encoder.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])) if encoder.training else None)
+        parts, again = tiny.train(tmp_path / "parts", config.model_copy(update={"at_once": 7}), encoder=encoder)
+        assert again.loss[0] == pytest.approx(told.loss[0], rel=1e-5)
+        for one, other in zip(whole.parameters(), parts.parameters()):
+            assert torch.allclose(one, other, atol=1e-5)
+        assert set(sizes) == {7, 48 % 7} and sum(sizes) == 2 * 48 * 10
+
+    def test_parts_are_made_again_by_the_same_random_numbers(self, tiny):
+        batch, gradients = tiny.draw(0), []
+        for again in (True, False):
+            encoder = tiny.encoder(dropout=0.5)
+            torch.manual_seed(5)
+            parts = [batch[at : at + 7] for at in range(0, len(batch), 7)]
+            rows = InParts(encoder, 7)(batch) if again else torch.cat([encoder(part) for part in parts])
+            supervised_contrastive(rows, batch.authors).backward()
+            gradients.append([weight.grad for weight in encoder.parameters()])
+        assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(*gradients, strict=True))
+        assert any(one.abs().max() > 1e-3 for one in gradients[0])
 
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=13, eval_every=5))

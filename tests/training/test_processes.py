@@ -15,14 +15,16 @@ from tests.tiny_training import Setting, losses, run
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("loss, lr", [("supcon", 0.002), ("arcface", 0.0002)])
-    def test_two_end_where_one_ends(self, tmp_path, loss, lr):
-        """Each encodes half of the batch, the loss sees all: without the others' samples the weights are others.
+    @pytest.mark.parametrize("loss, lr, at_once", [("supcon", 0.002, 0), ("arcface", 0.0002, 0), ("supcon", 0.002, 7)])
+    def test_two_end_where_one_ends(self, tmp_path, loss, lr, at_once):
+        """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others' samples the weights
+        are others.
 
         At a low rate: the sums are rounded differently, and a maximum that changes hands would make that visible.
         """
         for processes in (1, 2):
-            done = run(tmp_path / str(processes), processes=processes, lr=lr, loss=loss)
+            settings = {"at_once": at_once} if processes == 2 else {}
+            done = run(tmp_path / str(processes), processes=processes, lr=lr, loss=loss, **settings)
             assert done.returncode == 0, done.stderr[-2000:]
         for name in ("best.safetensors", "last.safetensors"):
             one, two = (load_file(tmp_path / number / name) for number in "12")

@@ -75,16 +75,21 @@ def table(protocol: str, split: str, columns: list[str], file: str, rows: list[s
     return "\n".join([*head, *body]) + "\n"
 
 
-def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str,
-                max_tokens: int = 32) -> str:  # fmt: skip
-    """The lines of a table of one metric on several splits, of the models that were measured on all of them."""
+def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str, max_tokens: int = 32,
+                rows: list[str] | None = None) -> str:  # fmt: skip
+    """The lines of a table of one metric on several splits, of the models that were measured on all of them.
+
+    Raises ValueError where one of ``rows`` was not.
+    """
     results = read(file, max_tokens).query("protocol == @protocol and metric == @metric and base == ''")
     parts = {split: results[results.split == split].set_index("label") for split in splits}
     everywhere = set.intersection(*(set(part.index) for part in parts.values()))
+    if missing := sorted({*(rows or []), unit} - everywhere):
+        raise ValueError(f"{file}: not measured on all of {', '.join(splits)}: {', '.join(missing)}")
     mean = {label: sum(part.value[[label]].mean() for part in parts.values()) / len(parts) for label in everywhere}
     head = ["model", *splits.values(), "mean", f"times {unit}"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for label in sorted(mean, key=lambda one: -mean[one]):
+    for label in sorted(rows or mean, key=lambda one: -mean[one]):
         cells = [cell(part.loc[[label]].reset_index(), "") for part in parts.values()]
         lines.append(f"| {' | '.join([label, *cells, f'{mean[label]:.3f}', f'{mean[label] / mean[unit]:.2f}'])} |")
     return "\n".join(lines) + "\n"

@@ -79,6 +79,10 @@ def test_a_table_over_splits_by_hand(results):
         "| model | one | two | mean | times U |", "|---|---|---|---|---|",
         "| U | 0.650 | 0.350 | 0.500 | 1.00 |",
         "| T | 0.600 ± 0.141 (0.400 - 0.600) | 0.300 ± 0.071 (0.400 - 0.600) | 0.450 | 0.90 |"]  # fmt: skip
+    some = build.lines(about | {"splits": {"test": "one", "other": "two"}, "rows": ["T"]}).splitlines()
+    assert len(some) == 3 and some[2].startswith("| T |") and some[2].endswith("| 0.90 |")
+    with pytest.raises(ValueError, match="not measured on all of test, other: only here"):
+        build.lines(about | {"splits": {"test": "one", "other": "two"}, "rows": ["T", "only here"]})
 
 
 def test_notebooks_open_online_once_the_address_is_known():

@@ -29,7 +29,7 @@ POSTS = ["a cat sat on the mat", "no!", "the cat and the mat and the cat and the
 EPISODES = [(0, 1), (0, 4), (3, 1), (4, 3), (1, 7), (7, 1)]  # first post and number of posts
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
          "vocab_size": 400}  # fmt: skip
-# config.json of rrivera1849/LUAR-MUD, word for word
+# what config.json of rrivera1849/LUAR-MUD says
 PUBLISHED = {"architectures": ["LUAR"], "auto_map": {"AutoConfig": "config.LUARConfig", "AutoModel": "model.LUAR"},
              "embedding_size": 512, "k_bucket_size": 1024, "model_type": "LUAR", "q_bucket_size": 512,
              "torch_dtype": "float32", "transformers_version": "4.33.2",

@@ -92,7 +92,7 @@ class OwnPosts:
 
 
 def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None = None,
-         pseudonymise: bool = True, most: int | None = MOST, progress: bool = True) -> OwnPosts:
+         pseudonymise: bool = True, most: int | None = MOST) -> OwnPosts:
     """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
 
     columns : of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`. pseudonymise : see
@@ -102,13 +102,13 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     columns = columns_of(location, columns or {})
     config = CollectConfig(source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise)
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # of other posts, perhaps
-    card = collect(run, config, progress=progress)
+    card = collect(run, config)
     shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
     words = encoder.tokenizer
     store = build_store(run.folder / "posts.parquet", run.tokens / "own",
                         lambda texts: [tokens[:KEPT] for tokens in words.encode(texts)],
                         list_topics(run.folder / "posts.parquet"), f"{words.fingerprint}, {KEPT} tokens",
-                        words.vocabulary, progress)  # fmt: skip
+                        words.vocabulary)  # fmt: skip
     count = store.posts_per_author()
     accounts = np.flatnonzero(count >= LEAST)
     if len(accounts) < 2:

@@ -51,7 +51,7 @@ class CollectConfig(Config):
 
 
 def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers: int = 2,
-            progress: bool = True, engine: str = "duckdb") -> dict:
+            engine: str = "duckdb") -> dict:
     """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
@@ -72,7 +72,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         return read_json(run.data_card)
     files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
              for number, part in enumerate(parts)]  # fmt: skip
-    each = daft_engine.each if engine == "daft" else partial(_each, progress=progress)
+    each = daft_engine.each if engine == "daft" else _each
     jobs = list(zip(parts, files, strict=True))
     read = each(partial(_read_part, config=config, origin=origin, key=key), jobs, workers)
     counts, heard = (sum((Counter(record[kind]) for record in read), Counter()) for kind in ("counts", "heard"))
@@ -105,9 +105,9 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     return read_json(run.data_card)
 
 
-def _each(read, jobs, workers, progress):
+def _each(read, jobs, workers):
     """The parts' records; parts in ``workers`` processes where the system can fork (a part holds closures)."""
-    bar = partial(progress_bar, total=len(jobs), progress=progress, desc="reading", unit="part")
+    bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return list(bar(read(*job) for job in jobs))
     fork = multiprocessing.get_context("fork")  # hands the initializer's arguments over without pickling them
@@ -117,13 +117,12 @@ def _each(read, jobs, workers, progress):
 
 def _inherit(parent, read, jobs):
     global _jobs
-    _jobs = read, jobs
+    _jobs = [partial(read, *job) for job in jobs]
     daft_engine.end_with(parent)
 
 
 def _job(number):
-    read, jobs = _jobs
-    return read(*jobs[number])
+    return _jobs[number]()
 
 
 def _read_part(part, file, *, config, origin, key):

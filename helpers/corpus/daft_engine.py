@@ -8,7 +8,7 @@ dies, a re-run does only what is missing. An optional part: it needs the package
 ======================  =========  ==================================================================================
 step                    partition  rows that it writes, ``bucket`` says for which partition of the next
 ======================  =========  ==================================================================================
-mask                    file       posts without names, by their normal text
+mask                    file rows  posts without names, by their normal text
 unique                  text       the first of the same normal text, by author
 posts                   authors    sorted by author and time: ``id`` is the partition and the place in it
 candidates-0, marks-0   authors    runs of last words that some author repeats; all posts that end with one of them
@@ -33,7 +33,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -42,15 +42,15 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from helpers.cleaning import near_duplicates, signatures
 from helpers.corpus import deduplicate
 from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import (
-    atomic_write, file_fingerprint, fingerprint_of, intact, is_current, read_json, seal, write_json,
-)  # fmt: skip
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.runs.artifacts import read_json, seal, write_json
 
-VERSION = 1  # raised when the partitions of the same posts are others
+VERSION = 2  # raised when the partitions of the same posts are others
 POSTS, MOST = 50_000, 4096  # posts of a partition, and the most partitions: beyond them partitions grow
 GROUP = 10_000  # rows of a row group: a reader of one bucket skips those of others
 SPAN = 32  # bits of an id for the place in its partition
@@ -90,9 +90,9 @@ def _hand_out(task, workers):
         def __call__(self, numbers):
             return [json.dumps(function(*jobs[number])) for number in numbers.to_pylist()]
 
-    rows = daft.from_pydict({"job": list(range(len(jobs)))}).into_batches(1)
+    numbers = daft.from_pydict({"job": list(range(len(jobs)))})
     try:
-        done = rows.with_column("done", Worker(daft.col("job"))).to_pydict()
+        done = numbers.into_batches(1).with_column("done", Worker(daft.col("job"))).to_pydict()
     except daft.errors.UDFException as error:
         raise (error.__cause__ or RuntimeError(str(error))) from None
     return [json.loads(text) for _, text in sorted(zip(done["job"], done["done"], strict=True))]
@@ -116,35 +116,28 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     A worker may use as much memory as the connection, and there are as many workers as it has threads.
     """
     limit, workers = (scalar(connection, f"SELECT current_setting('{name}')") for name in ("memory_limit", "threads"))
-    settings = [min_chars, near_duplicate, strip_signatures, sorted(map(str, names.items()))]
-    made = fingerprint_of(VERSION, duckdb.__version__, POSTS, MOST, settings, list(map(file_fingerprint, parts)))
-    folder = scratch.parent / "daft" / made
-    run = Partitions(folder, parts, _ranges(connection, parts), names, min_chars, near_duplicate, limit)
+    made = [VERSION, duckdb.__version__, POSTS, MOST, min_chars, near_duplicate, strip_signatures, sorted(names.items())]
+    folder = scratch.parent / "daft" / fingerprint_of(made, [*map(file_fingerprint, parts)])
+    run = Partitions(folder, *_partitions(connection, parts), names, min_chars, near_duplicate, limit)
     counts, steps = Counter(), []
 
-    def step(name, numbers=range(len(run.firsts)), **options):
-        records = each(partial(run.make, name, **options), [(number,) for number in numbers], workers)
+    def step(name, tasks=len(run.firsts)):
+        records = each(partial(run.make, name), [(number,) for number in range(tasks)], workers)
         steps.append([name, len(records), *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
         for record in records:
             counts.update(record["counts"])  # a sum of counters would forget what is 0
 
-    step("mask", range(len(parts)))
+    step("mask", len(run.slices))
     step("unique")
     step("posts")
-    authors, rounds, signed = counts.pop("authors"), 0, strip_signatures
-    while signed and rounds < signatures.ROUNDS:
-        step(f"candidates-{rounds}", rounds=rounds)
-        step(f"marks-{rounds}", rounds=rounds)
-        step(f"signed-{rounds}", [0], rounds=rounds, authors=authors)
-        rounds, signed = rounds + 1, counts.pop("signed")
-    step("keys", rounds=rounds)
-    step("copies")
-    if near_duplicate:
-        step("bands", rounds=rounds)
-        step("pairs")
-        step("shingles", rounds=rounds)
-        step("near", rounds=rounds)
-    step("table", rounds=rounds)
+    run = replace(run, authors=counts.pop("authors"))
+    while strip_signatures and run.rounds < signatures.ROUNDS:
+        step(f"candidates-{run.rounds}")
+        step(f"marks-{run.rounds}")
+        step(f"signed-{run.rounds}", 1)
+        run, strip_signatures = replace(run, rounds=run.rounds + 1), counts.pop("signed")
+    for name in ("keys", "copies", *(("bands", "pairs", "shingles", "near") if near_duplicate else ()), "table"):
+        step(name)
     if counts["posts"]:
         began = time.perf_counter()
         connection.read_parquet([str(run.file("table", n)) for n in range(len(run.firsts))]).create_view("tables")
@@ -155,16 +148,23 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     return {name: count for name, count in counts.items() if name not in ("posts", "ids")} | {"steps": steps}
 
 
-def _ranges(connection, parts):
-    """The first author of each range of names that holds about POSTS posts; nothing is before the first."""
+def _partitions(connection, parts):
+    """Row groups of files, about POSTS posts together; first authors of ranges with as many, before the first nobody.
+
+    A row group is what a source yields at once, some ten thousand posts.
+    """
     connection.read_parquet(list(map(str, parts))).create_view("every")
-    count = min(scalar(connection, "SELECT count(*) FROM every") // POSTS + 1, MOST)
+    groups = {part: pq.read_metadata(part) for part in parts}
+    total = sum(each.num_rows for each in groups.values())
+    count = min(total // POSTS + 1, MOST)
+    slices = [(part, some.tolist()) for part, each in groups.items() for some in
+              np.array_split(range(each.num_row_groups), each.num_rows * count // max(total, 1) + 1)]  # fmt: skip
     rows = connection.execute("""
         SELECT min(author) FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
                                         sum(posts) OVER () AS posts
                                  FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
         GROUP BY before * ? // posts ORDER BY 1""", [count]).fetchall()
-    return ["", *(author for author, in rows[1:])]
+    return slices, ["", *(author for author, in rows[1:])]
 
 
 @dataclass(frozen=True)
@@ -172,17 +172,19 @@ class Partitions:
     """What the workers know of a run: a method a step, which returns the query of its rows and what it counted."""
 
     folder: Path
-    parts: list[Path]
+    slices: list[tuple[Path, list[int]]]  # a file and some of its row groups
     firsts: list[str]  # author of each range; there are as many partitions of texts and of bands
     names: dict
     min_chars: int
     near_duplicate: float
     memory_limit: str
+    authors: int = 0  # of all posts
+    rounds: int = 0  # in which signatures were looked for so far
 
     def file(self, step: str, number: int) -> Path:
         return self.folder / step / f"{number:05d}.parquet"
 
-    def make(self, step: str, number: int, **options: int) -> dict:
+    def make(self, step: str, number: int) -> dict:
         """Write the file and the record of a step's partition, unless both are there; return the record."""
         file = self.file(step, number)
         record = file.with_suffix(".json")
@@ -190,7 +192,7 @@ class Partitions:
             return read_json(record)
         began = time.perf_counter()
         with database(file.with_suffix(".work"), self.memory_limit, 1) as connection, atomic_write(file) as temporary:
-            query, counts = getattr(self, step.split("-")[0])(connection, number, **options)
+            query, counts = getattr(self, step.split("-")[0])(connection, number)
             connection.execute(f"COPY ({query}) TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
                                [str(temporary)])  # fmt: skip
         seal(file)
@@ -204,7 +206,10 @@ class Partitions:
         connection.read_parquet(files).filter(rows).create_view(view, replace=True)
 
     def mask(self, connection, number):
-        connection.read_parquet(str(self.parts[number])).create_view("parts")
+        part, groups = self.slices[number]
+        rows = pq.ParquetFile(part).read_row_groups(groups)
+        connection.execute("CREATE TABLE given AS FROM rows")
+        connection.table("given").create_view("parts")
         masked = self.file("mask", number).with_suffix(".work") / "masked.parquet"
         counts = deduplicate.mask_names(connection, masked, self.names, self.min_chars)
         bucket = f"md5_number_lower({near_duplicates.NORMAL}) % {len(self.firsts)}"
@@ -216,66 +221,64 @@ class Partitions:
         connection.execute(f"""
             CREATE TABLE kept AS SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
             QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {deduplicate.ORDER}) = 1""")
-        lost = scalar(connection, "SELECT (SELECT count(*) FROM given) - (SELECT count(*) FROM kept)")
-        return """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON k.author >= r.first
-                  ORDER BY bucket""", {"duplicate": lost}
+        return """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON author >= first ORDER BY bucket
+               """, {"duplicate": scalar(connection, "SELECT (SELECT count(*) FROM given) - count(*) FROM kept")}
 
     def posts(self, connection, bucket):
         self._read(connection, "unique", f"bucket = {bucket}")
-        authors = scalar(connection, "SELECT count(DISTINCT author) FROM given")
         return f"""SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
-                   ORDER BY author, time, text, topic, id""", {"authors": authors}
+                   ORDER BY author, time, text, topic, id
+               """, {"authors": scalar(connection, "SELECT count(DISTINCT author) FROM given")}
 
-    def _cuts(self, connection, bucket, rounds):
-        """The view ``unique_posts`` of a range of authors, and the words that some rounds cut from each post."""
+    def _cuts(self, connection, bucket):
+        """The view ``unique_posts`` of a range of authors, and the words that the rounds cut from each post."""
         numbered = connection.read_parquet(str(self.file("posts", bucket)), file_row_number=True)
         numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
         posts = scalar(connection, "SELECT count(*) FROM unique_posts")
         cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
-        for number in range(rounds):
+        for number in range(self.rounds):
             self._read(connection, f"signed-{number}", f"bucket = {bucket}")
             signed = connection.execute("SELECT n, words FROM given").fetchnumpy()
             cuts[signed["n"]] += signed["words"]
             fresh = np.isin(np.arange(posts), signed["n"])
         return cuts, fresh
 
-    def candidates(self, connection, bucket, rounds):
-        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket, rounds))
+    def candidates(self, connection, bucket):
+        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket))
         signatures.mark(connection, signatures.FREQUENT)
         return """SELECT DISTINCT r.hash, e.hash AS last
                   FROM (FROM runs SEMI JOIN (FROM marked WHERE label AND fresh) USING (hash, author)) r
                   JOIN ends e USING (n)""", {}
 
-    def marks(self, connection, bucket, rounds):
-        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket, rounds))
-        self._read(connection, f"candidates-{rounds}")
+    def marks(self, connection, bucket):
+        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket))
+        self._read(connection, f"candidates-{self.rounds}")
         signatures.mark(connection, "SELECT DISTINCT last AS hash FROM given")
         connection.execute("CREATE TABLE repeated AS FROM marked SEMI JOIN given USING (hash)")
         return f"""SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated UNION ALL
                    SELECT hash, NULL, NULL, {bucket << SPAN} + n, words
                    FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)""", {}
 
-    def signed(self, connection, number, rounds, authors):
-        self._read(connection, f"marks-{rounds}")
+    def signed(self, connection, number):
+        self._read(connection, f"marks-{self.rounds}")
         connection.execute("CREATE VIEW marked AS FROM given WHERE id IS NULL")
         connection.execute(f"""
-            CREATE TABLE signed AS SELECT id, max(words) AS words
-            FROM given SEMI JOIN ({signatures.exclusive(authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
+            CREATE TABLE signed AS SELECT id, max(words) AS words FROM given
+            SEMI JOIN ({signatures.exclusive(self.authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
         return f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
                    """, {"signed": scalar(connection, "SELECT count(*) FROM signed")}
 
-    def _cut(self, connection, bucket, rounds):
+    def _cut(self, connection, bucket):
         """The view ``cut_posts``: unique posts without their signatures; return the counts."""
-        cuts, _ = self._cuts(connection, bucket, rounds)
+        cuts, _ = self._cuts(connection, bucket)
         counts = deduplicate.shorten(connection, cuts, self.min_chars)
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
         return counts
 
-    def keys(self, connection, bucket, rounds):
-        counts = self._cut(connection, bucket, rounds)
+    def keys(self, connection, bucket):
         return f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
                           {bucket << SPAN} + n AS id, low % {len(self.firsts)} AS bucket
-                   FROM cut_posts ORDER BY bucket""", counts
+                   FROM cut_posts ORDER BY bucket""", self._cut(connection, bucket)
 
     def copies(self, connection, bucket):
         self._read(connection, "keys", f"bucket = {bucket}")
@@ -284,15 +287,15 @@ class Partitions:
             QUALIFY row_number() OVER (PARTITION BY high, low ORDER BY time, id) > 1""")
         return "FROM later ORDER BY bucket", {"duplicate": scalar(connection, "SELECT count(*) FROM later")}
 
-    def _rest(self, connection, bucket, rounds):
+    def _rest(self, connection, bucket):
         """The view ``rest``: posts of a range of authors without copies."""
-        self._cut(connection, bucket, rounds)
+        self._cut(connection, bucket)
         self._read(connection, "copies", f"bucket = {bucket}", "copied")
         connection.execute(f"""CREATE VIEW rest AS FROM cut_posts
                                WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM copied)""")
 
-    def bands(self, connection, bucket, rounds):
-        self._rest(connection, bucket, rounds)
+    def bands(self, connection, bucket):
+        self._rest(connection, bucket)
         near_duplicates.bands(connection, "rest", self.near_duplicate)
         return f"""SELECT key, time, {bucket << SPAN} + n AS id, key % {len(self.firsts)} AS bucket
                    FROM bands JOIN rest USING (n) ORDER BY bucket""", {}
@@ -307,16 +310,16 @@ class Partitions:
                    SELECT a.id AS later, b.id AS earlier, later >> {SPAN} AS bucket
                    FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""", {}
 
-    def shingles(self, connection, bucket, rounds):
-        self._cut(connection, bucket, rounds)
+    def shingles(self, connection, bucket):
+        self._cut(connection, bucket)
         self._read(connection, "pairs", f"bucket = {bucket}")
         connection.execute(f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given")
         shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
         return f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
                    FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""", {}
 
-    def near(self, connection, bucket, rounds):
-        self._cut(connection, bucket, rounds)
+    def near(self, connection, bucket):
+        self._cut(connection, bucket)
         self._read(connection, "shingles", f"bucket = {bucket}")
         connection.execute(f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given")
         shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
@@ -324,8 +327,8 @@ class Partitions:
                    WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
                    ORDER BY bucket""", {}
 
-    def table(self, connection, bucket, rounds):
-        self._rest(connection, bucket, rounds)
+    def table(self, connection, bucket):
+        self._rest(connection, bucket)
         ids, before = connection.execute("SELECT count(nullif(id, '')), count(*) FROM rest").fetchall()[0]
         near = 0
         if self.near_duplicate:

@@ -135,17 +135,16 @@ def _frames(connection, lines, drops, raw, share, repaired=False):
     query = QUERY.replace("$share", str(float(share)))
     for batch in connection.cursor().from_arrow(source).query("lines", query).to_arrow_reader(ROWS):
         reasons = Counter({each["values"]: each["counts"] for each in pc.value_counts(batch["reason"]).to_pylist()})
-        kept = reasons.pop(None, 0)
+        reasons.pop(None, None)
         if unread := reasons.pop("unread", 0):
             if repaired:
                 drops["missing_field"] += unread
             else:
                 yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, share, True)
         drops.update(reasons)
-        if kept:
-            frame = _frame(batch, drops, raw)
-            if len(frame):
-                yield frame
+        frame = _frame(batch, drops, raw)
+        if len(frame):
+            yield frame
 
 
 def _frame(batch, drops, raw):
@@ -185,5 +184,5 @@ def _second_try(lines, drops):
 
 
 def _is_dump(path):
-    whole_month = re.fullmatch(r"RC_[\d-]+", path.name)
-    return not SUBMISSIONS.match(path.name) and (path.suffix in SUFFIXES or bool(whole_month))
+    is_named_so = path.suffix in SUFFIXES or re.fullmatch(r"RC_[\d-]+", path.name)
+    return bool(is_named_so and not SUBMISSIONS.match(path.name))

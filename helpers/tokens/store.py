@@ -13,15 +13,17 @@
 
 Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and of 16 parts of it,
 so that no store takes long to open. A batch touches only its own posts, whatever the size of the store.
-Building streams the posts table row group by row group and continues after an interruption where it stopped.
+Whoever is free encodes a row group of the posts table and seals it; a re-run goes on there. Then the parts are joined.
 """
 
 import hashlib
+import json
 import mmap
-import os
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -29,12 +31,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.runs.artifacts import read_json, seal, write_json
 from helpers.runs.progress import progress_bar
 
 FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "time": "i8", "topic": "u2", "author_offsets": "i8"}
 VERSION = 1  # raised when the same posts and settings give other files
 READ_WHOLE = 2**28  # bytes; smaller files soon are in memory anyway, and reading ahead helps
+UNSORTED = "the posts table is not sorted by author"
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 
 
@@ -99,8 +103,7 @@ def open_store(folder: str | Path) -> TokenStore:
                              "the notebook that makes it")  # fmt: skip
     arrays = {}
     for name, dtype in FILES.items():
-        path = _file(folder, name)
-        size = path.stat().st_size
+        size = (path := _file(folder, name)).stat().st_size
         arrays[name] = np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
         if size > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
             arrays[name]._mmap.madvise(mmap.MADV_RANDOM)  # else each page brings 30 neighbours that nobody asked for
@@ -135,18 +138,25 @@ def take(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStor
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
     """``known`` ones, then the ``max_topics`` most frequent (khan2021: 2048) topics of a posts table, ties by name."""
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
-    rows = duckdb.execute(query, [str(posts), max_topics]).fetchall()
-    return [*dict.fromkeys([*known, *(name for name, in rows)])]
+    return [*dict.fromkeys([*known, *(name for name, in duckdb.execute(query, [str(posts), max_topics]).fetchall())])]
+
+
+def in_turn(function: Callable, jobs: list[tuple]) -> None:
+    """``function(*job)`` for every job, here, one after the other."""
+    for job in progress_bar(jobs, desc="encoding", unit="part"):
+        function(*job)
 
 
 def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[str]], list[np.ndarray]],
-                topics: list[str], encoding: str, vocabulary: int = 2**16, progress: bool = True) -> TokenStore:
+                topics: list[str], encoding: str, vocabulary: int = 2**16,
+                each: Callable[[Callable, list[tuple]], object] = in_turn) -> TokenStore:
     """Encode a posts table (sorted by author, then time) into a store, or open it where it is current and whole.
 
     encode : texts -> arrays of token ids below 2^16.
     topics : from training posts; any other topic becomes the extra last row.
     encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a model knows its tokens.
     vocabulary : number of token ids, kept for those who embed them.
+    each : calls a function with the arguments of every job, such as :func:`helpers.corpus.daft_engine.each` by workers.
     Raises ValueError for an empty, unsorted or damaged table.
     """
     folder = Path(folder)
@@ -156,66 +166,64 @@ def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[st
         with suppress(ValueError):  # damaged: it is built again
             return open_store(folder)
     (folder / "store.json").unlink(missing_ok=True)
-    folder.mkdir(parents=True, exist_ok=True)
-    table = pq.ParquetFile(posts)
-    if not table.metadata.num_rows:
+    parts = folder / "parts" / fingerprint
+    for other in parts.parent.glob("*"):
+        if other != parts:
+            shutil.rmtree(other)
+    parts.mkdir(parents=True, exist_ok=True)
+    files = [parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)]
+    each(partial(_encode, Path(posts), encode, {name: row for row, name in enumerate(topics)}), list(enumerate(files)))
+    names, counts = _join(folder, files, dict.fromkeys(FILES, 0))
+    if not names:
         raise ValueError(f"{posts} holds no posts")
-    state = _resume(folder, fingerprint)
-    counts = state["counts"]
-    topic_row = {name: row for row, name in enumerate(topics)}
-    groups = range(state["groups"], table.num_row_groups)
-    for group in progress_bar(groups, progress=progress, desc="encoding", unit="group"):
-        _append(folder, table.read_row_group(group), encode, topic_row, state)
-        state["groups"] = group + 1
-        write_json(folder / "progress.json", state)
-    _append_to(folder, "author_offsets", np.array([counts["hour"]]), counts)
-    names = duckdb.execute("select distinct author from read_parquet(?) order by author", [str(posts)]).fetchall()
-    with atomic_write(folder / "authors.parquet") as partial:
-        pq.write_table(pa.table({"author": pa.array([name for name, in names], pa.string())}), partial)
+    with atomic_write(folder / "authors.parquet") as temporary:
+        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
     write_json(folder / "store.json", {
         "fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
         "sha256": {path.name: checksum(path) for path in _files(folder)}, "posts": counts["hour"],
         "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]})
-    (folder / "progress.json").unlink()
+    shutil.rmtree(parts.parent)
     return open_store(folder)
 
 
-def _resume(folder: Path, fingerprint: str) -> dict:
-    """The state of an interrupted build, files cut back to it, or that of a new one."""
-    if is_current(folder / "progress.json", fingerprint):
-        state = read_json(folder / "progress.json")
-    else:
-        (folder / "progress.json").unlink(missing_ok=True)  # of another build, whose files end here
-        state = {"fingerprint": fingerprint, "groups": 0, "last_author": "", "counts": dict.fromkeys(FILES, 0)}
-        for name in FILES:
-            _file(folder, name).write_bytes(b"")
-        _append_to(folder, "post_offsets", np.array([0]), state["counts"])
-    for name, count in state["counts"].items():
-        os.truncate(_file(folder, name), count * np.dtype(FILES[name]).itemsize)
-    return state
+def _encode(posts: Path, encode, topic_row: dict, group: int, file: Path) -> None:
+    """Write the part of one row group, unless it is there: its posts' arrays, and where in it which author begins."""
+    if intact(file):
+        return
+    rows = pq.ParquetFile(posts).read_row_group(group)
+    author, seconds = rows["author"].to_numpy(), rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
+    if (author[1:] < author[:-1]).any():
+        raise ValueError(UNSORTED)
+    ids, begin = encode(rows["text"].to_pylist()), np.flatnonzero(np.append(True, author[1:] != author[:-1])[: len(rows)])
+    with atomic_write(file) as temporary, open(temporary, "wb") as out:
+        np.savez(out, tokens=np.concatenate([np.empty(0, "u2"), *ids]).astype("u2"), length=[*map(len, ids)],
+                 hour=seconds // 3600 % 24, time=seconds, begin=begin, names=json.dumps(author[begin].tolist()),
+                 topic=[topic_row.get(name, len(topic_row)) for name in rows["topic"].to_pylist()])  # fmt: skip
+    seal(file)
 
 
-def _append_to(folder, name, values, counts):
+def _join(folder: Path, files: list[Path], counts: dict[str, int]) -> tuple[list[str], dict[str, int]]:
+    """Lay parts end to end; counts: how many values of each file were before. Return the authors and the counts."""
+    for name in FILES:
+        _file(folder, name).write_bytes(b"")
+    _append(folder, "post_offsets", [counts["tokens"]], counts)
+    names = []
+    for file in files:
+        with np.load(file) as part:
+            here = json.loads(str(part["names"]))
+            if names and here and here[0] < names[-1]:
+                raise ValueError(UNSORTED)
+            again = int(here[:1] == names[-1:] != [])  # the last author of one part goes on in the next
+            names += here[again:]
+            _append(folder, "author_offsets", counts["hour"] + part["begin"][again:], counts)
+            _append(folder, "post_offsets", counts["tokens"] + part["length"].cumsum(dtype="i8"), counts)
+            for name in ("tokens", "hour", "time", "topic"):
+                _append(folder, name, part[name], counts)
+    _append(folder, "author_offsets", [counts["hour"]], counts)
+    return names, counts
+
+
+def _append(folder, name, values, counts):
     with open(_file(folder, name), "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
     counts[name] += len(values)
-
-
-def _append(folder: Path, rows: pa.Table, encode, topic_row: dict, state: dict):
-    counts = state["counts"]
-    if not len(rows):
-        return
-    author = rows["author"].to_numpy()
-    if author[0] < state["last_author"] or (author[1:] < author[:-1]).any():
-        raise ValueError("the posts table is not sorted by author")
-    new = np.concatenate([author[:1] != state["last_author"], author[1:] != author[:-1]])
-    _append_to(folder, "author_offsets", counts["hour"] + np.flatnonzero(new), counts)
-    ids = encode(rows["text"].to_pylist())
-    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-    _append_to(folder, "post_offsets", counts["tokens"] + lengths.cumsum(), counts)
-    _append_to(folder, "tokens", np.concatenate(ids), counts)
-    seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
-    _append_to(folder, "topic", [topic_row.get(name, len(topic_row)) for name in rows["topic"].to_pylist()], counts)
-    _append_to(folder, "hour", seconds // 3600 % 24, counts)
-    _append_to(folder, "time", seconds, counts)
-    state["last_author"] = author[-1]

@@ -56,8 +56,7 @@ def mask(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     return WORD.sub(masked, text)
 
 
-def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str],
-               progress: bool = True) -> dict[str, int]:  # fmt: skip
+def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> dict[str, int]:
     """Write a posts table with every text changed, whole or not at all: same columns, rows, order and row groups.
 
     change: text -> text, such as ``partial(mask, keep=words)``. Only one row group is in memory. Returns the numbers of
@@ -70,7 +69,7 @@ def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[s
         column = schema.get_field_index("text")
         field = schema.field(column)
         with atomic_write(out_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
-            for group in progress_bar(range(table.num_row_groups), progress=progress, desc="masking", unit="group"):
+            for group in progress_bar(range(table.num_row_groups), desc="masking", unit="group"):
                 rows = table.read_row_group(group)
                 before = rows["text"].to_pylist()
                 after = [change(text) for text in before]

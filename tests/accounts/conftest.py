@@ -24,7 +24,7 @@ def invented(tmp_path_factory):
 def mine(encoder, invented, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
-    yield own.read(Run("mine"), str(invented), encoder, pseudonymise=False, progress=False)
+    yield own.read(Run("mine"), str(invented), encoder, pseudonymise=False)
     patch.undo()
 
 

@@ -46,7 +46,7 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     frame = written(path)
     if kind == "jsonl":
         path.write_text("\n".join(map(json.dumps, frame.to_dict("records"))))
-    mine = own.read(Run("any"), str(path), encoder, progress=False)
+    mine = own.read(Run("any"), str(path), encoder)
     assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     back = own.own_names(str(path))
@@ -58,7 +58,7 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
 def test_without_time_or_topic(tmp_path, encoder, drop, hours):
     frame = written(tmp_path / "a.csv")
     frame.drop(columns=drop).to_csv(tmp_path / "a.csv", index=False)
-    mine = own.read(Run("any"), str(tmp_path / "a.csv"), encoder, progress=False)
+    mine = own.read(Run("any"), str(tmp_path / "a.csv"), encoder)
     assert mine.hours is hours and mine.card["accounts"] == 6
 
 
@@ -66,16 +66,16 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
     frame.iloc[:3].assign(user="rare").to_csv(tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="0 of 1 accounts have 4 posts"):
-        own.read(Run("few"), str(tmp_path / "b.csv"), encoder, progress=False)
+        own.read(Run("few"), str(tmp_path / "b.csv"), encoder)
     rare = frame.iloc[:2].assign(user="rare", message=["only this was said here", "and then this as well"])
     pd.concat([frame, rare]).to_csv(tmp_path / "c.csv", index=False)
-    mine = own.read(Run("some"), str(tmp_path / "c.csv"), encoder, progress=False)
+    mine = own.read(Run("some"), str(tmp_path / "c.csv"), encoder)
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
 def test_only_the_largest_are_kept(tmp_path, encoder):
     written(tmp_path / "a.csv", authors=6)
-    mine = own.read(Run("most"), str(tmp_path / "a.csv"), encoder, most=4, progress=False)
+    mine = own.read(Run("most"), str(tmp_path / "a.csv"), encoder, most=4)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -172,15 +172,15 @@ def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, mo
     monkeypatch.setattr(type(encoder), "vectors", lambda self, samples, *rest: (
         made.append(len(samples)), original(self, samples, *rest))[1])
     written(tmp_path / "a.csv", authors=6)
-    first = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, progress=False)
+    first = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder)
     vectors = first.vectors(encoder)
-    again = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, progress=False)
+    again = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder)
     np.testing.assert_array_equal(again.vectors(encoder), vectors)
     assert made == [6], "read again, not made again"
     other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | {
         "alone_hours": replace(encoder.uses["alone_hours"], weights=encoder.uses["alone"].weights | {"hours": 0.5})}, {})
     assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
-    fewer = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4, progress=False)
+    fewer = own.read(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
     assert len(fewer.vectors(encoder)) == 4
     fewer.kept.write_bytes(fewer.kept.read_bytes()[:-5])
     assert len(fewer.vectors(encoder)) == 4 and made == [6, 6, 4, 4], "damaged, so made anew"
@@ -198,7 +198,7 @@ def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame.assign(message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]).to_csv(
         tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="letters that the encoder cannot read"):
-        own.read(Run("cyrillic"), str(tmp_path / "b.csv"), encoder, progress=False)
+        own.read(Run("cyrillic"), str(tmp_path / "b.csv"), encoder)
 
 
 def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
@@ -209,7 +209,7 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
             "ships sail far from home|winter comes early up north").split("|")  # fmt: skip
     forms = frame.iloc[:6].assign(user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)])
     pd.concat([frame, forms]).to_csv(tmp_path / "b.csv", index=False)
-    mine = own.read(Run("forms"), str(tmp_path / "b.csv"), encoder, progress=False)
+    mine = own.read(Run("forms"), str(tmp_path / "b.csv"), encoder)
     assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
         own.asked(mine, ["clerk"])

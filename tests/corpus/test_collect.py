@@ -78,7 +78,7 @@ def source(monkeypatch, tmp_path):
 
 def collect(run="a", workers=1, memory_limit="2GB", **changes):
     settings = {"source": "table", "location": "somewhere", "near_duplicate": 0, "strip_signatures": False} | changes
-    return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers, progress=False)
+    return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
 
 
 def posts_of(run):
@@ -291,6 +291,6 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
                  ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)  # fmt: skip
     config = CollectConfig(source="table", location=str(tmp_path / "posts.jsonl"), columns={"id": "id"},
                            pseudonymise=False)  # fmt: skip
-    card = corpus.collect(paths.Run("made"), config, progress=False)
+    card = corpus.collect(paths.Run("made"), config)
     assert card["posts"] == 2
     assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == ["x", None]

@@ -21,7 +21,7 @@ SETTINGS = {"min_chars": 10, "near_duplicate": 0.8, "strip_signatures": True,
 AUTHORS = [f"u{number:02d}" for number in range(40)]
 
 
-def write_parts(folder, seed, posts=1000):
+def write_parts(folder, seed, posts=1000, row_group_size=None):
     """Part files with copies, near copies, names, signatures that one author repeats, and equal times."""
     rng = random.Random(seed)
     words = ["Mary", "bob lee", *(f"w{n}É" if n % 7 == 0 else f"W{n}" for n in range(250))]
@@ -40,7 +40,7 @@ def write_parts(folder, seed, posts=1000):
                      None))  # fmt: skip
     files = [folder / f"{number}.parquet" for number in range(3)]
     for number, file in enumerate(files):
-        pq.write_table(pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file)
+        pq.write_table(pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file, row_group_size)
     return files
 
 
@@ -69,6 +69,23 @@ def test_partitions_give_the_bytes_of_one_machine(tmp_path, in_this_process, see
     assert bool(counts["signatures_cut"]) == ("strip_signatures" not in changes)
     assert bool(counts["near_duplicate"]) == (changes.get("near_duplicate") != 0)
     assert not (tmp_path / "collect" / "daft").exists()
+
+
+def test_a_file_is_masked_some_row_groups_at_a_time(tmp_path, in_this_process, monkeypatch):
+    files, real, held = write_parts(tmp_path, 4, row_group_size=30), deduplicate.mask_names, []
+    expected = merged(deduplicate, tmp_path, files)
+
+    def masked(connection, *settings):
+        held.append(connection.sql("SELECT count(*) FROM parts").fetchall()[0][0])
+        return real(connection, *settings)
+
+    monkeypatch.setattr(deduplicate, "mask_names", masked)
+    monkeypatch.setattr(daft_engine, "POSTS", 60)
+    assert merged(daft_engine, tmp_path, files) == expected
+    assert sum(held) == 1000 and max(held) <= 60 and len(held) > len(files)
+    monkeypatch.setattr(daft_engine, "MOST", 5)
+    held.clear()
+    assert merged(daft_engine, tmp_path, files) == expected and len(held) <= 5 + len(files)
 
 
 @pytest.mark.parametrize("posts", [0, 1, 5])
@@ -151,7 +168,7 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
     pytest.importorskip("daft")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     options = {"authors": 20, "posts": 400}
-    cards = [collect(paths.Run(engine), CollectConfig(source="demo", options=options), progress=False, engine=engine)
+    cards = [collect(paths.Run(engine), CollectConfig(source="demo", options=options), engine=engine)
              for engine in ("duckdb", "daft")]  # fmt: skip
     assert cards[0] == cards[1]
     steps, _ = capacity.plan(paths.Run("daft").folder / "collect", cards[0]["rows_read"])

@@ -19,7 +19,7 @@ def read(drops):
     time.sleep(60)
 
 sources.open_source = lambda *_, **__: [sources.Part(name, read) for name in "abc"]
-collect(Run("demo"), CollectConfig(source="demo"), progress=False)
+collect(Run("demo"), CollectConfig(source="demo"))
 """
 
 

@@ -25,7 +25,7 @@ from helpers.tokens.store import build_store, list_topics
 def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / outputs))
     run = paths.Run("demo")
-    card = collect(run, CollectConfig(source="demo", options={"authors": 20, "posts": 800}), progress=False)
+    card = collect(run, CollectConfig(source="demo", options={"authors": 20, "posts": 800}))
     chosen = run.folder / "selected.parquet"
     counts = select(run.folder / "posts.parquet", chosen, Selection(min_posts=5, max_posts=0, start="2001-01-01"))
     assert counts["posts_before"] == card["posts"] and 0 < counts["posts"] <= card["posts"]

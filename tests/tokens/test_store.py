@@ -5,17 +5,20 @@ import random
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.accounts.encoder import AuthorEncoder
+from helpers.corpus import daft_engine
 from helpers.tokens.batch import gather
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.runs.artifacts import read_json, seal, write_json
+from helpers.runs.artifacts import seal
 from helpers.tokens import store as store_module
-from helpers.tokens.store import FILES, SUFFIX, build_store, checksum, list_topics, open_store, ranges, take
+from helpers.tokens.store import FILES, SUFFIX, build_store, checksum, in_turn, list_topics, open_store, ranges, take
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
 ALL = [*NAMES, "authors.parquet"]
@@ -178,6 +181,43 @@ class TestInterruption:
         assert (again.meta["encoding"] == encoding) == (changed == "posts")
 
 
+class TestWorkers:
+    def test_parts_may_be_made_in_any_order_and_by_several(self, built, write_posts, tmp_path):
+        path = write_posts(rows(), row_group_size=4)
+        alone = build_store(path, tmp_path / "alone", encode, ["y", "x", "z"], "v1")
+
+        def backwards(function, jobs):
+            for job in [*jobs[::-1], *jobs[:3]]:
+                function(*job)
+
+        many = build_store(path, tmp_path / "many", encode, ["y", "x", "z"], "v1", each=backwards)
+        assert contents(many.folder) == contents(alone.folder)
+
+    def test_a_damaged_part_is_made_again_and_no_other(self, write_posts, tmp_path):
+        path, made = write_posts(rows(), row_group_size=5), []
+        alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
+
+        def dies(function, jobs):
+            for job in jobs:
+                function(*job)
+            job[1].write_bytes(job[1].read_bytes()[:-1])
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            build_store(path, tmp_path / "many", encode, ["y"], "v1", each=dies)
+        again = build_store(path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1")
+        assert len(made) == 1 and contents(again.folder) == contents(alone.folder)
+
+    def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
+        """With a tokenizer that must reach the workers."""
+        pytest.importorskip("daft")
+        path = write_posts(rows(), row_group_size=9)
+        words = AuthorEncoder.load("open-small").tokenizer
+        stores = [build_store(path, tmp_path / str(number), words.encode, ["y"], words.fingerprint, each=each)
+                  for number, each in enumerate((in_turn, partial(daft_engine.each, workers=2)))]  # fmt: skip
+        assert contents(stores[0].folder) == contents(stores[1].folder) and len(stores[0].tokens) > 500
+
+
 class TestErrors:
     def test_empty_table(self, write_posts, tmp_path):
         with pytest.raises(ValueError, match="holds no posts"):
@@ -310,23 +350,17 @@ def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
 
 
-def test_offsets_stay_exact_where_posts_are_appended_beyond_32_bits(write_posts, tmp_path):
-    """A build interrupted after 2^32 posts of 2^33 tokens goes on; their files take no room on the disk."""
+def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp_path):
+    """Behind 2^32 posts of 2^33 tokens; the part before them is not there."""
     path, folder = write_posts([("a", 0, "x", "pq"), ("b", 0, "x", "r")], row_group_size=1), tmp_path / "store"
-
-    def stop_at_b(texts):
-        if texts == ["r"]:
-            raise KeyboardInterrupt
-        return encode(texts)
-
-    with pytest.raises(KeyboardInterrupt):
-        build_store(path, folder, stop_at_b, [], "v1")
-    state = read_json(folder / "progress.json")
-    state["counts"] |= {"tokens": 2**33, "hour": 2**32}
-    write_json(folder / "progress.json", state)
-    store = build_store(path, folder, encode, [], "v1")
-    assert store.post_offsets[-1] == 2**33 + 1 and store.tokens[-1] == ord("r")
-    assert store.author_offsets.tolist() == [0, 2**32, 2**32 + 1] and store.author_names() == ["a", "b"]
+    folder.mkdir()
+    store_module._encode(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
+    before = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
+    names, counts = store_module._join(folder, [tmp_path / "part.npz"], before)
+    offsets = {name: np.fromfile(folder / f"{name}.i64", "i8").tolist() for name in ("post_offsets", "author_offsets")}
+    assert offsets == {"post_offsets": [2**33, 2**33 + 1], "author_offsets": [2**32, 2**32 + 1]}
+    assert names == ["b"] and (folder / "tokens.u16").read_bytes() == b"r\0"
+    assert (counts["tokens"], counts["hour"]) == (2**33 + 1, 2**32 + 1)
 
 
 def test_ranges_are_those_of_a_loop():

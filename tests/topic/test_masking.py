@@ -77,7 +77,7 @@ class TestTable:
 
     def test_only_the_text_changes(self, write_posts, tmp_path):
         posts = write_posts(self.ROWS)
-        counts = mask_table(posts, tmp_path / "masked.parquet", partial(mask, keep=KEEP), progress=False)
+        counts = mask_table(posts, tmp_path / "masked.parquet", partial(mask, keep=KEEP))
         before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
         assert after.schema_arrow == before.schema_arrow and counts == {"posts": 21, "changed": 20}
         groups = [
@@ -96,16 +96,16 @@ class TestTable:
             return text
 
         with pytest.raises(KeyboardInterrupt):
-            mask_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies, progress=False)
+            mask_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies)
         assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
 
     def test_no_posts(self, write_posts, tmp_path):
-        counts = mask_table(write_posts([]), tmp_path / "masked.parquet", str.upper, progress=False)
+        counts = mask_table(write_posts([]), tmp_path / "masked.parquet", str.upper)
         assert counts == {"posts": 0, "changed": 0} and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
 
     def test_in_place(self, write_posts):
         posts = write_posts(self.ROWS)
-        mask_table(posts, posts, str.upper, progress=False)
+        mask_table(posts, posts, str.upper)
         assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
 
 

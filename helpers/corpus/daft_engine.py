@@ -23,7 +23,7 @@ table                   authors    the posts that are left, as ``posts.parquet``
 ======================  =========  ==================================================================================
 
 Partitions of authors are ranges of names, so that their tables, one after the other, are sorted. With a Ray cluster
-set ``DAFT_RUNNER=ray`` and ``DAFT_RAY_ADDRESS``; every machine must see the outputs folder at the same place.
+set ``DAFT_RUNNER=ray`` and ``RAY_ADDRESS``; every machine must see the outputs folder at the same place.
 """
 
 import json
@@ -59,7 +59,7 @@ SPAN = 32  # bits of an id for the place in its partition
 def each(function: Callable, jobs: list[tuple], workers: int) -> list:
     """``function(*job)``, JSON-able, for every job by ``workers`` processes, or all processors of a Ray cluster.
 
-    Raises ImportError without Daft, RuntimeError where a worker died, and what the function raises.
+    Raises ImportError without Daft, RuntimeError where a worker died, and what the function raises, on Ray as text.
     """
     os.environ |= {"DO_NOT_TRACK": "true"} | {"DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")}
     try:
@@ -116,8 +116,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
     A worker may use as much memory as the connection, and there are as many workers as it has threads.
     """
     limit, workers = (scalar(connection, f"SELECT current_setting('{name}')") for name in ("memory_limit", "threads"))
-    made = [VERSION, duckdb.__version__, POSTS, MOST, min_chars, near_duplicate, strip_signatures, sorted(names.items())]
-    folder = scratch.parent / "daft" / fingerprint_of(made, [*map(file_fingerprint, parts)])
+    made = [VERSION, duckdb.__version__, POSTS, MOST, min_chars, near_duplicate, strip_signatures]
+    folder = scratch.parent / "daft" / fingerprint_of(made, sorted(names.items()), [*map(file_fingerprint, parts)])
     run = Partitions(folder, *_partitions(connection, parts), names, min_chars, near_duplicate, limit)
     counts, steps = Counter(), []
 

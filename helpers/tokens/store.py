@@ -194,7 +194,7 @@ def _encode(posts: Path, encode, topic_row: dict, group: int, file: Path) -> Non
     author, seconds = rows["author"].to_numpy(), rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
     if (author[1:] < author[:-1]).any():
         raise ValueError(UNSORTED)
-    ids, begin = encode(rows["text"].to_pylist()), np.flatnonzero(np.append(True, author[1:] != author[:-1])[: len(rows)])
+    ids, begin = encode(rows["text"].to_pylist()), np.flatnonzero(np.r_[True, author[1:] != author[:-1]][: len(rows)])
     with atomic_write(file) as temporary, open(temporary, "wb") as out:
         np.savez(out, tokens=np.concatenate([np.empty(0, "u2"), *ids]).astype("u2"), length=[*map(len, ids)],
                  hour=seconds // 3600 % 24, time=seconds, begin=begin, names=json.dumps(author[begin].tolist()),

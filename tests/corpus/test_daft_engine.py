@@ -189,6 +189,37 @@ def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
     assert not [name for name in names if name.startswith("DAFT")]
 
 
+ON_RAY = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{root!r}]
+from tests.corpus.test_daft_engine import merged, refuse
+from helpers.corpus import daft_engine
+daft_engine.POSTS = 600
+assert daft_engine.each(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
+try:
+    daft_engine.each(refuse, [(1,), (2,)], 2)
+except RuntimeError as error:
+    print(error)
+folder = Path({folder!r})
+merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0, strip_signatures=False)
+"""
+
+
+def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
+    """One that Daft starts on this machine."""
+    pytest.importorskip("daft")
+    pytest.importorskip("ray")
+    monkeypatch.setenv("DAFT_RUNNER", "ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
+    code = ON_RAY.format(root=str(paths.ROOT), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "is at fault" in done.stdout
+    assert (tmp_path / "helpers.corpus.daft_engine.parquet").read_bytes() == table
+
+
 def test_without_daft_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "daft", None)
     with pytest.raises(ImportError, match="pip install -c constraints.txt daft"):

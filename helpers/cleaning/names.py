@@ -6,6 +6,7 @@ alone is masked only where the corpus itself says that it is a name: it is hardl
 """
 
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,13 +21,8 @@ HEARD = 3  # so often a name is greeted or signed with before it counts as known
 LOWER = 0.1  # so often, of its capitalised uses, a name may be written in lower case
 NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
 # what is capitalised where a name would stand
-NOBODY = (
-    r"(?!(?:All|List|Lists?members?|Everyone|Everybody|Users?|Helpers?|Folks|Sirs?|Madam|There|Again|Guys|Friends?"
-    r"|Colleagues?|Members?|Community|Group|World|Team|People|Thanks|Thank|Thx|Cheers|Best|Regards|Kind|Warm|Many"
-    r"|Yours|Sincerely|Wishes|Greetings|Hope|Hi|Hello|Dear|Yes|No|So|But|And|The|For|In|If|It|Is|This|That|You|We|My"
-    r"|Any|What|How|Why|As|Hth|Not|Well|Sorry|Please|Edit|Update|Done|Also|Here|Just|Now|One|Of|To|On|Or|Great|Good"
-    r"|Developers?|Experts?|Useful|Nice|Right|Indeed|Maybe|Perhaps|Alot|Mates?|Yeah|Yep|Sure|Ok|Okay|Oh|Hmm|True)\b)"
-)
+NOBODY = "|".join(Path(__file__).with_name("nobody.txt").read_text("utf-8").split())
+NOBODY = rf"(?!(?:{NOBODY})\b)"
 TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
 GREETING = re.compile(
     rf"\A\s*(?:(?i:hi|hello|hey|dear|g'day|hallo|hola|thanks|thank you|good (?:morning|evening|afternoon))[ ,]+)"
@@ -72,29 +68,38 @@ def letter(text: str) -> tuple[str, list[str]]:
     return text, [name for name in heard if name]
 
 
-def known(connection: duckdb.DuckDBPyConnection, parts: list[Path], people: Iterable[str], heard: Counter) -> dict:
+def listed(people: Iterable[str], heard: Counter) -> dict[str, tuple[str, ...]]:
+    """The words, in lower case, of names: people, whom authors, headers and mentions tell, and heard HEARD times."""
+    every = {name for name in people if "@" not in name} | {name for name, count in heard.items() if count >= HEARD}
+    return {name: tuple(LETTERS.findall(name.lower()))[:LONGEST] for name in every}
+
+
+def uses(words: list[str], part: Path) -> dict:
+    """How often the column text of a Parquet file holds words in lower case, ``low``, and otherwise, ``high``."""
+    began = time.perf_counter()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
+        rows = connection.execute("""
+            WITH words AS (
+                SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM read_parquet(?))
+            SELECT lower(word), count(*) FILTER (word = lower(word)), count(*) FILTER (word != lower(word))
+            FROM words WHERE lower(word) IN (FROM name_words) GROUP BY 1""", [str(part)]).fetchall()
+    return {"low": {word: count for word, count, _ in rows}, "high": {word: count for word, _, count in rows},
+            "seconds": time.perf_counter() - began}  # fmt: skip
+
+
+def known(names: dict[str, tuple[str, ...]], heard: Counter, used: list[dict]) -> dict:
     """The names to mask, each a tuple of words in lower case; the value says whether it must be capitalised to count.
 
-    parts: Parquet files with a column text. people: display names of authors and of others that headers and
-    mentions tell. heard: how often texts greet or sign with a name; those of HEARD and more count as people do.
-    A full name is masked in any case, but where all its words are common ones, only capitalised. Single words are
-    taken from names of several words, and from those that were heard.
+    names: as :func:`listed` gives them. used: :func:`uses` of their words in every part of the corpus. A full name is
+    masked in any case, but where all its words are common ones, only capitalised. Single words are taken from names of
+    several words, and from those that were heard.
     """
-    people = {name for name in people if "@" not in name}
-    people |= {name for name, count in heard.items() if count >= HEARD}
-    names = {name: tuple(LETTERS.findall(name.lower()))[:LONGEST] for name in people}
-    single = words_of(people, heard) - EVERYDAY
-    connection.read_parquet(list(map(str, parts))).create_view("texts")
-    connection.register("name_words", pa.table({"word": pa.array(sorted(set().union(*names.values())), pa.string())}))
-    use = {word: (lower, proper) for word, lower, proper in connection.execute("""
-        WITH words AS (SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM texts)
-        SELECT lower(word), count(*) FILTER (word = lower(word)), count(*) FILTER (word != lower(word))
-        FROM words WHERE lower(word) IN (FROM name_words) GROUP BY 1""").fetchall()}  # fmt: skip
+    low, high = (sum((Counter(part[kind]) for part in used), Counter()) for kind in ("low", "high"))
     for name, count in heard.items():  # these uses are masked already
-        for word in set(names.get(name, ())) & use.keys():
-            use[word] = use[word][0], use[word][1] + count
-    lower = {word for word, (low, high) in use.items() if low > LOWER * high}
-    masked = {(word,): False for word in single - lower}
+        high.update(dict.fromkeys(names.get(name, ()), count))
+    lower = {word for word in low if low[word] > LOWER * high[word]}
+    masked = {(word,): False for word in words_of(names, heard) - EVERYDAY - lower}
     for words in names.values():
         for form in {words, (words[0], words[-1])} if len(words) > 1 else ():
             masked[form] = all(word in EVERYDAY or word in lower for word in form)

@@ -8,6 +8,7 @@ import html
 import re
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]  # what stands for content that is removed
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -58,13 +59,7 @@ EDGE = "\0"
 FUSED = re.compile(r"(?<=\w)\0+(?=@)|\0+(?=\w)")
 
 # names that are everyday words: masked inside the full name only, or "Will it work?" would become a signature
-EVERYDAY = set(
-    "member user anonymous guest admin unknown author person reader someone nobody deleted the and for von van der den"
-    " del dos will may mark long grant young white brown black green king price art rose bill rich wood hope grace day"
-    " june april august summer winter page park hill field stone best good small little short strong sharp wise bright"
-    " frank chase drew pat sue rob jack dean guy joy faith dawn max min lean rust case test data student research"
-    " university department team support info help mail email contact office list news web dev new old one two".split()
-)
+EVERYDAY = set(Path(__file__).with_name("everyday.txt").read_text("utf-8").split())
 BOT = re.compile(
     # ignoring case would make "[a-z]Bot" fit Talbot, so only the other branches do
     r"(?:^|[\W_\d])(?i:bots?)(?:[\W_\d]|$)|[a-z0-9]Bots?(?:[\W_\d]|$)|(?i:^auto[-_ ]?mod(?:erator)?\b|^github\b"

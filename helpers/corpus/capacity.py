@@ -20,16 +20,16 @@ class Cluster(Config):
     hours: float = Field(24, gt=0)  # that the steps which many machines share may take
 
 
-def keep(folder: Path, read: list[dict], files: list[Path], times: list[float], steps: list | None) -> None:
+def keep(folder: Path, read: list[dict], used: list[dict], files: list[Path], merge: float, steps: list | None) -> None:
     """Write ``steps.json`` of a collection: COLUMNS of every step, its tasks' seconds and the bytes of its files.
 
-    read: records of the part files, which keep their seconds. times: before the names, after them, and after the
-    merge. steps: what an engine says of its own, else the merge is one.
+    read, used: records of the part files and of their words, which keep their seconds. merge: seconds of it, one step
+    unless an engine says ``steps`` of its own.
     """
     size = sum(file.stat().st_size for file in files)
-    rows = [["read", len(files), sum(record.get("seconds", 0) for record in read), size],
-            ["names", 1, times[1] - times[0], 0], *(steps or [["merge", 1, times[2] - times[1], size]])]  # fmt: skip
-    write_json(folder / "steps.json", {"steps": rows})
+    rows = [[name, len(files), sum(record.get("seconds", 0) for record in records), written]
+            for name, records, written in (("read", read, size), ("names", used, 0))]  # fmt: skip
+    write_json(folder / "steps.json", {"steps": rows + (steps or [["merge", 1, merge, size]])})
 
 
 def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Cluster()) -> tuple[pd.DataFrame, dict]:

@@ -79,15 +79,15 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     people = {name for record in read for name in record["people"]}
     rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
     notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
-    scratch = folder / "merge"
+    listed = names.listed(people, heard)
+    used = each(partial(names.uses, sorted(set().union(*listed.values()))), [(file,) for file in files], workers)
+    hidden, scratch = names.known(listed, heard, used), folder / "merge"
     with database(scratch, memory_limit, workers) as connection:
-        times = [time.perf_counter()]
-        hidden = names.known(connection, files, people, heard)
-        times.append(time.perf_counter())
+        began = time.perf_counter()
         merged = ENGINES[engine](
             connection, scratch, files, posts, min_chars=config.min_chars, names=hidden,
             near_duplicate=config.near_duplicate, strip_signatures=config.strip_signatures)  # fmt: skip
-        capacity.keep(folder, read, files, [*times, time.perf_counter()], merged.pop("steps", None))
+        capacity.keep(folder, read, used, files, time.perf_counter() - began, merged.pop("steps", None))
     cut = {name: merged.pop(name) for name in ("names_masked", "signatures_cut", "signature_words_cut")}
     drops = {f"dropped_{reason}": number for reason, number in sorted((counts + Counter(merged)).items())}
     left = rows_read - sum(drops.values())

@@ -29,7 +29,7 @@ from helpers.corpus.collect import ENGINES, PART
 from helpers.corpus.table import database
 from helpers.runs.artifacts import file_fingerprint
 
-SIMILARITY, PARTS = 0.8, 8
+SIMILARITY, PARTS, GROUP = 0.8, 8, 10_000  # rows of a row group, as sources write them
 
 
 def posts(count, seed=0):
@@ -51,7 +51,7 @@ def posts(count, seed=0):
 def write(folder, count):
     for part in range(PARTS):
         rows = list(posts(count // PARTS, part))
-        pq.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART), folder / f"{part}.parquet")
+        pq.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART), folder / f"{part}.parquet", GROUP)
 
 
 def one(engine, folder, strip=True):

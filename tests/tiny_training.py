@@ -74,14 +74,15 @@ def dies_at(step, draw):
 
 
 SCRIPT = """
-import json, os, signal, sys
+import json, os, signal, sys, torch
 sys.path.insert(0, sys.argv[1])
 from helpers.losses import make_loss
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, changed
 from accelerate import notebook_launcher
 
-folder, die, processes, loss, settings = *sys.argv[2:3], *map(int, sys.argv[3:5]), sys.argv[5], json.loads(sys.argv[6])
+folder, die, processes, loss, dtype = *sys.argv[2:3], *map(int, sys.argv[3:5]), *sys.argv[5:7]
+settings = json.loads(sys.argv[7])
 
 def draw(step):
     if step == die:
@@ -99,6 +100,7 @@ def noted(loss):
     return value
 
 def work():
+    torch.set_default_dtype(getattr(torch, dtype))
     # not clipped: that would hide a gradient of the wrong length
     tiny.train(folder, changed(**{"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9, **settings}), draw=draw,
         loss=noted(make_loss(loss)) if loss == "supcon" else loss)
@@ -119,10 +121,10 @@ def losses(folder):
     return told
 
 
-def run(folder, die=-1, processes=1, loss="supcon", **settings):
+def run(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
     """Twenty steps of a training, or as settings say, in a process of its own, or in two that it starts."""
     (folder.parent / "script.py").write_text(SCRIPT)
     command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, loss,
-               json.dumps(settings)]  # fmt: skip
+               dtype, json.dumps(settings)]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)

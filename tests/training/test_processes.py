@@ -15,25 +15,25 @@ from tests.tiny_training import Setting, losses, run
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("loss, lr, at_once", [("supcon", 0.002, 0), ("arcface", 0.0002, 0), ("supcon", 0.002, 7)])
-    def test_two_end_where_one_ends(self, tmp_path, loss, lr, at_once):
+    @pytest.mark.parametrize("loss, at_once", [("supcon", 0), ("arcface", 0), ("supcon", 7)])
+    def test_two_end_where_one_ends(self, tmp_path, loss, at_once):
         """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others' samples the weights
         are others.
 
-        At a low rate: the sums are rounded differently, and a maximum that changes hands would make that visible.
+        In double precision: in single, sums rounded differently let a maximum change hands, and gradients with it.
         """
         for processes in (1, 2):
             settings = {"at_once": at_once} if processes == 2 else {}
-            done = run(tmp_path / str(processes), processes=processes, lr=lr, loss=loss, **settings)
+            done = run(tmp_path / str(processes), processes=processes, lr=0.002, loss=loss, dtype="float64", **settings)
             assert done.returncode == 0, done.stderr[-2000:]
         for name in ("best.safetensors", "last.safetensors"):
             one, two = (load_file(tmp_path / number / name) for number in "12")
             assert one.keys() == two.keys()
             for key, value in one.items():
-                close = 1e-5 * max(1, value.abs().max().item())
-                assert torch.allclose(two[key], value, rtol=1e-5, atol=close), f"{name} {key}"
+                close = 1e-9 * max(1, value.abs().max().item())
+                assert torch.allclose(two[key], value, rtol=0, atol=close), f"{name} {key}"
         one, two = (pd.read_csv(tmp_path / number / "history.csv") for number in "12")
-        np.testing.assert_allclose(two.loss, one.loss, rtol=1e-5)
+        np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
         start = Setting(store_in_memory).encoder().state_dict()
         moved = load_file(tmp_path / "1" / "last.safetensors")
         assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2

@@ -18,10 +18,12 @@ BIN := .venv/bin
 # longest first in both, 06 because it trains what 07 and 08 look at
 FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
-LONG := $(wildcard notebooks/10*.ipynb)
+LONG := $(foreach number,15 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 --tb short -x
+# in the order given: left to itself, xdist begins with what has the most cells
+SHARED = -n 2 --dist loadfile --no-loadscope-reorder
 
 # uv does not read pip's find-links setting: it is passed on where there is one
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
@@ -84,8 +86,8 @@ test: setup
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal
 	$(NBVAL) $(FIRST)
-	$(NBVAL) -n 2 --dist loadfile $(THEN)
-	$(NBVAL) -n 2 --dist loadfile $(LAST)
+	$(NBVAL) $(SHARED) $(THEN)
+	$(NBVAL) $(SHARED) $(LAST)
 
 # The notebook itself, as a script that every process runs; what it trains is what `make reproduce` then finds.
 train: FOLDER = $(or $(AUTHORBOOK_OUTPUTS),outputs)/$(RUN)/train

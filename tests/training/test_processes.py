@@ -1,6 +1,7 @@
 """Training in two processes ends where one ends."""
 
 import subprocess
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -13,31 +14,45 @@ from helpers.training.loop import completed
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run
 
+DOUBLE = {"lr": 0.002, "dtype": "float64"}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Of a loss, the folder of what one process trained."""
+
+    @cache
+    def trained(loss):
+        done = run(folder := tmp_path_factory.mktemp(loss) / "one", loss=loss, **DOUBLE)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return folder
+
+    return trained
+
 
 class TestProcesses:
     @pytest.mark.parametrize("loss, at_once", [("supcon", 0), ("arcface", 0), ("supcon", 7)])
-    def test_two_end_where_one_ends(self, tmp_path, loss, at_once):
+    def test_two_end_where_one_ends(self, tmp_path, alone, loss, at_once):
         """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others' samples the weights
         are others.
 
         In double precision: in single, sums rounded differently let a maximum change hands, and gradients with it.
         """
-        for processes in (1, 2):
-            settings = {"at_once": at_once} if processes == 2 else {}
-            done = run(tmp_path / str(processes), processes=processes, lr=0.002, loss=loss, dtype="float64", **settings)
-            assert done.returncode == 0, done.stderr[-2000:]
+        done = run(tmp_path / "two", processes=2, loss=loss, at_once=at_once, **DOUBLE)
+        assert done.returncode == 0, done.stderr[-2000:]
+        both = alone(loss), tmp_path / "two"
         for name in ("best.safetensors", "last.safetensors"):
-            one, two = (load_file(tmp_path / number / name) for number in "12")
+            one, two = (load_file(folder / name) for folder in both)
             assert one.keys() == two.keys()
             for key, value in one.items():
                 close = 1e-9 * max(1, value.abs().max().item())
                 assert torch.allclose(two[key], value, rtol=0, atol=close), f"{name} {key}"
-        one, two = (pd.read_csv(tmp_path / number / "history.csv") for number in "12")
+        one, two = (pd.read_csv(folder / "history.csv") for folder in both)
         np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
         start = Setting(store_in_memory).encoder().state_dict()
-        moved = load_file(tmp_path / "1" / "last.safetensors")
+        moved = load_file(both[0] / "last.safetensors")
         assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
-        assert completed(tmp_path / "2")["best_step"] == completed(tmp_path / "1")["best_step"]
+        assert completed(both[1])["best_step"] == completed(both[0])["best_step"]
 
     def test_fifty_losses_are_those_of_one_even_after_a_kill(self, tmp_path):
         """Every step's loss, of one process, of two, and of two that are killed without warning and started again.

@@ -75,30 +75,31 @@ def listed(people: Iterable[str], heard: Counter) -> dict[str, tuple[str, ...]]:
 
 
 def uses(words: list[str], part: Path) -> dict:
-    """How often the column text of a Parquet file holds words in lower case, ``low``, and otherwise, ``high``."""
-    began = time.perf_counter()
+    """Write how often the column text of a Parquet file holds words in lower case, ``low``, and otherwise, ``high``."""
+    began, written = time.perf_counter(), str(part.with_suffix(".words"))
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
-        rows = connection.execute("""
+        connection.sql("""
             WITH words AS (
-                SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM read_parquet(?))
-            SELECT lower(word), count(*) FILTER (word = lower(word)), count(*) FILTER (word != lower(word))
-            FROM words WHERE lower(word) IN (FROM name_words) GROUP BY 1""", [str(part)]).fetchall()
-    return {"low": {word: count for word, count, _ in rows}, "high": {word: count for word, _, count in rows},
-            "seconds": time.perf_counter() - began}  # fmt: skip
+                SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM read_parquet($part))
+            SELECT lower(word) AS name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
+            FROM words WHERE name IN (FROM name_words) GROUP BY 1""", params={"part": str(part)}).write_parquet(written)
+    return {"words": written, "seconds": time.perf_counter() - began}
 
 
 def known(names: dict[str, tuple[str, ...]], heard: Counter, used: list[dict]) -> dict:
     """The names to mask, each a tuple of words in lower case; the value says whether it must be capitalised to count.
 
-    names: as :func:`listed` gives them. used: :func:`uses` of their words in every part of the corpus. A full name is
+    names: as :func:`listed` gives them. used: what :func:`uses` wrote of their words in every part. A full name is
     masked in any case, but where all its words are common ones, only capitalised. Single words are taken from names of
     several words, and from those that were heard.
     """
-    low, high = (sum((Counter(part[kind]) for part in used), Counter()) for kind in ("low", "high"))
-    for name, count in heard.items():  # these uses are masked already
-        high.update(dict.fromkeys(names.get(name, ()), count))
-    lower = {word for word in low if low[word] > LOWER * high[word]}
+    masked_before = Counter()
+    for name, count in heard.items():
+        masked_before.update(dict.fromkeys(names.get(name, ()), count))
+    rows = duckdb.execute("SELECT name, sum(low)::BIGINT, sum(high)::BIGINT FROM read_parquet(?) GROUP BY 1 "
+                          "HAVING sum(low) > 0", [[part["words"] for part in used]]).fetchall()  # fmt: skip
+    lower = {word for word, low, high in rows if low > LOWER * (high + masked_before[word])}
     masked = {(word,): False for word in words_of(names, heard) - EVERYDAY - lower}
     for words in names.values():
         for form in {words, (words[0], words[-1])} if len(words) > 1 else ():

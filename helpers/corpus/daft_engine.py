@@ -51,7 +51,7 @@ from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_o
 from helpers.runs.artifacts import read_json, seal, write_json
 
 VERSION = 2  # raised when the partitions of the same posts are others
-POSTS, MOST = 50_000, 4096  # posts of a partition, and the most partitions: beyond them partitions grow
+POSTS, MOST = 50_000, 4096  # posts of a partition, and the most ranges of authors: beyond them they grow
 GROUP = 10_000  # rows of a row group: a reader of one bucket skips those of others
 SPAN = 32  # bits of an id for the place in its partition
 
@@ -66,8 +66,8 @@ def each(function: Callable, jobs: list[tuple], workers: int) -> list:
         import daft
     except ImportError:
         raise ImportError("engine 'daft' needs an optional package: pip install -c constraints.txt daft") from None
-    if len(jobs) == 1:  # starting a worker would take longer
-        return [function(*jobs[0])]
+    if len(jobs) < 2:  # starting a worker would take longer
+        return [function(*job) for job in jobs]
     # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process that leaves by
     # os._exit, as all do that are forked; its pickle takes closures
     with ProcessPoolExecutor(1, initializer=end_with, initargs=[os.getpid()]) as pool:
@@ -149,7 +149,7 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
 
 
 def _partitions(connection, parts):
-    """Row groups of files, about POSTS posts together; first authors of ranges with as many, before the first nobody.
+    """Row groups of files, about POSTS posts together, and the authors with whom ranges of as many begin, "" the first.
 
     A row group is what a source yields at once, some ten thousand posts.
     """

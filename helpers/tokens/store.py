@@ -21,7 +21,7 @@ import json
 import mmap
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from filelock import FileLock
 
 from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
 from helpers.runs.artifacts import read_json, seal, write_json
@@ -162,31 +163,29 @@ def build_store(posts: str | Path, folder: str | Path, encode: Callable[[list[st
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)
     fingerprint = fingerprint_of(encoding, file_fingerprint(posts))
-    if is_current(folder / "store.json", fingerprint):
-        with suppress(ValueError):  # damaged: it is built again
-            return open_store(folder)
-    (folder / "store.json").unlink(missing_ok=True)
-    parts = folder / "parts" / fingerprint
-    for other in parts.parent.glob("*"):
-        if other != parts:
-            shutil.rmtree(other)
-    parts.mkdir(parents=True, exist_ok=True)
-    files = [parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)]
-    each(partial(_encode, Path(posts), encode, {name: row for row, name in enumerate(topics)}), list(enumerate(files)))
-    names, counts = _join(folder, files, dict.fromkeys(FILES, 0))
-    if not names:
-        raise ValueError(f"{posts} holds no posts")
-    with atomic_write(folder / "authors.parquet") as temporary:
-        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-    write_json(folder / "store.json", {
-        "fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary, "topics": topics,
-        "sha256": {path.name: checksum(path) for path in _files(folder)}, "posts": counts["hour"],
-        "authors": counts["author_offsets"] - 1, "tokens": counts["tokens"]})
-    shutil.rmtree(parts.parent)
-    return open_store(folder)
+    with nullcontext() if is_current(folder / "store.json", fingerprint) else FileLock(folder / ".lock"):
+        if is_current(folder / "store.json", fingerprint):  # by now, perhaps: two notebooks may begin at once
+            with suppress(ValueError):  # damaged: it is built again
+                return open_store(folder)
+        (folder / "store.json").unlink(missing_ok=True)
+        (parts := folder / "parts" / fingerprint).mkdir(parents=True, exist_ok=True)
+        files = [parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)]
+        each(partial(_encode, posts, encode, {name: row for row, name in enumerate(topics)}), [*enumerate(files)])
+        names, counts = _join(folder, files, dict.fromkeys(FILES, 0))
+        if not names:
+            raise ValueError(f"{posts} holds no posts")
+        with atomic_write(folder / "authors.parquet") as temporary:
+            pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
+        sha256 = {path.name: checksum(path) for path in _files(folder)}
+        shutil.rmtree(parts.parent)  # before the store is there: none would do it after
+        write_json(folder / "store.json", {
+            "fingerprint": fingerprint, "encoding": encoding, "counts": counts, "vocabulary": vocabulary,
+            "topics": topics, "sha256": sha256, "posts": counts["hour"], "authors": counts["author_offsets"] - 1,
+            "tokens": counts["tokens"]})
+        return open_store(folder)
 
 
-def _encode(posts: Path, encode, topic_row: dict, group: int, file: Path) -> None:
+def _encode(posts: str | Path, encode, topic_row: dict, group: int, file: Path) -> None:
     """Write the part of one row group, unless it is there: its posts' arrays, and where in it which author begins."""
     if intact(file):
         return

@@ -122,13 +122,31 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, i
     assert merged(daft_engine, tmp_path, files) == counts and made == [1]
 
 
+@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, {"near_duplicate": 0}, None])
+def test_partitions_of_other_settings_or_files_are_not_continued(tmp_path, in_this_process, monkeypatch, changed):
+    files, make = write_parts(tmp_path, 1), daft_engine.Partitions.make
+
+    def dies(run, step, number, **options):
+        if step == "bands":
+            raise KeyboardInterrupt
+        return make(run, step, number, **options)
+
+    monkeypatch.setattr(daft_engine.Partitions, "make", dies)
+    with pytest.raises(KeyboardInterrupt):
+        merged(daft_engine, tmp_path, files)
+    monkeypatch.setattr(daft_engine.Partitions, "make", make)
+    if changed is None:
+        files = write_parts(tmp_path, 2)
+    assert merged(daft_engine, tmp_path, files, **changed or {}) == merged(deduplicate, tmp_path, files, **changed or {})
+
+
 KILLED = """
 import sys
 from pathlib import Path
 sys.path[:0] = [{root!r}]
 from tests.corpus.test_daft_engine import merged
 from helpers.corpus import daft_engine
-daft_engine.POSTS = 600
+daft_engine.POSTS = 100
 folder = Path({folder!r})
 try:
     merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0,
@@ -142,7 +160,8 @@ def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
     """By Daft itself: the workers are killed in the midst of a step, then who started them, then nobody."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("daft")
-    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
+    files = write_parts(tmp_path, 6, 1000, 20)  # many partitions: some are to be made when the first is there
+    table = merged(deduplicate, tmp_path, files, names={}, near_duplicate=0, strip_signatures=False)[1]
     command = [sys.executable, "-c", KILLED.format(root=str(paths.ROOT), folder=str(tmp_path))]
     done = None
     for step in ("mask", "posts", ""):
@@ -173,6 +192,28 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
     assert cards[0] == cards[1]
     steps, _ = capacity.plan(paths.Run("daft").folder / "collect", cards[0]["rows_read"])
     assert {"read", "names", "mask", "pairs", "one table"} <= set(steps.index)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "daft"])
+def test_names_are_counted_by_workers(tmp_path, monkeypatch, engine):
+    """A name that some file writes as a word is masked only where it is capitalised, whoever counts."""
+    if engine == "daft":
+        pytest.importorskip("daft")
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
+    (tmp_path / "in").mkdir()
+    for number, name in enumerate(["Jane Gravel", "Ann Quill", "Tim Brook"]):
+        lines = [f"{name},{1_600_000_000 + post},x,told {post} and {number} to Jane and to Quill ; a gravel or the brook"
+                 for post in range(30)]  # fmt: skip
+        (tmp_path / "in" / f"{number}.csv").write_text("\n".join(["author,time,topic,text", *lines]))
+    run, plain = paths.Run("named"), {"near_duplicate": 0, "strip_signatures": False}
+    config = CollectConfig(source="table", location=[str(tmp_path / "in")], **plain)
+    card = collect(run, config, workers=2, engine=engine)
+    texts = pq.read_table(run.folder / "posts.parquet")["text"].to_pylist()
+    assert card["names_masked"] == len(texts) == 90
+    assert all("a gravel or the brook" in text and not {"Jane", "Quill"} & {*text.split()} for text in texts)
+    steps, _ = capacity.plan(run.folder / "collect", card["rows_read"])
+    assert steps.core_hours["names"] > 0
 
 
 def refuse(number):
@@ -214,7 +255,7 @@ def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
     code = ON_RAY.format(root=str(paths.ROOT), folder=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "is at fault" in done.stdout
     assert (tmp_path / "helpers.corpus.daft_engine.parquet").read_bytes() == table

@@ -123,7 +123,7 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, i
     assert merged(daft_engine, tmp_path, files) == counts and made == [1]
 
 
-@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, {"near_duplicate": 0}, None])
+@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
 def test_partitions_of_other_settings_or_files_are_not_continued(tmp_path, in_this_process, monkeypatch, changed):
     files, make = write_parts(tmp_path, 1), daft_engine.Partitions.make
 

@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.style import COLOURS, escaped, short, state, words
 
 SHOWN = 12  # features of each sign

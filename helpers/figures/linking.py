@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy import stats
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.results import best, select
 from helpers.figures.style import DARK, GREY, coloured, state, whiskers, words
 

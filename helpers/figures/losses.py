@@ -5,7 +5,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.style import COLOURS, DARK, coloured, state, words
 
 ACTS = 1e-6  # a pair with a smaller derivative is left alone

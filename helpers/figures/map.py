@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.style import coloured, escaped, short, state
 
 SHOWN = 90  # letters of a post

@@ -3,7 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.style import GREY, state, words
 
 

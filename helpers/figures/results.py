@@ -3,7 +3,7 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.figures.labels import label
+from helpers.runs.names import distinct, label
 from helpers.figures.style import coloured, escaped, state, whiskers, words
 from helpers.runs.results import LOWER_IS_BETTER
 
@@ -27,9 +27,18 @@ def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", 
         raise ValueError(f"no row of the metric {metric!r}: results hold {', '.join(sorted(set(results.metric)))}")
     if (twice := rows[rows.duplicated(list(key))]).size:
         raise ValueError(f"{metric} of {', '.join(map(str, twice.iloc[0][list(key)]))} is there twice: choose one seed")
-    shown = rows.label.fillna("") if "label" in rows else pd.Series("", rows.index)
-    plain = [text or label(model) for text, model in zip(shown, rows.model)]
-    return rows.assign(plain=plain, name=list(map(escaped, plain)))
+    plain = rows.model.map(_names_of_models(rows))
+    return rows.assign(plain=plain, name=plain.map(escaped))
+
+
+def _names_of_models(rows: pd.DataFrame) -> dict[str, str]:
+    """Map each model to its name, told apart from other models of the same name."""
+    models = rows.drop_duplicates("model")
+    names = [label(model) for model in models.model]
+    if "label" in models:
+        names = [stored or name for stored, name in zip(models.label.fillna(""), names)]
+    seeds = models.seed if "seed" in models else [0] * len(models)
+    return dict(zip(models.model, distinct(names, seeds)))
 
 
 def best(rows: pd.DataFrame, metric: str) -> pd.Series:
@@ -53,7 +62,7 @@ def result_bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure
         figure.add_bar(y=order, x=part.value, name=words(split), orientation="h", marker_color=colour,
                        error_x=whiskers(part))  # fmt: skip
     figure.update_xaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric))
-    figure.update_layout(xaxis_rangemode="tozero", yaxis_title="model", legend_traceorder="reversed",
+    figure.update_layout(xaxis_rangemode="tozero", yaxis_title="system", legend_traceorder="reversed",
                          showlegend=len(splits) > 1)  # fmt: skip
     top = best(first, metric)
     gallery = f", {top.targets:,.0f} targets" if pd.notna(top.get("targets")) else ""

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from scipy import stats
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.results import select, with_interval
 from helpers.figures.style import GREY, coloured, escaped, state, whiskers, words
 

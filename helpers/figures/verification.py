@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.figures.labels import label
+from helpers.runs.names import label
 from helpers.figures.results import select, with_interval
 from helpers.figures.style import COLOURS, GREY, state, whiskers
 

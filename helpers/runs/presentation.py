@@ -7,6 +7,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from helpers.runs.claims import verdicts
+from helpers.runs.names import label
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, interval, read, wide
 
@@ -22,6 +23,25 @@ def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
     for axis in (0, 1):
         styler = styler.format_index(precision=3, escape="html", axis=axis)
     return styler.format(shown, precision=3, na_rep="", escape="html")
+
+
+def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return a table of :func:`helpers.runs.results.wide` in words: the system first, no identifiers.
+
+    hide : columns that say the same in every row, or that the page does not speak of.
+    """
+    models = frame.drop_duplicates("model")
+    names = [label(model) for model in models["model"]]
+    if "label" in models:
+        names = [stored or name for stored, name in zip(models["label"].fillna(""), names)]
+    system = frame["model"].map(dict(zip(models["model"], names)))
+    words = frame.drop(columns=[name for name in ("model", "label", *hide) if name in frame])
+    words.insert(0, "system", system)
+    if "split" in words:
+        words["split"] = words["split"].map(label)
+    if "base" in words:
+        words["base"] = words["base"].map(lambda base: dict(zip(models["model"], names)).get(base, label(base)))
+    return words.rename(columns=label)
 
 
 def html(files: Run, **about: object) -> str:
@@ -43,8 +63,10 @@ def _tables(files):
     frame["sign"] = frame["base"].map(lambda base: "+" if base else "")
     frame["shown"] = [interval(*row) for row in frame[["value", "low", "high", "sign"]].to_numpy()]
     shown = lambda one: (one[0][1], *(not one[0][0].startswith(name) for name in MAIN))  # noqa: E731
+    names = dict(zip(frame["model"], frame["label"]))
     for (protocol, sign), rows in sorted(frame.groupby(["protocol", "sign"]), key=shown):
         table = wide(rows, protocol, "shown").astype(object)
-        if "label" in table:  # words for the identifier
-            table["model"] = table.pop("label").replace("", None).fillna(table["model"])
-        yield f"{protocol}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)
+        if "base" in table:
+            table["base"] = table["base"].map(lambda base: names.get(base) or label(base))
+        table = readable(table)
+        yield f"{label(protocol)}{sign and ': differences from base'}", table.where(table.notna(), "").astype(str)

@@ -14,10 +14,11 @@ from pydantic import BeforeValidator
 from helpers.runs.artifacts import atomic_write, file_fingerprint, read_json, seal
 from helpers.runs.config import Config
 from helpers.runs.paths import Run
+from helpers.runs.stored_names import translated
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
-TYPES = {name: "str" for name in ("experiment", "model", "label", "adapted", "base", "protocol", "split", "metric")}
-COUNTS = ["seed", "queries", "targets", "sample_size", "max_tokens"]
+TYPES = {name: "str" for name in ("experiment", "model", "label", "base", "protocol", "split", "metric")}
+COUNTS = ["seed", "training_authors", "queries", "targets", "sample_size", "max_tokens"]
 TYPES |= dict.fromkeys(["value", "low", "high"], "float") | dict.fromkeys(COUNTS, "Int64")
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
@@ -29,21 +30,22 @@ Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(val
 class Measured(Config):
     """Of what a table of metrics is: one call of :func:`record`.
 
-    base : names the model that is subtracted. adapted : what was used beside training data, "gallery" or "cohort".
-    sample_size : posts in a query or target. max_tokens : read of each.
+    label : the name that people read, of :mod:`helpers.runs.names`. base : the model that is subtracted.
+    training_authors : authors that the model learned from, where that varies. sample_size : posts in a query or
+    target. max_tokens : tokens read of each post.
     """
 
     model: str
     protocol: str
     split: str
     label: str = ""
-    adapted: str = ""
     base: str = ""
     seed: Count | None = 0
     experiment: str = ""
     data: str = ""
     queries: Count | None = None
     targets: Count | None = None
+    training_authors: Count | None = None
     sample_size: Count | None = None
     max_tokens: Count | None = None
     seconds: float | None = None
@@ -84,7 +86,7 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     """
     path = _path(files)
     with FileLock(_lock(path)) if _lock(path).exists() else nullcontext():  # a table and its seal are two files
-        frame = _load(path)
+        frame = translated(_load(path))
     if not isinstance(files, Run):
         return frame[:0] if stale else frame
     experiments = {"", *(read_json(path)["fingerprint"] for path in files.models.glob("**/training.json"))}
@@ -109,7 +111,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     order = ["split", "base", *about.columns.intersection(["score"]), "model"]  # test before dev
     about = about.sort_values(order, ascending=[name != "split" for name in order])
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
-    made = about[["split", "model", "label", "adapted", "base"]].join(cells).join(about[COUNTS]).reset_index(drop=True)
+    made = about[["split", "model", "label", "base"]].join(cells).join(about[COUNTS]).reset_index(drop=True)
     return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
 
 
@@ -138,6 +140,9 @@ def _load(path: Path) -> pd.DataFrame:
     file_fingerprint(path)  # raises where it was damaged
     try:
         empty = {name: [""] for name, kind in TYPES.items() if kind != "str"}
-        return pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty)[COLUMNS]
+        frame = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty)
+        if "training_authors" not in frame:  # a table of before there was such a column
+            frame["training_authors"] = pd.array([pd.NA] * len(frame), dtype="Int64")
+        return frame[COLUMNS]
     except (ValueError, KeyError) as error:
         raise ValueError(f"{path} is not a table of results: {str(error).splitlines()[0]}") from None

@@ -1,31 +1,31 @@
-# Three commands set up a fresh machine:
+# Every command sets up a fresh machine first; these three are the ones to begin with:
 #   make first         the environment, and the first notebook as a page to look at
 #   make reproduce     the environment, every notebook on the demo corpus, a report to look at
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help setup distributed first reproduce test train mine lab book bench publish clean
+.PHONY: help first mine lab book reproduce train test bench setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
 # notebooks that run at once: one where they share a GPU
 JOBS ?= 2
-# one training by several processes: 03_train of RUN or a variant of it, also those for a GPU, such as 03_train.gpu
+# the training that several processes share: 03_train of RUN or a variant of it, also one for a GPU, such as 03_train.gpu
 MODEL ?= 03_train
 PROCESSES ?= 2
 BIN := .venv/bin
-# under nbval: what all others need, then what needs nothing of each other, then what looks at the models of those; the
-# longest first in both, 06 because it trains what 07 and 08 look at
+# Three groups of notebooks under nbval. FIRST makes the input of all others. The notebooks of THEN are independent of each
+# other. LAST looks at the models of both. The longest notebook comes first; 06 trains the models that 07 and 08 use.
 FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
 LONG := $(foreach number,15 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 --tb short -x
-# in the order given: left to itself, xdist begins with what has the most cells
+# keep this order: by default xdist begins with the notebook that has the most cells
 SHARED = -n 2 --dist loadfile --no-loadscope-reorder
 
-# uv does not read pip's find-links setting: it is passed on where there is one
+# uv does not read pip's setting find-links, so it is passed on
 export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
 export UV_PYTHON_DOWNLOADS = never
 # idle threads that spin slow other processes down; tokenizers warn when a kernel forks
@@ -35,16 +35,17 @@ export TOKENIZERS_PARALLELISM ?= false
 OUTPUTS = $(or $(AUTHORBOOK_OUTPUTS),outputs)
 
 help:
-	@echo "make first                 the first notebook as a page to open in a browser, within a minute"
-	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/), continue where it stopped, make a report"
-	@echo "make test                  the rooms' contracts, unit tests, then every notebook under nbval"
-	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN by several processes, on GPUs where there are any"
-	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  your accounts: one page, nothing is trained"
+	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
+	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  which accounts of your file may be one"
+	@echo "                           person: one page, nothing is trained"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
-	@echo "make bench [ONLY=reader]   how fast each part is, beside its peer in the same run; outputs/bench/speed.csv"
+	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
+	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
+	@echo "make test                  architecture tests (who imports whom), unit tests, then every notebook under nbval"
+	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
 	@echo "make setup                 the environment only, in .venv"
-	@echo "make distributed           adds the engine for many machines to it, which tests skip where it is not installed"
+	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
 	@echo "make clean RUN=name        delete outputs/name"
 
@@ -68,7 +69,7 @@ setup: .venv/.ok
 distributed: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[distributed]"
 
-# What an author embedding is: needs no data and no run before it.
+# Notebook 00 explains author embeddings; it needs no data and no earlier run.
 first: export TQDM_DISABLE := 1
 first: setup
 	@$(BIN)/python docs/book.py first
@@ -76,7 +77,7 @@ first: setup
 reproduce: setup
 	$(BIN)/python -m helpers.runs $(RUN) --jobs $(JOBS)
 
-# The outputs folder is fresh, so that nothing made before can hide a failure.
+# The outputs folder is fresh, so that no older output can hide a failure.
 test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test
 test: export TQDM_DISABLE := 1
 # two processes at once, one thread each
@@ -89,7 +90,7 @@ test: setup
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
 
-# The notebook itself, as a script that every process runs; what it trains is what `make reproduce` then finds.
+# Notebook 03 as a script that every process runs; `make reproduce` then finds the trained model and reuses it.
 train: FOLDER = $(or $(AUTHORBOOK_OUTPUTS),outputs)/$(RUN)/train
 train: export PLOTLY_RENDERER := json
 train: export PYTHONWARNINGS := ignore::FutureWarning
@@ -98,31 +99,31 @@ train: setup
 	$(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb $(FOLDER)/$(MODEL).ipynb -p run $(RUN) \
 	    -f params/$(RUN)/03_train.yaml $(patsubst 03_train.%,-f params/$(RUN)/03_train.%.yaml,$(filter-out 03_train,$(MODEL)))
 	$(BIN)/jupyter nbconvert --log-level ERROR --to python $(FOLDER)/$(MODEL).ipynb
-	@echo "what it prints is in $(FOLDER)/log"
+	@echo "the log of every process is in $(FOLDER)/log"
 	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
 	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
 
 # Columns that are not named are guessed; the page is outputs/mine/report.html.
 mine: setup
-	@if [ -z "$(POSTS)" ]; then echo "say which file: make mine POSTS=posts.csv"; exit 1; fi
+	@if [ -z "$(POSTS)" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
 	$(BIN)/python -W ignore -m helpers.accounts mine "$(POSTS)" $(if $(AUTHOR),--author "$(AUTHOR)") $(if $(TIME),--time "$(TIME)") \
 	    $(if $(TOPIC),--topic "$(TOPIC)") $(if $(TEXT),--text "$(TEXT)") $(if $(NAMES),--names) $(ARGS)
 
-# Copies, so that running a notebook never rewrites the committed one. A copy that you have changed stays as it is.
+# Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
 LAB = $(OUTPUTS)/lab
 lab: setup
 	@mkdir -p $(LAB)/.committed
 	@for book in notebooks/*.ipynb; do \
 	    name=$${book##*/}; copy="$(LAB)/$$name"; before="$(LAB)/.committed/$$name"; \
 	    if [ ! -e "$$copy" ] || cmp -s "$$copy" "$$before"; then cp "$$book" "$$copy" && cp "$$book" "$$before"; \
-	    elif cmp -s "$$book" "$$before"; then echo "$$copy is yours and stays"; \
-	    else echo "$$copy is yours and stays; $$book has changed since: delete your copy to have the new one"; fi; done
+	    elif cmp -s "$$book" "$$before"; then echo "$$copy has your changes and is kept"; \
+	    else echo "$$copy has your changes and is kept; $$book is newer: delete your copy to get it"; fi; done
 	$(BIN)/jupyter lab $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS) $(LAB)
 
 book: setup
 	$(BIN)/python docs/book.py
 
-# one thread, so that a ratio is one of code and not of cores
+# one thread, so that a ratio compares code and not numbers of cores
 bench: export OMP_NUM_THREADS ?= 1
 bench: export PYTHONWARNINGS := ignore::FutureWarning
 bench: setup
@@ -133,5 +134,5 @@ publish: setup
 
 clean:
 	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
-	    echo "say which run: make clean RUN=demo"; exit 1; fi
+	    echo "name the run: make clean RUN=demo"; exit 1; fi
 	rm -rf "outputs/$(RUN)"

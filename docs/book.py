@@ -1,10 +1,11 @@
-"""The notebooks as static pages, one each and a contents page: ``python docs/book.py``, or ``make book``.
+"""The notebooks as static pages with a contents page: ``python docs/book.py``, or ``make book``.
 
-They are shown as they are committed, with their stored outputs and pictures; nothing is executed, nothing is asked of
-the network. The pages are in ``outputs/book/``. ``python docs/book.py first``, or ``make first``, executes notebook 00
-alone and makes one page of it, ``outputs/first/start.html``.
+The pages in ``outputs/book/`` show the committed notebooks with their stored outputs and pictures. No cell is executed,
+and no page needs the network. ``python docs/book.py first``, or ``make first``, executes notebook 00 alone and writes one
+page, ``outputs/first/start.html``.
 """
 
+import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,19 +15,23 @@ import nbformat
 from helpers.runs import paths, report
 from helpers.runs.pipeline import PAPERMILL
 
+# of a first cell: the question and the answer, which may have several paragraphs
+QUESTION_AND_ANSWER = re.compile(r"^\*\*Question.*?(?=^\*\*Paper|^\||\Z)", re.M | re.S)
+
 
 def title(book: nbformat.NotebookNode) -> str:
-    """The first line of a notebook."""
+    """Return the first line of a notebook."""
     return book.cells[0].source.splitlines()[0].strip("# ")
 
 
 def front(books: dict) -> nbformat.NotebookNode:
-    """The contents page as a notebook: of every notebook its title, question and answer."""
-    make, cells = nbformat.v4, []
+    """Return the contents page as a notebook: title, question and answer of every notebook."""
+    cells = []
     for stem, book in books.items():
-        said = [line for line in book.cells[0].source.splitlines() if line.startswith(("**Question", "**Answer"))]
-        cells.append(make.new_markdown_cell("\n\n".join([f"## [{title(book)}]({stem}.ipynb)", *said])))
-    return make.new_notebook(cells=cells)
+        found = QUESTION_AND_ANSWER.search(book.cells[0].source)
+        text = found[0].strip() if found else ""
+        cells.append(nbformat.v4.new_markdown_cell(f"## [{title(book)}]({stem}.ipynb)\n\n{text}"))
+    return nbformat.v4.new_notebook(cells=cells)
 
 
 def build(out: Path) -> Path:

@@ -1,145 +1,197 @@
-"""Fill the tables of README.md and docs/*.md from the results they name: ``python docs/build.py``.
+"""Fill README.md, docs/*.md and the cards from stored results: ``python docs/build.py``.
 
-A table stands between ``<!-- table ... -->`` and ``<!-- end -->``. What follows "table" is YAML: ``file`` (a table of
-results), ``protocol``, ``split``, ``columns`` (metrics, or "metric, another protocol"), and perhaps ``rows`` (labels to
-show, in this order; else all, the best first), ``base`` (a model: paired differences from it instead of values),
-``max_tokens`` (read of each post, where rows say it; else 32) and ``first`` (what the first column is called). Seeds of
-one label are one row: their mean and standard deviation, with the interval of the first seed. With ``splits``, names by
-split, the columns are one ``metric`` on each, its mean, and how many times that of the row ``unit`` this is. With
-``files`` alone the table holds every row of coverage.md, and a verdict.
+A page holds comments of five kinds, which Markdown does not show. ``tests/test_docs.py`` fails
+where a page is not as this module would write it, where a name is unknown, and where a comparison
+does not hold.
 
-Links that open notebooks on Binder and Colab stand between ``<!-- online -->`` and ``<!-- /online -->``: none until
-CITATION.cff has a line ``repository-code: https://github.com/<owner>/<name>``.
+**1. A table** stands between ``<!-- table`` and ``<!-- end -->``; what follows "table" is YAML, on
+one line or on many::
+
+    <!-- table
+    draw: 5
+    protocol: ranking
+    split: test
+    max_tokens: 128
+    allow_missing: true
+    rows: [Fusion T, LSA-WCCN]
+    columns:
+    - seeds
+    - MRR
+    - {metric: R@8, value_only: true}
+    - {metric: MRR, base: "TF-IDF subword, s-norm"}
+    -->
+    <!-- end -->
+
+What is chosen. Each of these may stand in the block, in a row or in a column; a column goes before
+a row, and a row before the block.
+
+================  =================================================================================
+draw, file        ``outputs/open/draw-<n>/results.csv``, or the path of another table of results
+protocol, split   as stored: ranking, "ranking within communities", linking; test, seen, blogs
+metric            as stored: MRR, R@8, hardest_AUC; ``helpers.runs.names`` makes the header
+system            a name of ``helpers.runs.names``; in a column it stands for another system's value
+base              the system that is subtracted: the paired difference of the first seed
+max_tokens        tokens read of each post (32); rows that do not say it are always taken
+seed              this seed alone; otherwise all seeds are one value
+training_authors  rows of so many training authors
+model             a pattern for the identifier, where one name has several rows: "* 8"
+================  =================================================================================
+
+How it is shown, in the block:
+
+================  =================================================================================
+columns           a list of metrics, "seeds" (how many), "accounts" (how many queries), and dicts
+rows              a list of names, or of dicts of ``system``, ``name`` (what the first column says)
+                  and changes; otherwise all systems that the first metric was measured of
+first             the header of the first column ("system"), at most three words
+order             "value", the best of the first metric first, or "given", as in ``rows``
+allow_missing     true: "–" where nothing was measured, and a caption says why; otherwise an error
+================  =================================================================================
+
+Only in a column:
+
+================  =================================================================================
+header            in place of the name of the metric with what the column chooses otherwise
+value_only        true: the number without its standard deviation or interval
+ratio_to          the name of a row: how many times its value, two digits
+mean              true: the mean of the row's values that are neither differences nor ratios; with
+                  ``ratio_to`` how many times that row's mean
+count             "seeds" or "accounts", as in the list of columns, with another ``header``
+================  =================================================================================
+
+A cell is ``0.813 ± 0.004`` (mean and standard deviation over seeds), ``0.721 (0.690 to 0.751)``
+(one seed, 95% interval) or ``+0.068 (0.043 to 0.094)`` (a difference). It is an error where a
+stored difference is not that of the rows it was made of.
+
+Two tables have one option alone. ``verdicts: [5, 4, 3, 1]``: the comparisons with the papers that
+these draws measured, each from the first draw that has it. ``glossary: true``: every term.
+
+**2. Values**, at the top of a page: one name a line, with what is chosen as in a table, and YAML's
+own anchors (a name that begins with "_" is only there to be merged)::
+
+    <!-- values
+    include: docs/results.yaml
+    _d5: &d5 {draw: 5, protocol: ranking, split: test, max_tokens: 128, metric: MRR}
+    lead: {<<: *d5, system: Fusion T, base: LSA-WCCN}
+    mrr: {<<: *d5, systems: {fusion: Fusion T, lsa: LSA-WCCN}}
+    counting: {<<: *d5, systems: ["TF-IDF*", "LSA-WCCN*"]}
+    stream: {<<: *d5, system: Stream T, settings: {new: {draw: 5}, old: {draw: 4}}}
+    best: {<<: *d5, systems: ["TF-IDF*"], settings: {new: {draw: 5}, old: {draw: 4}}, pick: max}
+    posts: {json: outputs/open/data_card.json, key: posts}
+    paper: {published: khan2021_table2, row: "model == 'TP_16'", metric: EER}
+    papers: {verdicts: [5, 4, 3, 1]}
+    -->
+
+* ``include`` takes in the values of a file.
+* ``systems`` makes a group: ``mrr.fusion`` and ``mrr.lsa`` are values, ``mrr`` is both of them. The
+  names of a list are sorted and may be patterns.
+* ``settings`` makes a group of one system in several settings, ``stream.new`` and ``stream.old``,
+  or with ``systems`` and ``pick`` (min or max) of the lowest or highest system in each.
+* ``published`` is the mean of the rows that a pandas query finds in a published table.
+* ``verdicts`` counts comparisons: ``papers``, of them ``papers.published`` (as published),
+  ``papers.open`` (not distinguishable) and ``papers.other`` (the other way).
+
+**3. A number in a sentence**: ``<!-- = lead -->+0.068 (0.043 to 0.094)<!-- / -->``. Behind "=" is a
+value, which is shown as in a table, or an expression (``+ - * / **``, comparisons, ``and or not``,
+``abs all any count log max mean min``), perhaps with a format: ``mrr.fusion / mrr.lsa:.2f``,
+``lead.value:+.2f``, ``share:.0%``. In an expression a name is its number. Its fields are ``value``,
+``low`` and ``high`` (the interval of the first seed), ``first`` (the value of the first seed),
+``sd``, ``seeds`` and ``queries``. No line begins with such a comment, since Markdown would take it
+for HTML. Numbers that no table holds stand between ``<!-- typed: why -->`` and
+``<!-- end typed -->``.
+
+**4. A comparison in words**: ``<!-- holds: lead.low > 0 and all(mrr.fusion > counting) -->``,
+behind the sentence that states it.
+
+**5. Links** that open notebooks on Binder and Colab, between ``<!-- online -->`` and
+``<!-- /online -->``: none until CITATION.cff has a line
+``repository-code: https://github.com/<owner>/<name>``.
 """
 
 import re
 import sys
 from pathlib import Path
 
-import pandas as pd
 import yaml
 
-from helpers.runs import results as tables
-from helpers.runs.claims import verdicts
-from helpers.runs.results import LOWER_IS_BETTER
+sys.path.insert(0, str(Path(__file__).parent))  # the modules beside this one, whoever loads it
+import page_tables  # noqa: E402
+import page_values  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
-         *sorted((ROOT / "helpers/accounts/shipped").glob("*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "helpers/accounts/shipped").glob("*/README.md")),
+]
 ONLINE = re.compile(r"(<!-- online -->\n).*?(?=<!-- /online -->)", re.S)
 OPENED = ["00_start_here", "07_visualize", "13_your_accounts"]
 BLOCK = re.compile(r"(<!-- table\n(.*?)-->\n).*?(?=<!-- end -->)", re.S)
-
-
-def read(path: str, max_tokens: int) -> pd.DataFrame:
-    """The rows of a table of results that read so much of a post; empty text stays text, an empty number is missing."""
-    frame = pd.read_csv(ROOT / path, keep_default_na=False, na_values={name: "" for name in ("value", "low", "high")})
-    said = frame.label.where(frame.label != "", frame.model)
-    tokens = frame.get("max_tokens", pd.Series("", frame.index)).astype(str)
-    frame = frame.assign(label=said.str.replace(r", seed \d+\b", "", regex=True))  # one row for all seeds
-    return frame[tokens.isin(["", str(max_tokens)])]
-
-
-def cell(found: pd.DataFrame, sign: str) -> str:
-    """The mean of the seeds, their spread, and the interval of the first."""
-    if found.empty:
-        return ""
-    first = found.sort_values("seed").iloc[0]
-    mean = f"{found.value.mean():{sign}.3f}"
-    spread = f" ± {found.value.std():.3f}" if len(found) > 1 else ""
-    to = " to " if sign else " - "
-    return mean + spread + (f" ({first.low:.3f}{to}{first.high:.3f})" if pd.notna(first.low) else "")
-
-
-def table(protocol: str, split: str, columns: list[str], file: str, rows: list[str] | None = None, base: str = "",
-          max_tokens: int = 32, first: str = "model") -> str:
-    """The lines of one table. Raises ValueError where a label or a column has no result."""
-    results = read(file, max_tokens)
-    results = results[(results.split == split) & (results.base == base)]
-    lines, ranked = [f"| {' | '.join([first, *columns])} |", "|" + "---|" * (len(columns) + 1)], {}
-    for label in rows or results.label[results.protocol == protocol].unique():
-        cells = []
-        for column in columns:
-            metric, _, other = column.partition(", ")
-            metric += "_difference" if base else ""
-            found = results[(results.label == label) & (results.metric == metric)
-                            & (results.protocol == (other or protocol))]  # fmt: skip
-            if found.empty and rows or found.seed.duplicated().any():
-                raise ValueError(f"{file}: {len(found)} {column} of {label!r} in {protocol}, {split}")
-            if column == columns[0]:
-                ranked[label] = found.value.mean() * (1 if metric in LOWER_IS_BETTER else -1)
-            cells.append(cell(found, "+" if base else ""))
-        lines.append((label, f"| {' | '.join([label, *cells])} |"))
-    head, body = lines[:2], lines[2:]
-    body = [line for label, line in (body if rows else sorted(body, key=lambda one: ranked[one[0]]))]
-    return "\n".join([*head, *body]) + "\n"
-
-
-def over_splits(file: str, protocol: str, splits: dict[str, str], metric: str, unit: str, max_tokens: int = 32,
-                rows: list[str] | None = None) -> str:  # fmt: skip
-    """The lines of a table of one metric on several splits, of the models that were measured on all of them.
-
-    Raises ValueError where one of ``rows`` was not.
-    """
-    results = read(file, max_tokens).query("protocol == @protocol and metric == @metric and base == ''")
-    parts = {split: results[results.split == split].set_index("label") for split in splits}
-    everywhere = set.intersection(*(set(part.index) for part in parts.values()))
-    if missing := sorted({*(rows or []), unit} - everywhere):
-        raise ValueError(f"{file}: not measured on all of {', '.join(splits)}: {', '.join(missing)}")
-    mean = {label: sum(part.value[[label]].mean() for part in parts.values()) / len(parts) for label in everywhere}
-    head = ["model", *splits.values(), "mean", f"times {unit}"]
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    for label in sorted(rows or mean, key=lambda one: -mean[one]):
-        cells = [cell(part.loc[[label]].reset_index(), "") for part in parts.values()]
-        lines.append(f"| {' | '.join([label, *cells, f'{mean[label]:.3f}', f'{mean[label] / mean[unit]:.2f}'])} |")
-    return "\n".join(lines) + "\n"
-
-
-def beside_the_papers(files: list[str]) -> str:
-    """The lines of the table of verdicts; a claim is taken from the first of ``files`` that measures it."""
-    found = pd.concat([verdicts(tables.read(ROOT / file)).assign(draw=Path(file).parent.name) for file in files])
-    measured = found[found.ours != ""]
-    measured = measured[measured.draw == measured.groupby(["id", "claim"]).draw.transform("first")]
-    rest = found[~found.id.isin(measured.id)].drop_duplicates("id")
-    order = dict(map(reversed, enumerate(found.id.unique())))
-    lines = ["| row | the paper says | published | ours | verdict |", "|" + "---|" * 5]
-    rows = pd.concat([measured, rest]).sort_values("id", key=lambda ids: ids.map(order), kind="stable")
-    for one in rows.itertuples():
-        ours = f"{one.ours} ({one.note.replace('_', ' ')}, {one.draw})" if one.ours else ""
-        lines.append(f"| {one.id} | {one.claim} | {one.published} | {ours} | {one.verdict} |")
-    return "\n".join(lines) + "\n"
-
-
-def lines(about: dict) -> str:
-    """The lines of the table that a block describes."""
-    return (beside_the_papers if "files" in about else over_splits if "splits" in about else table)(**about)
+COMMENT = re.compile(r"<!--.*?-->", re.S)
 
 
 def online(address: str) -> str:
-    """The lines with the links to Binder and Colab; none without an ``address``, which must be of GitHub."""
+    """Return the lines with the links to Binder and Colab, none without an ``address``."""
     if not address:
         return ""
-    if not (place := re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", address)):
-        raise ValueError(f"repository-code in CITATION.cff is {address!r}: not https://github.com/<owner>/<name>")
-    binder, colab = (", ".join(f"[{name[:2]}]({link.format(place[1], name)})" for name in OPENED) for link in (
-        "https://mybinder.org/v2/gh/{}/main?labpath=notebooks%2F{}.ipynb",
-        "https://colab.research.google.com/github/{}/blob/main/notebooks/{}.ipynb"))  # fmt: skip
-    setup = (f"!git clone -q https://github.com/{place[1]} authorbook && cd authorbook"
-             " && pip install -q -c constraints.txt -e .")  # fmt: skip
-    return (f"Without installing anything: notebooks {binder} on Binder, whose first start takes minutes. On Colab: "
-            f"{colab}; run `{setup}` in a cell of its own, restart the session, then run the notebook.\n")  # fmt: skip
+    place = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(?:\.git)?/?", address)
+    if not place:
+        message = f"repository-code in CITATION.cff is {address!r}"
+        raise ValueError(f"{message}: not https://github.com/<owner>/<name>")
+    binder = _links("https://mybinder.org/v2/gh/{}/main?labpath=notebooks%2F{}.ipynb", place[1])
+    colab_address = "https://colab.research.google.com/github/{}/blob/main/notebooks/{}.ipynb"
+    colab = _links(colab_address, place[1])
+    setup = (
+        f"!git clone -q https://github.com/{place[1]} authorbook && cd authorbook"
+        " && pip install -q -c constraints.txt -e ."
+    )
+    return (
+        f"Without installing anything: notebooks {binder} on Binder; a first start takes minutes.\n"
+        f"On Colab: {colab}; run `{setup}` in a cell of its own,\n"
+        "restart the session, then run the notebook.\n"
+    )
+
+
+def _links(address: str, repository: str) -> str:
+    return ", ".join(f"[{name[:2]}]({address.format(repository, name)})" for name in OPENED)
 
 
 def filled(text: str) -> str:
-    """A page with its tables as the results say, and its links as CITATION.cff does."""
+    """Return a page with tables and numbers as the results say, and links as CITATION.cff does."""
     address = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8")).get("repository-code", "")
-    text = ONLINE.sub(lambda block: block[1] + online(address), text)
-    return BLOCK.sub(lambda block: block[1] + lines(yaml.safe_load(block[2])), text)
+    links = online(address)
+    text = ONLINE.sub(lambda block: block[1] + links, text)
+    text = BLOCK.sub(_filled_table, text)
+    return page_values.filled(text)
+
+
+def _filled_table(block: re.Match) -> str:
+    return block[1] + page_tables.lines(yaml.safe_load(block[2]))
+
+
+def visible(text: str) -> str:
+    """Return a page without its comments, as a reader sees it."""
+    return COMMENT.sub("", text)
+
+
+def main() -> int:
+    """Fill all pages; return 1 where a statement of one does not hold."""
+    false_statements = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        try:
+            now = filled(text)
+            for statement in page_values.false_statements(now):
+                false_statements.append(f"{page.name}: {statement}")
+        except ValueError as error:
+            raise ValueError(f"{page.relative_to(ROOT)}: {error}") from None
+        if now != text:
+            page.write_text(now, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)}: filled", file=sys.stderr)
+    for line in false_statements:
+        print(f"does not hold: {line}", file=sys.stderr)
+    return int(bool(false_statements))
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        if (now := filled(text)) != text:
-            page.write_text(now, encoding="utf-8")
-            print(f"{page.relative_to(ROOT)}: filled", file=sys.stderr)
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""The pages that stand around the notebooks: the book, working copies, what starts first."""
+"""The pages around the notebooks: the book, the working copies of ``make lab``, the lines of ``make help``."""
 
 import importlib.util
 import os
@@ -20,14 +20,15 @@ def test_the_book_has_a_page_a_notebook_and_one_that_leads_to_all(tmp_path, monk
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     (tmp_path / "notebooks").mkdir()
     for name in ("00_a", "01_b"):
-        text = f"# {name}: long\n\n**Question.** Why {name}?\n\n**Answer.** So.\n\n[next](01_b.ipynb)"
+        text = (f"# {name}: long\n\n**Question.** Why {name}?\n\n**Answer.** So.\n\n* And thus.\n\n"
+                "**Paper.** [next](01_b.ipynb)")  # fmt: skip
         notebook(tmp_path / f"notebooks/{name}.ipynb", (text,), "print(1)", parameters="")
     index = book.build(tmp_path / "out")
     assert sorted(path.name for path in index.parent.iterdir()) == ["00_a.html", "01_b.html", "index.html"]
     page = BeautifulSoup(index.read_text(), "html.parser")
     assert [a["href"] for a in page.nav.find_all("a")] == [a["href"] for a in page.main.find_all("a")] == [
         "00_a.html", "01_b.html"]  # fmt: skip
-    assert "Why 00_a?" in page.text and "So." in page.text
+    assert "Why 00_a?" in page.text and "So." in page.text and "And thus." in page.text
     page = BeautifulSoup((index.parent / "00_a.html").read_text(), "html.parser")
     assert [a["href"] for a in page.main.find_all("a")] == ["01_b.html"]
     assert page.select("details.code[open]"), "a book shows its code"
@@ -66,12 +67,22 @@ def test_a_copy_that_was_changed_stays_and_others_are_renewed(lab):
     lab()
     (lab.copies / "01_a.ipynb").write_text("mine")
     said = lab()
-    assert "01_a.ipynb is yours and stays" in said and "02_b" not in said and "since" not in said
+    assert "01_a.ipynb has your changes and is kept" in said and "02_b" not in said and "newer" not in said
     for name in ("01_a", "02_b"):
         (lab.notebooks / f"{name}.ipynb").write_text("newer")
     said = lab()
-    assert "notebooks/01_a.ipynb has changed since" in said and "02_b" not in said
+    assert "notebooks/01_a.ipynb is newer" in said and "02_b" not in said
     assert (lab.copies / "01_a.ipynb").read_text() == "mine" and (lab.copies / "02_b.ipynb").read_text() == "newer"
     assert {path.read_text() for path in lab.notebooks.iterdir()} == {"newer"}
     (lab.copies / "01_a.ipynb").unlink()
-    assert "yours" not in lab() and (lab.copies / "01_a.ipynb").read_text() == "newer"
+    assert "changes" not in lab() and (lab.copies / "01_a.ipynb").read_text() == "newer"
+
+
+def test_help_names_every_command_once_in_the_order_of_use():
+    said = subprocess.run(["make", "-s", "help"], cwd=paths.ROOT, check=True, capture_output=True, text=True).stdout
+    named = [line.split()[1] for line in said.splitlines() if line.startswith("make ")]
+    assert named == ["first", "mine", "lab", "book", "reproduce", "train", "test", "bench",
+                     "setup", "distributed", "publish", "clean"]  # fmt: skip
+    makefile = (paths.ROOT / "Makefile").read_text("utf-8")
+    (phony,) = [line for line in makefile.splitlines() if line.startswith(".PHONY:")]
+    assert phony.split()[1:] == ["help", *named]

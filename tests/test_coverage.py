@@ -1,4 +1,4 @@
-"""The table of what is shown of the three papers: its rows, and the cells and files that it names."""
+"""The table of what is shown of the three papers: its rows, the cells and files that it names, what was measured."""
 
 import re
 from collections import Counter
@@ -6,7 +6,7 @@ from collections import Counter
 import nbformat
 import pytest
 
-from helpers.runs import paths
+from helpers.runs import claims, paths, results
 
 DOCUMENT = paths.ROOT / "docs" / "coverage.md"
 STATES = ["shown", "on own data", "partly", "not yet"]
@@ -63,3 +63,12 @@ def test_the_files_that_it_names_are_there():
 def test_the_counts_above_the_table_are_those_of_the_table():
     counted = Counter(row[3] for row in ROWS)
     assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == [(str(counted[state]), state) for state in STATES]
+    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, "each state has its meaning"
+
+
+def test_rows_say_measured_where_a_stored_draw_has_a_verdict():
+    files = sorted((paths.ROOT / "outputs" / "open").glob("draw-*/results.csv"))
+    verdicts = [claims.verdicts(results.read(file)) for file in files]
+    measured = {row for table in verdicts for row in table.id[table.ours != ""]}
+    assert {row[0] for row in ROWS if "measured on the public archives" in row[4]} == measured
+    assert f"In {len(measured)} rows the last column says *measured*" in ABOVE

@@ -1,88 +1,294 @@
-"""The pages: every table is what the results say, README is short, and no page names a file that is not there."""
+"""The pages: tables and numbers are what the results say, comparisons hold, and no page names what is not there."""
 
 import importlib.util
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from helpers.runs import paths
+from helpers.runs.names import GLOSSARY, MAX_LETTERS
+from helpers.runs.results import COLUMNS
 
 _spec = importlib.util.spec_from_file_location("build", paths.ROOT / "docs" / "build.py")
 build = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(build)
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+TABLE = re.compile(r"(?:^\|.*\n)+", re.M)
+TYPED = re.compile(r"<!-- typed: .+? -->.*?<!-- end typed -->", re.S)
+MISSING = ("", "–")
 each_page = pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.name)
 
 
+def prose(text):
+    """A page without what was generated, and without lists that say why their numbers were typed."""
+    text = build.page_values.INLINE.sub("", build.BLOCK.sub("", text))
+    return build.visible(TYPED.sub("", text))
+
+
+def markdown_tables(text):
+    """The tables of a page: their headers and their rows, as lists of cells."""
+    tables = []
+    for lines in TABLE.findall(build.visible(text)):
+        rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines.splitlines()]
+        tables.append((rows[0], rows[2:]))
+    return tables
+
+
+def defects(headers, rows):
+    """What is wrong with a table, in words."""
+    found = []
+    if len(rows) < 2:
+        found.append("a table of one row: a sentence or a column of another table says it")
+    if len(headers[0].split()) > 3:
+        found.append(f"the first header is a caption: {headers[0]}")
+    for header, *cells in zip(headers, *rows):
+        if all(cell in MISSING for cell in cells):
+            found.append(f"an empty column: {header}")
+    for name, *cells in rows:
+        if all(cell in MISSING for cell in cells):
+            found.append(f"an empty row: {name}")
+    return found
+
+
+def anchors(text):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", build.visible(text), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @each_page
-def test_tables_are_what_the_results_say(page):
+def test_tables_and_numbers_are_what_the_results_say(page):
     text = page.read_text(encoding="utf-8")
     assert build.filled(text) == text, "run `.venv/bin/python docs/build.py`"
     assert text.count("<!-- table\n") == text.count("<!-- end -->") == len(build.BLOCK.findall(text))
+    inline = text.count("<!-- = ")
+    assert inline == text.count("<!-- / -->") == len(build.page_values.INLINE.findall(text))
+    assert not re.findall(r"^\s*<!-- =.*", text, re.M), "Markdown takes such a line for HTML"
+
+
+@each_page
+def test_comparisons_in_words_hold(page):
+    text = page.read_text(encoding="utf-8")
+    assert build.page_values.false_statements(text) == []
+    assert text.count("<!-- holds") == len(build.page_values.HOLDS.findall(text))
+
+
+@each_page
+def test_tables_are_readable(page):
+    text = page.read_text(encoding="utf-8")
+    for headers, rows in markdown_tables(text):
+        assert defects(headers, rows) == []
+    for block in build.BLOCK.finditer(text):
+        for _, rows in markdown_tables(build.page_tables.lines(yaml.safe_load(block[2]))):
+            assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
+
+
+@pytest.mark.parametrize("lines, defect", [
+    ("| system | MRR |\n|---|---|\n| a | 0.1 |", "a table of one row"),
+    ("| 491 accounts of the archives | MRR |\n|---|---|\n| a | 1 |\n| b | 2 |", "the first header is a caption"),
+    ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 |  |\n| b | 2 | – |", "an empty column: R@8"),
+    ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 | 1 |\n| b |  | – |", "an empty row: b"),
+])  # fmt: skip
+def test_a_table_with_a_defect_is_found(lines, defect):
+    ((headers, rows),) = markdown_tables(f"text\n\n{lines}\n\ntext\n")
+    (found,) = defects(headers, rows)
+    assert found.startswith(defect)
 
 
 @each_page
 def test_links_lead_somewhere(page):
-    assert not [link for link in LINK.findall(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
+    for path, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target.read_text(encoding="utf-8")), f"{path}#{anchor}"
 
 
 def test_readme_is_short_and_types_no_result():
     text = paths.ROOT.joinpath("README.md").read_text(encoding="utf-8")
-    lines = build.BLOCK.sub("", text).splitlines()
-    assert len(text.splitlines()) <= 100 and len(lines) <= 80
-    assert not re.findall(r"\b0\.\d{2,}", "\n".join(lines)), "a result stands in prose: let docs/build.py write it"
+    assert len(text.splitlines()) <= 100
+    assert len(build.BLOCK.sub("", text).splitlines()) <= 80
+    assert not re.findall(r"\b0\.\d{2,}", prose(text)), "a result stands in prose: let docs/build.py write it"
+    lines = re.sub(r"\]\([^)]*\)", "]", build.visible(build.BLOCK.sub("", text))).splitlines()
+    assert not [line for line in lines if len(line) > 300 and not line.startswith("|")], "what a reader sees"
 
 
-@pytest.mark.parametrize("page", ["results.md", "data.md", "design.md"])
+def test_the_page_of_results_is_short():
+    text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 350
+    assert not [line for line in text.splitlines() if len(line) > 600 and not line.startswith("|")]
+
+
+@pytest.mark.parametrize("page", ["results.md", "results-full.md", "data.md", "design.md"])
 def test_a_page_types_no_score(page):
-    text = build.BLOCK.sub("", (paths.ROOT / "docs" / page).read_text(encoding="utf-8"))
-    assert not re.findall(r"(?<!temperature )(?<!prior of )\b0\.\d{2,}", text), "let a table say it: docs/build.py"
+    text = prose((paths.ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert not re.findall(r"(?<!temperature )(?<!prior of )\b0\.\d{2,}", text), "let docs/build.py say it"
 
 
-ROWS = [("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
-        ("b", "U", 0, "", "MRR", 0.65, None, None), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1)]  # fmt: skip
+def test_every_comparison_of_the_page_of_results_is_checked():
+    """A line that compares in words carries a statement, on that line or on the next one of its paragraph."""
+    text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    text = TYPED.sub("", build.BLOCK.sub("", text))
+    words = re.compile(r"\b(above|below|higher|lower|highest|lowest|ahead|gains|loses|falls|rises|shrinks)\b")
+    compares = 0
+    for paragraph in re.split(r"\n(?=\n|\* |\d\. )", text):
+        if words.search(build.visible(paragraph)) and "<!-- =" in paragraph:
+            compares += 1
+            assert "<!-- holds: " in paragraph, paragraph
+    assert compares > 15
+
+
+def test_the_glossary_has_every_term():
+    text = (paths.ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    ((_, rows),) = markdown_tables(text)
+    assert [row[0] for row in rows] == [*GLOSSARY]
+    assert "glossary.md" in (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+NAN = np.nan
+ROWS = [
+    ("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a1", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
+    ("b", "U", 0, "", "MRR", 0.65, NAN, NAN), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1),
+]  # fmt: skip
+
+
+def write(path, rows, **about):
+    """A table of results with these rows, in one protocol and split."""
+    frame = pd.DataFrame(rows, columns=["model", "label", "seed", "base", "metric", "value", "low", "high"])
+    frame = frame.assign(**{"protocol": "ranking", "split": "test", "queries": 9} | about)
+    if path.exists():
+        frame = pd.concat([pd.read_csv(path), frame])
+    frame.reindex(columns=COLUMNS).to_csv(path, index=False)
 
 
 @pytest.fixture
 def results(tmp_path):
-    columns = ["model", "label", "seed", "base", "metric", "value", "low", "high"]
-    pd.DataFrame(ROWS, columns=columns).assign(protocol="ranking", split="test").to_csv(tmp_path / "r.csv", index=False)
-    return {"file": str(tmp_path / "r.csv"), "protocol": "ranking", "split": "test", "columns": ["MRR"]}
+    path = tmp_path / "results.csv"
+    write(path, ROWS)
+    return {"file": str(path), "protocol": "ranking", "split": "test"}
+
+
+def lines(about, **more):
+    return build.page_tables.lines(about | more).splitlines()
 
 
 def test_a_table_by_hand(results):
-    assert build.table(**results).splitlines() == [
-        "| model | MRR |", "|---|---|", "| U | 0.650 |", "| T | 0.600 ± 0.141 (0.400 - 0.600) |"]  # fmt: skip
-    assert build.table(**results, rows=["T"]).splitlines()[2:] == ["| T | 0.600 ± 0.141 (0.400 - 0.600) |"]
-    assert build.table(**results, base="b", first="minus U").splitlines() == [
-        "| minus U | MRR |", "|---|---|", "| T | -0.150 (-0.200 to -0.100) |"]  # fmt: skip
+    about = results | {"columns": ["MRR"]}
+    assert lines(about) == ["| system | MRR |", "|---|---|", "| U | 0.650 |", "| T | 0.600 ± 0.141 |"]
+    assert lines(about, rows=["T"], first="name") == ["| name | MRR |", "|---|---|", "| T | 0.600 ± 0.141 |"]
+    assert lines(about, rows=["T", "U"], order="given")[2:] == ["| T | 0.600 ± 0.141 |", "| U | 0.650 |"]
+    assert lines(about, seed=0)[2:] == ["| U | 0.650 |", "| T | 0.500 (0.400 to 0.600) |"]
+    assert lines(results, columns=["seeds", "accounts", {"metric": "MRR", "value_only": True}]) == [
+        "| system | seeds | accounts | MRR |", "|---|---|---|---|", "| U | 1 | 9 | 0.650 |", "| T | 2 | 9 | 0.600 |"]  # fmt: skip
     with pytest.raises(ValueError, match="0 MRR of 'V' in ranking, test"):
-        build.table(**results, rows=["V"])
+        lines(about, rows=["V"])
     with pytest.raises(ValueError, match="0 R@8 of 'T'"):
-        build.table(**results | {"columns": ["R@8"]}, rows=["T"])
+        lines(results, columns=["R@8"], rows=["T"])
+    with pytest.raises(ValueError, match="colums"):
+        lines(about, colums=["MRR"])
+
+
+def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
+    columns = ["MRR", {"metric": "MRR", "base": "U"}]
+    with pytest.raises(ValueError, match="0 MRR minus U of 'U'"):
+        lines(results, columns=columns)
+    assert lines(results, columns=columns, allow_missing=True) == [
+        "| system | MRR | MRR minus U |", "|---|---|---|", "| U | 0.650 | – |",
+        "| T | 0.600 ± 0.141 | -0.150 (-0.200 to -0.100) |"]  # fmt: skip
+    row = {"name": "T minus U", "system": "T", "base": "U"}
+    assert lines(results, columns=["MRR"], rows=["U", row])[2:] == [
+        "| T minus U | -0.150 (-0.200 to -0.100) |", "| U | 0.650 |"][::-1]  # fmt: skip
+
+
+def test_a_difference_that_its_rows_contradict_is_an_error(results):
     frame = pd.read_csv(results["file"])
-    pd.concat([frame, frame[:1].assign(model="another")]).to_csv(results["file"], index=False)
+    frame.loc[3, "value"] = -0.1
+    frame.to_csv(results["file"], index=False)
+    with pytest.raises(ValueError, match="is stored as -0.100, the rows differ by -0.150"):
+        lines(results, columns=["MRR"], base="U")
+
+
+def test_one_seed_has_one_row(results, tmp_path):
+    write(tmp_path / "results.csv", [("another", *ROWS[0][1:])])
     with pytest.raises(ValueError, match="3 MRR of 'T' in ranking, test"):
-        build.table(**results)
+        lines(results, columns=["MRR"])
 
 
-def test_a_table_over_splits_by_hand(results):
-    frame = pd.read_csv(results["file"]).assign(max_tokens=32)
-    other = frame[frame.model == "a"].assign(split="other", value=frame.value / 2)
-    alone = frame[frame.model == "b"].assign(label="only here", model="c")
-    second = frame[frame.model == "b"].assign(split="other", value=0.35)
-    pd.concat([frame, other, alone, second]).to_csv(results["file"], index=False)
-    about = {"file": results["file"], "protocol": "ranking", "metric": "MRR", "unit": "U"}
-    assert build.lines(about | {"splits": {"test": "one", "other": "two"}}).splitlines() == [
-        "| model | one | two | mean | times U |", "|---|---|---|---|---|",
-        "| U | 0.650 | 0.350 | 0.500 | 1.00 |",
-        "| T | 0.600 ± 0.141 (0.400 - 0.600) | 0.300 ± 0.071 (0.400 - 0.600) | 0.450 | 0.90 |"]  # fmt: skip
-    some = build.lines(about | {"splits": {"test": "one", "other": "two"}, "rows": ["T"]}).splitlines()
-    assert len(some) == 3 and some[2].startswith("| T |") and some[2].endswith("| 0.90 |")
-    with pytest.raises(ValueError, match="not measured on all of test, other: only here"):
-        build.lines(about | {"splits": {"test": "one", "other": "two"}, "rows": ["T", "only here"]})
+def test_a_column_may_be_of_another_split_a_ratio_or_a_mean(results, tmp_path):
+    second = [("a", "T", 0, "", "MRR", 0.3, 0.2, 0.4), ("b", "U", 0, "", "MRR", 0.35, NAN, NAN)]
+    write(tmp_path / "results.csv", second, split="other")
+    columns = [
+        {"header": "one"}, {"header": "two", "split": "other"}, {"header": "times", "ratio_to": "U"},
+        {"header": "mean", "mean": True}, {"header": "of U", "mean": True, "ratio_to": "U"},
+    ]  # fmt: skip
+    assert lines(results, metric="MRR", columns=columns) == [
+        "| system | one | two | times | mean | of U |", "|---|---|---|---|---|---|",
+        "| U | 0.650 | 0.350 | 1.00 | 0.500 | 1.00 |",
+        "| T | 0.600 ± 0.141 | 0.300 (0.200 to 0.400) | 0.92 | 0.450 | 0.90 |"]  # fmt: skip
+
+
+def page(results, body):
+    """A page that names values of the results of these tests."""
+    block = (
+        f"_all: &all {{file: {results['file']}, protocol: ranking, split: test, metric: MRR}}\n"
+        "t: {<<: *all, system: T}\n"
+        "both: {<<: *all, systems: {t: T, u: U}}\n"
+        'every: {<<: *all, systems: ["*"]}\n'
+        "lead: {<<: *all, system: T, base: U}\n"
+        "seeds: {<<: *all, settings: {first: {seed: 0}, second: {seed: 1}}, system: T}\n"
+        'best: {<<: *all, settings: {first: {seed: 0}}, systems: ["*"], pick: max}\n'
+    )
+    return f"# Page\n\n<!-- values\n{block}-->\n\n{body}\n"
+
+
+@pytest.mark.parametrize("expression, shown", [
+    ("t", "0.600 ± 0.141"), ("t.value", "0.600"), ("t.value:.2f", "0.60"), ("t.first", "0.500"), ("t.seeds", "2"),
+    ("lead", "-0.150 (-0.200 to -0.100)"), ("lead.low:+.1f", "-0.2"), ("both.t / both.u:.2f", "0.92"),
+    ("max(every)", "0.650"), ("count(every > 0.6)", "1"), ("seeds.second - seeds.first", "0.200"), ("best.first", "0.650"),
+    ("t.value:.0%", "60%"), ("-lead.value", "0.150"), ("t.queries", "9"),
+])  # fmt: skip
+def test_a_number_in_a_sentence(results, expression, shown):
+    text = page(results, f"It is <!-- = {expression} -->old<!-- / --> here.")
+    filled = build.filled(text)
+    assert f"It is <!-- = {expression} -->{shown}<!-- / --> here." in filled
+    assert build.filled(filled) == filled != text
+
+
+@pytest.mark.parametrize("expression, message", [
+    ("nobody", "'nobody' is no value of this page"), ("t.nothing", "'t.nothing' is no value"),
+    ("every", "several values"), ("__import__('os')", "nothing that a page may compute"),
+    ("t.__class__", "'t.__class__' is no value"), ("[t]", "nothing that a page may compute"),
+    ("(lambda: 1)()", "nothing that a page may compute"), ("'a' * 9", "nothing that a page may compute"),
+])  # fmt: skip
+def test_what_a_page_may_not_compute(results, expression, message):
+    with pytest.raises(ValueError, match=message):
+        build.filled(page(results, f"<!-- = {expression} -->old<!-- / -->"))
+
+
+@pytest.mark.parametrize("statement, holds", [
+    ("lead.high < 0 and t > 0.5", True), ("t > both.u", False), ("both.t < both.u < 0.7", True),
+    ("all(every > 0.5)", True), ("any(every > 0.9) or not t < 0.6", True), ("abs(lead) > 0.2", False),
+    ("best.first == max(both.u, t.first)", True),
+])  # fmt: skip
+def test_a_comparison_in_words(results, statement, holds):
+    found = build.page_values.false_statements(page(results, f"So it is. <!-- holds: {statement} -->"))
+    assert found == ([] if holds else [statement])
+
+
+@pytest.mark.parametrize("statement", ["t", "every > 0.5", "t + 1", "wrong > 1"])
+def test_a_statement_that_compares_nothing_is_an_error(results, statement):
+    with pytest.raises(ValueError, match="neither true nor false|no value of this page"):
+        build.page_values.false_statements(page(results, f"<!-- holds: {statement} -->"))
+
+
+def test_a_value_that_was_not_measured_is_an_error(results):
+    for system in ("system: V", 'systems: ["V*"]', "systems: {v: V}"):
+        text = page(results, "").replace("t: {<<: *all, system: T}", f"t: {{<<: *all, {system}}}")
+        with pytest.raises(ValueError, match="V"):
+            build.filled(text)
 
 
 def test_notebooks_open_online_once_the_address_is_known():
@@ -112,8 +318,8 @@ def test_binder_installs_what_is_pinned():
 
 
 def test_a_page_is_filled(results):
-    about = "".join(f"{name}: {value}\n" for name, value in results.items())
-    page = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
-    once = build.filled(page)
+    about = yaml.safe_dump(results | {"columns": ["MRR"]})
+    text = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
+    once = build.filled(text)
     assert "| U | 0.650 |" in once and "old" not in once and once.startswith("before") and once.endswith("after 0.1\n")
     assert build.filled(once) == once

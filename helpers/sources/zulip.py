@@ -58,12 +58,15 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             name = folder.name if len(places(location)) == 1 else f"{root.name}/{folder.name}"
             # two archives below one root
             folders[folder.relative_to(root).as_posix() if name in folders else name] = folder, files
-    return [row_part(name, partial(_rows, files, raw), stamp(folder)) for name, (folder, files) in folders.items()]
+    return [
+        row_part(name, partial(_rows, folder, files, raw), stamp(folder))
+        for name, (folder, files) in folders.items()
+    ]
 
 
-def _rows(files, raw, drops):
+def _rows(folder, files, raw, drops):
     """The posts of the files of one stream folder."""
-    topic, latest = stream_name(files[0].parent.name), time.time() + 86_400
+    topic, latest = stream_name(folder.name), time.time() + 86_400
     for path in files:
         messages = None
         with suppress(ValueError, RecursionError):
@@ -146,11 +149,21 @@ def stream_name(folder: str) -> str:
 
 
 def _streams(root):
-    """The JSON files of each stream folder: of those in a ``zulip_json`` at any depth, or in ``root``."""
-    streams = defaultdict(list)
+    """The JSON files of each stream folder: of those in a ``zulip_json`` at any depth, or in ``root``.
+
+    The name of a stream may hold a slash ("t-compiler/wg-nll"): its folder then lies in another one, whose name is the
+    topic, so that all streams of one group have one topic.
+    """
+    archived = defaultdict(list)
+    others = defaultdict(list)
     for path in below(root):
         hidden = any(part.startswith(".") for part in path.relative_to(root).parts[:-1])
-        if path.suffix == ".json" and not hidden:
-            streams[path.parent].append(path)
-    places = [folder for folder in streams if folder.parent.name == "zulip_json"]
-    return {folder: streams[folder] for folder in places or streams if places or folder.parent == root}
+        if path.suffix != ".json" or hidden:
+            continue
+        for folder in path.parents:
+            if folder.parent.name == "zulip_json":
+                archived[folder].append(path)
+                break
+            if folder.parent == root:
+                others[folder].append(path)
+    return archived or others

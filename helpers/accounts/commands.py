@@ -1,4 +1,4 @@
-"""What ``authorbook encode | nearest | compare | mine`` do, each with its parsed options."""
+"""The commands ``authorbook encode | nearest | compare | mine``, each with its parsed options."""
 
 import os
 from argparse import Namespace
@@ -13,12 +13,12 @@ from helpers.accounts.posts import newest, passages, without_passages
 from helpers.runs import paths, pipeline, report
 from helpers.runs.artifacts import atomic_write
 
-SHIPPED = "Probabilities are those of the map that ships; `authorbook mine` checks it on your accounts."
+SHIPPED = "Probabilities come from the calibration that ships; `authorbook mine` checks it on your accounts."
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 
 
 def encode(options: Namespace) -> None:
-    """Accounts as vectors into a Parquet file: ``account, posts, vector``."""
+    """Write accounts as vectors to a Parquet file: ``account, posts, vector``."""
     encoder, posts, shown = _read(options, options.posts, options.run)
     samples = newest(posts.store)
     frame = pd.DataFrame({"account": map(shown, posts.names[samples.authors]), "posts": samples.count,
@@ -29,7 +29,7 @@ def encode(options: Namespace) -> None:
 
 
 def nearest(options: Namespace) -> None:
-    """The accounts most like one account."""
+    """Rank the accounts that are most similar to one account."""
     encoder, posts, shown = _read(options, options.posts, options.run)
     asked = own.asked(posts, [options.account])
     gallery = posts.around(encoder, posts.samples(asked))
@@ -37,22 +37,22 @@ def nearest(options: Namespace) -> None:
 
 
 def compare(options: Namespace) -> None:
-    """The accounts of a second file that are most like those of the first."""
+    """Rank the accounts of a second file for each account of a first one."""
     encoder, posts, shown = _read(options, options.posts, f"{options.run}-a")
     _, others, other = _read(options, options.others, f"{options.run}-b")
     if posts.hours != others.hours:
-        raise ValueError("one file has times and the other has none: name no time column, or one of each")
+        raise ValueError("only one of the files has times: name a time column of both, or of neither")
     asked = newest(without_passages(posts.store, encoder.kinds, passages(others.store, encoder.kinds))[0])
     if not len(asked):
-        raise ValueError("nothing is left of the first file that does not stand in the second, too: do they overlap?")
-    print(f"{len(asked)} of {len(posts.names)} accounts of the first file are asked about; of the others too little is "
-          "left that does not stand word for word in the second file, too")  # fmt: skip
+        raise ValueError("all posts of the first file stand word for word in the second one, too: do they overlap?")
+    print(f"We ask about {len(asked)} of {len(posts.names)} accounts of the first file. The others have too few posts "
+          "that do not stand word for word in the second file, too.")  # fmt: skip
     names = [f"{shown(name)} (first file)" for name in posts.names[asked.authors]]
     _tell(options, others.around(encoder, asked), asked, names, other)
 
 
 def mine(options: Namespace) -> None:
-    """Notebook 13 on own posts, as one page; what was found before an error is shown all the same."""
+    """Run notebook 13 on own posts and make one page of it, after an error of what was done before."""
     import papermill
 
     files, source, path = paths.Run(options.run), "13_your_accounts.ipynb", Path(options.posts).absolute()
@@ -81,7 +81,7 @@ def _columns(options):
 
 
 def _read(options, location, run):
-    """The encoder, the posts of a file, and how an account is shown."""
+    """Return the encoder, the posts of a file, and a function that names an account as it is shown."""
     encoder, location = AuthorEncoder.load(options.encoder), str(Path(location).absolute())
     posts = own.read(paths.Run(run), location, encoder, _columns(options))
     names = own.own_names(location, _columns(options)) if options.names else {}

@@ -1,8 +1,8 @@
 """An author encoder for use: accounts' posts in, unit vectors, ranks and calibrated answers out.
 
-Its members are those of notebook 06's "everything": a trained stream, LSA, a masked view and the hours, with weights
-that ship, and three TF-IDF that each gallery fits on its own texts. Weights and calibration are chosen on dev accounts,
-once for a gallery, whose other accounts say what a score is worth there, and once for two accounts alone.
+Its members are those of Fusion T in notebook 06 but TF-IDF shape: Stream, LSA-WCCN, "LSA-WCCN, frequent" and the hour
+profile, whose weights ship, and three TF-IDFs that each gallery fits on its own texts. Fusion weights and calibration
+are fitted on dev accounts, once with the s-norm of a gallery, and once for two accounts without a gallery.
 """
 
 import hashlib
@@ -33,8 +33,8 @@ from helpers.training import checkpoints
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"
-ENOUGH = 30  # accounts, from which on a gallery says what a score is worth in it
-ALONE = 9  # trials that the map for two accounts alone may claim: far from its archives, all are alike to it
+ENOUGH = 30  # accounts, from which on scores are s-normed by the gallery
+ALONE = 9  # trials that bound the calibration without a gallery: far from its archives, all are alike to the encoder
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # fitted on every gallery
 # kind: frequent tokens shown (0: all), dimensions, buckets of pairs; small enough to be shipped
 LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
@@ -66,7 +66,7 @@ class AuthorEncoder:
 
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
-        """One that ships, by name, or from a folder. Raises ValueError where there is none or its files are damaged."""
+        """Load one that ships, by name, or from a folder. Raises ValueError where there is none or it is damaged."""
         folder = SHIPPED / name if (SHIPPED / name).exists() else Path(name)
         if not (folder / "model.json").exists():
             there = ", ".join(sorted(path.parent.name for path in SHIPPED.glob("*/model.json")))
@@ -94,7 +94,7 @@ class AuthorEncoder:
     @classmethod
     def fit(cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, card: dict | None = None,
             seed: int = 0) -> "AuthorEncoder":
-        """Fit what counts on training accounts, then weights and calibration of every use on dev accounts.
+        """Fit LSA-WCCN and the hours on training accounts, then weights and calibration of every use on dev accounts.
 
         stream : trained on text alone, its config in ``config``. Raises ValueError where the stores are too small.
         """
@@ -106,7 +106,7 @@ class AuthorEncoder:
         return made
 
     def fit_use(self, use: str, dev: TokenStore) -> Use:
-        """Weights and calibration of one use, on halves of a store's accounts."""
+        """Fit weights and calibration of one use, on halves of a store's accounts."""
         members, (dev, _) = self._members(use), without_passages(dev, self.kinds)
         older, newer = halves(dev, 16, 16)
         chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
@@ -114,7 +114,7 @@ class AuthorEncoder:
         return replace(fitted, same=ALONE, different=ALONE) if use.startswith("alone") else fitted
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """The same encoder, its map from score to likelihood ratio in galleries fitted on halves of own accounts.
+        """Return the same encoder with a calibration for galleries that is fitted on halves of own accounts.
 
         Its weights stay. Raises ValueError where fewer than ENOUGH accounts have posts enough.
         """
@@ -150,7 +150,7 @@ class AuthorEncoder:
 
     def encode(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None,
                progress: bool = True) -> np.ndarray:  # fmt: skip
-        """Accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
+        """Return accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
 
         posts : of each account its posts. times, topics : of each account the times and the rooms of its posts. Rooms
         are checked, and warned of: a person is not known by them, so no member reads them. progress : a bar where it

@@ -1,8 +1,8 @@
-"""Why two accounts are alike: the fused score of a pair, split exactly into members and, within those, features.
+"""Evidence for a pair of accounts: its fused score, split exactly into members and, within these, features.
 
-A normalised score is a line in the member's own score, and the own score of what counts is a sum over features, so
-the contributions of a pair add up to its score. Of a network only the sum is known. What stands for "both resemble
-everybody", or nobody, is one negative or positive term a member.
+The s-normed score of a member is linear in its raw score, and the raw score of TF-IDF and LSA-WCCN is a sum over
+features, so the contributions of a pair add up to its score. The score of the network cannot be split. The constant
+of s-norm is one term a member: it stands for how similar the two accounts are to all others.
 """
 
 from collections.abc import Collection, Iterator
@@ -27,15 +27,15 @@ from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.topic.masking import WORD
 
 MEAN = "(unlike the mean of all)"
-OFFSET = "(how alike each is to others)"
+OFFSET = "(s-norm: similarity to all others)"
 WHOLE = "(the whole member)"
-HIDDEN = " \u2423"  # a word that the masked view does not show
+HIDDEN = " \u2423"  # a word that "LSA-WCCN, frequent" does not see
 CHANCE, MORE, OTHERS = 0.001, 2, 3  # of a topic's words, see :func:`topic_words`
 SUBWORDS = ("tfidf_subword", "lsa", "lsa_masked")  # whose features are subwords and pairs of them
 
 
 def contributions(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> pd.DataFrame:
-    """What a query's score with a target is made of: ``member``, ``feature``, ``contribution``, largest first.
+    """Split a query's score with a target: ``member``, ``feature``, ``contribution``, the largest first.
 
     query : one sample. target : an account of the gallery. name : of the query, where it is one of the gallery too.
     The contributions add up to the ``score`` of :meth:`~helpers.accounts.gallery.AccountGallery.rank`, which rounds to
@@ -56,7 +56,7 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
 
 
 def line(part: NormalisedGallery, query: Samples, target: int, own: int) -> tuple[float, float]:
-    """(slope, offset) that make of the score of one query and a target the normalised one. own : as in ``scores``."""
+    """Return slope and offset that turn the raw score of a query and a target into the s-normed one. own : its row."""
     (_, block), = part.inner.scores(query)
     mean_q, scale_q = statistics(block[:, part.drawn])[:, 0] if own < 0 else part.of_targets[:, own]
     mean_t, scale_t = part.of_targets[:, target]
@@ -64,14 +64,14 @@ def line(part: NormalisedGallery, query: Samples, target: int, own: int) -> tupl
 
 
 def by_member(parts: pd.DataFrame) -> pd.DataFrame:
-    """The sums of :func:`contributions` by member, its offset within it; the total last."""
+    """Sum :func:`contributions` by member, its offset within it; the total last."""
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
-    total = pd.Series({"all members": sums.sum()})
+    total = pd.Series({"All members": sums.sum()})
     return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
 def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:
-    """Words that two accounts share because they talk about the same thing, as :func:`contributions` takes them.
+    """List words that two accounts share because they write about the same topic; arguments of :func:`contributions`.
 
     They are the words that both use in rooms where both write, if other accounts' posts hold them there MORE times as
     often as elsewhere, OTHERS of them or more, and neither of the two holds them more often than these: typical of the
@@ -108,7 +108,7 @@ def _by_chance(one, other):
 
 def without_words(gallery: AccountGallery, query: Samples, target: str, words: Collection[str], name: str = "",
                   decision: Decision = Decision()) -> pd.Series:  # fmt: skip
-    """What remains of a pair when words are erased from its posts: its row of ``rank``, all others as they are.
+    """Rank a pair again after words are erased from its posts: its row of ``rank``, all other accounts as they are.
 
     words : in lower case, such as :func:`topic_words`; the rest as in :func:`contributions`.
     """
@@ -134,7 +134,7 @@ def _within(pieces, words):
 
 
 def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()) -> str:
-    """HTML of the posts of one sample that contributions rest on most: blue speaks for one person, orange against.
+    """Show, as HTML, the posts of a sample that a score rests on most: blue speaks for one person, orange against.
 
     parts : of :func:`contributions`. A subword's colour is what it and its pairs contribute wherever they occur; what
     only TF-IDF of characters, hours or the network see has none. words : are underlined, such as those of

@@ -1,4 +1,4 @@
-"""Accounts to be asked about: who of them, if any, is behind a query, how likely, and at what cost one may say so."""
+"""Galleries of accounts: which of them, if any, belongs to the person behind a query, how likely, and at what costs."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -21,10 +21,10 @@ NOBODY, UNDECIDED = "nobody of these", "undecided"
 
 
 class Decision(Config):
-    """When to say that two accounts are of one person.
+    """The costs at which two accounts are linked.
 
-    prior : the chance, before anything is read, that a query has another account in the gallery. miss, false_link :
-    what it costs to overlook one, and to link two people.
+    prior : the probability, before any post is read, that a query has a second account in the gallery. miss,
+    false_link : the costs of overlooking it, and of linking two people.
     """
 
     prior: float = Field(0.05, gt=0, lt=1)
@@ -33,7 +33,7 @@ class Decision(Config):
 
     @property
     def threshold(self) -> float:
-        """The probability from which linking is expected to cost less."""
+        """The probability from which on linking is expected to cost less than not linking."""
         return self.false_link / (self.false_link + self.miss)
 
 
@@ -42,10 +42,10 @@ class AccountGallery:
 
     encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
     accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
-    drawn : (T,) bool, targets drawn at random from all accounts there are, which alone say how alike people are there;
-    None where the targets are all. beyond : accounts there are beside the targets; they count as unlike any query.
-    From ENOUGH accounts on the gallery says what a score is worth in it. Fewer are compared each for itself, no ratio
-    claims more than 10, nor all together more than one person: without others of the same place nobody is linked.
+    drawn : (T,) bool, targets drawn at random from all accounts there are, the only ones whose scores s-norm uses; None
+    where the targets are all accounts. beyond : accounts that are no targets; they count as unlike any query.
+    From ENOUGH accounts on scores are s-normed by the gallery. In a smaller one they are raw, no likelihood ratio is
+    above 10, and on average they speak for nobody: without other accounts of the same place nobody is linked.
     """
 
     def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
@@ -63,7 +63,7 @@ class AccountGallery:
     @classmethod
     def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str], times: Sequence | None = None,
            topics: Sequence | None = None) -> "AccountGallery":
-        """A gallery of texts: of each account its posts, and their times and topics where they are known.
+        """Make a gallery of texts: of each account its posts, and their times and topics where they are known.
 
         What stands in several posts word for word is not read. Topics change no score: they tell which words are a
         room's, see :func:`helpers.accounts.evidence.topic_words`.
@@ -76,7 +76,7 @@ class AccountGallery:
         return len(self.names)
 
     def queries(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None) -> Samples:
-        """Texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
+        """Read texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
         if self.hours != (times is not None):
             raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times, topics)
@@ -89,11 +89,11 @@ class AccountGallery:
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
              decision: Decision = Decision()) -> pd.DataFrame:
-        """The k most likely accounts of each query, and the chance that it is nobody of these.
+        """Rank the k most likely accounts of each query, and give the probability that it is nobody of these.
 
         queries : of :meth:`queries`, or samples of the same store as the targets. names : of the queries; an account of
         the gallery is not compared with itself. Columns ``query``, ``target``, ``rank``, ``score``, ``llr``,
-        ``probability``, ``linked`` (is it worth the costs?), ``query_posts``, ``target_posts``; per query the row
+        ``probability``, ``linked`` (does it reach the threshold?), ``query_posts``, ``target_posts``; per query the row
         ``nobody of these`` comes last, with its probability.
 
         With prior p and T accounts, those beyond the gallery among them, the probability of target t is
@@ -114,7 +114,7 @@ class AccountGallery:
 
     def link(self, queries: Posts | Samples, names: Sequence[str] | None = None, times: Sequence | None = None,
              topics: Sequence | None = None, **costs: float) -> pd.DataFrame:
-        """Which account each query is linked to, "nobody of these" among the answers: one row a query.
+        """Answer with one row a query: the account that it is linked to, "nobody of these" or "undecided".
 
         queries, times, topics : texts as in :meth:`queries`, or samples as in :meth:`rank`, with its ``names``. costs :
         ``prior``, ``miss``, ``false_link`` of :class:`Decision`. Columns ``query``; ``answer``, the account to link, or

@@ -74,8 +74,8 @@ class OwnPosts:
     def around(self, encoder: AuthorEncoder, queries: Samples, seed: int = 0) -> AccountGallery:
         """The gallery to ask queries in: all accounts, of more than SHORT those that matter to these queries.
 
-        They are the accounts whose vectors an index finds most like one of them, NEAR in number, and COHORT drawn from
-        everybody, against whom scores are normalised: the most alike would make everyone look like nobody.
+        They are the accounts whose vectors an index finds nearest to one of them, NEAR in number, and COHORT drawn at
+        random from all accounts, whose scores s-norm uses: those of the nearest would hide every pair.
         """
         samples = newest(self.store)
         if len(samples) <= SHORT:
@@ -120,11 +120,11 @@ def read(run: Run, location: str, encoder: AuthorEncoder, columns: dict | None =
     left = int((held.posts_per_author() >= LEAST).sum())
     unread = float((encoder.kinds[held.tokens] == 0).mean()) if len(held.tokens) else 0.0
     if unread > UNREAD:
-        raise ValueError(f"{unread:.0%} of what these posts hold are letters that the encoder cannot read: it was made "
-                         "on English")  # fmt: skip
+        raise ValueError(f"{unread:.0%} of the tokens are letters that the encoder cannot read: it was made of English "
+                         "posts")  # fmt: skip
     if left < 2:
-        raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the others hold what "
-                         "stands word for word in several posts")  # fmt: skip
+        raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the other posts hold "
+                         "passages that stand word for word in several posts")  # fmt: skip
     about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "columns": columns,
              "accounts_with_few_posts": len(count) - enough, "accounts_beyond_the_largest": enough - len(accounts),
              "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1)}  # fmt: skip
@@ -143,7 +143,7 @@ def keep(run: Run, found: pd.DataFrame) -> Path:
 
 
 def asked(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> list[str]:
-    """Who is asked about, as the posts name them: accounts by name or pseudonym, else the ``most`` with most posts.
+    """Choose the queries, as the posts name them: accounts by name or pseudonym, else the ``most`` with most posts.
 
     most : by default 500, of more than SHORT accounts 100. Raises ValueError where one has too few posts.
     """
@@ -160,12 +160,12 @@ def asked(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> li
 
 
 def pseudonym(name: str) -> str:
-    """What :func:`read` calls an account on this machine; a pseudonym stays as it is."""
+    """Return the name that :func:`read` gives an account on this machine; a pseudonym stays as it is."""
     return name if re.fullmatch(PSEUDONYM, name) else pseudonyms.namer(pseudonyms.key())(name)
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
-    """pseudonym -> name of all authors of a file: the way back, on the machine that holds the key only."""
+    """Map pseudonyms to names of all authors of a file: only the machine that holds the key can."""
     name, column = pseudonyms.namer(pseudonyms.key()), columns_of(location, columns or {})["author"]
     return {name(author): author for author in map(str, table(location, usecols=[column])[column].dropna().unique())}
 

@@ -1,4 +1,4 @@
-"""How the members of an author encoder are used together: weights, and the map from score to likelihood ratio."""
+"""Uses of the members of an author encoder: fusion weights and the calibration from score to likelihood ratio."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -17,9 +17,9 @@ SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
 
 @dataclass(frozen=True)
 class Use:
-    """One way to use the members: their weights, the map from score to log-likelihood ratio, and its bounds.
+    """One way to use the members: their weights, the calibration to log-likelihood ratios, and its bounds.
 
-    same, different : trials that the map was fitted on. No ratio claims more than they could show: it lies within
+    same, different : trials that calibration was fitted on. Ratios are cut to what so many can support, between
     -log(same + 1) and log(different + 1), as in forensic practice (Vergeer et al. 2016).
     """
 
@@ -42,7 +42,7 @@ class Use:
 
 
 def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
-    """A fusion with the map from its scores to log-likelihood ratios, fitted on halves of dev accounts.
+    """Fit the calibration of a fusion, from its scores to log-likelihood ratios, on halves of dev accounts.
 
     Queries and targets have each of SIZES posts where at least ``least`` accounts go so far. The bounds count the
     accounts of one gallery, once: their pairs of other sizes are no further trials.

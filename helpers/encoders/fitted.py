@@ -1,4 +1,4 @@
-"""Encoders that are fitted in closed form, or not at all, by name: what stands beside a trained one in every table."""
+"""Encoders by name that are fitted in closed form, or not at all: the baselines of every table."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from helpers.encoders.whitened import Whitened, training_windows
 from helpers.tokens import pretrained
 from helpers.tokens.store import TokenStore
 
-LSA_DIM, FREQUENT = 1024, 300  # of the dense vectors; tokens that a masked view shows
+LSA_DIM, FREQUENT = 1024, 300  # dimensions of the dense vectors; most frequent tokens that are not masked
 PRETRAINED = ("minilm", *pretrained.LUAR)
 
 
@@ -53,7 +53,7 @@ FITTED: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, 
 
 def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
                 posts: int = 16) -> Encoder:
-    """The named encoder, fitted on a training store.
+    """Fit the named encoder on a training store.
 
     name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L. posts : of a training sample of
     those that count whole samples, as many as will be compared; 1 for documents.
@@ -65,7 +65,7 @@ def fit_encoder(name: str, store: TokenStore, tokenizer, max_tokens: int = 32, s
 
 
 def companions(features: str) -> list[str]:
-    """Names in FITTED that see no more than a stream with these features (T, TP or TPS): what it may be fused with."""
+    """Return the names in FITTED that see no more than a stream with these features (T, TP or TPS), to fuse with it."""
     return ["lsa", *(name for letter, name in (("P", "hours"), ("S", "topics")) if letter in features)]
 
 

@@ -1,8 +1,8 @@
-"""Calibration: from a score to how much more likely it is under "one account" than under "two" (khan2021 section 5).
+"""Calibration: from a score to a log-likelihood ratio (khan2021 section 5).
 
-A log-likelihood ratio (natural logarithm) says what a pair's score is worth whatever the prior; with a prior and
-costs it gives a probability and the threshold that costs least. It is fitted on dev trials, kept, and then applied
-to each pair alone: other pairs change nothing.
+The ratio compares the probability of a score if both samples are of one account with that if they are of two. Its
+natural logarithm does not depend on the prior. With a prior it gives a probability, with costs as well the threshold
+that costs least. A calibration is fitted on dev trials and then applied to each pair on its own.
 """
 
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class Calibration:
 
 
 def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.prior) -> Calibration:
-    """Logistic regression on dev trials (N,), weighted as if a share ``prior`` of them were of one account.
+    """Fit a logistic regression on dev trials (N,), weighted as if a share ``prior`` of them were of one account.
 
-    With the sizes of both samples it is aware of how much it was shown. Standardised features with scikit-learn's
-    default penalty, so that dev trials without an error still give a finite slope. Raises ValueError for trials of
-    one kind only or values that are not finite.
+    With the sizes of both samples, its features are the score, both sizes and their products. Features are
+    standardised and have scikit-learn's default penalty, so dev trials without an error still give a finite slope.
+    Raises ValueError for trials of one kind only, or for values that are not finite.
     """
     from sklearn.linear_model import LogisticRegression  # here: a map that is only used need not wait for it
     from sklearn.pipeline import make_pipeline
@@ -65,19 +65,19 @@ def _features(scores, query_posts, target_posts):
 
 
 def probability(llr: np.ndarray, prior: float) -> np.ndarray:
-    """Of one account, given the share of such pairs before any score was seen."""
+    """Return the probability of a same-account pair, given the share of such pairs before any score was seen."""
     return expit(np.asarray(llr) + logit(prior))
 
 
 def cllr(llr: np.ndarray, same: np.ndarray) -> float:
-    """Cost of log-likelihood ratios in bits (Brummer and du Preez 2006): 0 is perfect, 1 says nothing, no upper end."""
+    """Return the cost of log-likelihood ratios in bits (Brummer, du Preez 2006): 0 perfect, 1 useless, no upper end."""
     llr, same = np.asarray(llr), np.asarray(same, bool)
     of_one, of_two = np.logaddexp(0, -llr[same]).mean(), np.logaddexp(0, llr[~same]).mean()
     return float((of_one + of_two) / 2 / np.log(2))
 
 
 def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
-    """Cllr after the best monotone map of these very trials (pool adjacent violators): what calibration cannot mend."""
+    """Return Cllr after the best monotone recalibration of the same trials (pool adjacent violators)."""
     from sklearn.isotonic import IsotonicRegression
 
     scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
@@ -87,10 +87,10 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
 
 
 def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int = 10) -> pd.DataFrame:
-    """How often pairs are of one account, by the probability they were given; empty bins are left out.
+    """Return the share of same-account pairs by the probability that they were given; empty bins are left out.
 
-    Trials of both kinds are weighted to the given prior, as linking has thousands of different pairs to each equal
-    one. Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``, ``observed_high``
+    Trials of both kinds are weighted to the given prior, since most pairs of linking are different-account pairs.
+    Columns: ``low``, ``high``, ``predicted`` (mean), ``observed`` (share), ``observed_low``, ``observed_high``
     (95%, Wilson's, as if pairs did not depend on each other), ``same``, ``different`` (counts).
     """
     from scipy.stats import binomtest
@@ -112,9 +112,9 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
 
 
 def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFrame:
-    """Cllr and minCllr; at the Bayes threshold of the costs, P_miss, P_fa and normalised DCF, beside minDCF.
+    """Return Cllr, minCllr and minDCF, and P_miss, P_fa and normalised DCF at the Bayes threshold of the costs.
 
-    DCF - minDCF is what a threshold decided beforehand costs more than the best one here. Returns (value, low, high).
+    DCF - minDCF is the loss of the Bayes threshold against the best one in hindsight. Columns value, low and high.
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold

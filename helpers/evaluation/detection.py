@@ -1,9 +1,9 @@
-"""Detection: are these two samples by one account? EER, DCF, ROC and DET of scored trials (khan2021 section 4.3).
+"""Detection: are these two samples by one account? EER, DCF and error curves of scored trials (khan2021 section 4.3).
 
-A trial is a pair with a score, higher = more alike, and is accepted where the score reaches a threshold. Equal scores
-are accepted together, so no threshold parts them. Between two neighbouring scores of same-account trials only false
-accepts change: where the other trials lie among those scores is all that exact error rates need, so trials are
-counted in blocks and never sorted. One group of counts per account serves the bootstrap.
+A trial is a pair of samples with a score; a higher score means more alike. A trial is accepted if its score reaches the
+threshold, so equal scores are accepted together. Exact error rates need only the number of different-account trials
+between each two neighbouring scores of same-account trials. Trials are therefore counted in blocks and never sorted.
+The counts are kept by account, for the bootstrap.
 """
 
 from dataclasses import dataclass
@@ -21,20 +21,20 @@ PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 
 
 class Costs(Config):
-    """What errors cost: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa."""
+    """Costs of errors: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa."""
 
     prior: float = Field(0.05, gt=0, lt=1)
     miss: float = Field(1, gt=0)
     false_accept: float = Field(2, gt=0)
 
     def dcf(self, p_fa, p_miss):
-        """pi C_miss P_miss + (1 - pi) C_fa P_fa, over that of the better of accepting all and rejecting all."""
+        """Return pi C_miss P_miss + (1 - pi) C_fa P_fa, over the cheaper of accepting all and none."""
         miss, false_accept = self.prior * self.miss, (1 - self.prior) * self.false_accept
         return (miss * p_miss + false_accept * p_fa) / min(miss, false_accept)
 
     @property
     def threshold(self) -> float:
-        """The log-likelihood ratio from which accepting is expected to cost less (Bayes)."""
+        """The log-likelihood ratio above which accepting is expected to cost less (Bayes)."""
         return float(np.log(self.false_accept * (1 - self.prior) / (self.miss * self.prior)))
 
 
@@ -84,7 +84,7 @@ def tally(scores: np.ndarray, same: np.ndarray, accounts: np.ndarray | None = No
 
 
 def error_rates(counted: Tally, times: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """P_fa and P_miss (2U + 2,) at every corner of the curve, from rejecting all to accepting all.
+    """Return P_fa and P_miss (2U + 2,) at every corner of the curve, from rejecting all to accepting all.
 
     times (G,): how often each account counts. All NaN where no trial of either kind is left.
     """
@@ -95,35 +95,36 @@ def error_rates(counted: Tally, times: np.ndarray | None = None) -> tuple[np.nda
 
 
 def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> float:
-    """Equal error rate: where P_fa = P_miss on the straight lines between corners."""
+    """Return the equal error rate: P_fa = P_miss on the straight lines between corners."""
     return float(np.interp(0, p_fa - p_miss, p_fa))
 
 
 def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: Costs = PAPER) -> float:
-    """The lowest normalised detection cost of any threshold; at most 1, as rejecting and accepting all are two."""
+    """Return the lowest normalised detection cost of any threshold; at most 1, since a threshold may reject all."""
     return float(costs.dcf(p_fa, p_miss).min())
 
 
 def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
-    """The largest share of same-account trials that any threshold accepts while so many of its accepts are right.
+    """Return the largest share of same-account trials that a threshold accepts at a precision, 0 if there is none.
 
-    prior : share of same-account trials where it is used, unlike in a test; 0 where none is so precise.
+    precision : share of same-account trials among the accepted ones, at the prior.
+    prior : share of same-account trials where the threshold is used, which may differ from the share in a test.
     """
     right, wrong = prior * (1 - p_miss), (1 - prior) * p_fa
     return float((1 - p_miss)[right >= precision * (right + wrong)].max())
 
 
 def actual_dcf(scores: np.ndarray, same: np.ndarray, threshold: float, costs: Costs = PAPER) -> float:
-    """Normalised detection cost of accepting scores from a given threshold on."""
+    """Return the normalised detection cost of a given threshold."""
     accepted, same = np.asarray(scores) >= threshold, np.asarray(same, bool)
     return float(costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean()))
 
 
 def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
-    """EER, minDCF, minDCF_released (at the costs of the released code) and recall at PRECISIONS: means over topics.
+    """Return EER, minDCF, minDCF_released (costs of the released code) and recall at PRECISIONS: means over topics.
 
-    Accounts are resampled, with all their trials and in all topics at once, as trials of one query depend on each
-    other. A topic that draws no account is left out of that resample. Returns a table (value, low, high).
+    Accounts are resampled with all their trials in all topics, because trials of one query depend on each other. A
+    topic without an account in a resample is left out of it. The table has the columns value, low and high.
     """
 
     def measure(drawn):
@@ -142,10 +143,10 @@ def summarise(tallies: list[Tally], costs: Costs = PAPER, seed: int = 0, resampl
 
 
 def curve(counted: Tally) -> pd.DataFrame:
-    """Columns ``threshold``, ``P_fa``, ``P_miss``: the ROC and DET curve, from rejecting all to accepting all.
+    """Return the error curve from rejecting all to accepting all: columns ``threshold``, ``P_fa``, ``P_miss``.
 
-    Corners closer than what can be seen are left out: 1/500 of a rate, and 1/50 of its probit. At most some thousand
-    are left, and every line stays within that distance.
+    Corners that lie closer together than 1/500 of a rate and 1/50 of its probit are left out, since nobody sees them.
+    At most some thousand corners remain, and every line stays within that distance.
     """
     p_fa, p_miss = error_rates(counted)
     at = np.column_stack([counted.values, np.nextafter(counted.values, np.inf)]).ravel()
@@ -158,7 +159,7 @@ def curve(counted: Tally) -> pd.DataFrame:
 
 
 def mean_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFrame:
-    """Columns ``P_fa``, ``P_miss``: the mean P_miss of several curves at each P_fa (khan2021 Figure 7)."""
+    """Return the mean P_miss of several curves at each P_fa (khan2021 Figure 7): columns ``P_fa``, ``P_miss``."""
     p_fa = np.unique(np.concatenate([[0], np.geomspace(1e-6, 1, points), np.linspace(0, 1, points)]))
     # where a curve falls at once, interp takes the lower end: the better of the thresholds with that P_fa
     return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean([np.interp(p_fa, c.P_fa, c.P_miss) for c in curves], axis=0)})

@@ -1,29 +1,28 @@
-"""Late fusion: the score of a pair is the weighted mean of several models' scores, sparse and dense alike."""
+"""Fusion of scores: the score of a pair is the weighted mean of the scores of several systems, its members."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import torch
-import torch.nn.functional as nnf
-from scipy import sparse, special
+from scipy import special
 
 from helpers.encoders.base import Encoder
 from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.ranking import OwnTargets
 from helpers.evaluation.scores import round_in_place, rounded
 from helpers.evaluation.trials import Trials
-from helpers.tokens.batch import Batch, Samples
+from helpers.tokens.batch import Samples
 
-MAX_QUERIES = 1000  # of those that choose weights
+MAX_QUERIES = 1000  # dev queries that choose weights
 RIDGE = 1e-3
 
 
 class Fusion:
-    """Models with weights, which add up to 1; wherever a score is asked for it stands for an encoder.
+    """Sum the scores of members with weights that add up to 1; it can stand wherever an encoder is scored.
 
-    members : encoders or fusions by name.
+    members : encoders, fusions or normalised models by name.
     weights : one a member, not negative, not all 0; else ValueError.
-    shares : where weights were fitted, the same in units of each member's spread of scores: what each contributes.
+    shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty if not fitted.
     """
 
     def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float],
@@ -38,39 +37,23 @@ class Fusion:
 
     @classmethod
     def fit(cls, members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32) -> "Fusion":
-        """The fusion with the weights and shares of :func:`fit_weights`."""
+        """Make the fusion with the weights and shares of :func:`fit_weights`."""
         return cls(members, *fit_weights(members, trials, max_tokens))
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> "FusedGallery":
-        """The targets of every member; one without weight is not embedded."""
+        """Open the targets for every member; a member without weight embeds nothing."""
         return FusedGallery([(open_gallery(self.members[name], targets, max_tokens), weight)
                              for name, weight in self.weights.items() if weight])  # fmt: skip
 
-    @torch.no_grad()
-    def joined(self, batch: Batch) -> torch.Tensor:
-        """One unit row a sample, (B, sum of dims), of the dense members: for a map.
-
-        Rows are scaled by the root of their weight, so that products are scores. Raises ValueError where none is dense.
-        """
-        parts = []
-        for name, weight in self.weights.items():
-            member = self.members[name]
-            rows = member.joined(batch) if isinstance(member, Fusion) else member(batch.to(member.device))
-            if not sparse.issparse(rows):
-                parts.append(rows.float().cpu() * weight**0.5)
-        if not parts:
-            raise ValueError(f"fusion of {', '.join(self.members)}: no member has dense rows")
-        return nnf.normalize(torch.cat(parts, 1), dim=1)
-
 
 class FusedGallery:
-    """Galleries over the same targets, and their weights."""
+    """Score queries against galleries over the same targets, and add these scores with weights."""
 
     def __init__(self, parts: list[tuple["Gallery | FusedGallery", float]]):
         self.parts = parts
 
     def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their fused scores (q, T) float32. own : which targets they are themselves."""
+        """Yield blocks: rows of the queries, their fused scores (q, T) float32. own : the target that a query is."""
         weights = [weight for _, weight in self.parts]
         for blocks in zip(*(gallery.scores(queries, own) for gallery, _ in self.parts), strict=True):
             (rows, total), *rest = blocks
@@ -80,17 +63,17 @@ class FusedGallery:
             yield rows, round_in_place(torch.from_numpy(total)).numpy()
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
-        """Fused scores (N,) of listed pairs (N, 2)."""
+        """Return the fused scores (N,) of listed pairs (N, 2)."""
         return rounded(sum(weight * gallery.pair_scores(queries, pairs) for gallery, weight in self.parts))
 
 
 def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
                 max_tokens: int = 32) -> tuple[dict[str, float], dict[str, float]]:  # fmt: skip
-    """Weights, none below 0, under which the own target of a dev query is most likely, and their shares.
+    """Fit the weights, none below 0, under which the right target of a dev query is most likely; return also shares.
 
-    Shares are the same in units of each member's spread of scores. Likely in the sense of a conditional logit
-    (McFadden 1974): a softmax over all targets of the weighted scores, which is convex in the weights, so that many
-    members need no grid; a small ridge keeps what says nothing at 0. At most 1,000 queries choose.
+    A share is a weight times the spread of its member's scores. The likelihood is that of a conditional logit
+    (McFadden 1974), a softmax over all targets of the weighted scores. It is convex in the weights, so many members
+    need no grid; a small ridge keeps the weight of a useless member at 0. At most 1,000 queries are used.
     Raises ValueError where there is no member, or a query has no target of its author.
     """
     from scipy import optimize  # here: to use weights, none is needed

@@ -1,9 +1,9 @@
-"""Account linking, khan2021 section 4.3, Figure 4: do an account's posts in one topic find its later posts?
+"""Account linking, khan2021 section 4.3, Figure 4: are two samples in one topic by the same account?
 
 For each popular topic some accounts are *enrolled* (the paper's "distinguished"). The query of an enrolled account is
-its latest posts there in an earlier period; its target, and that of many other accounts, is its latest posts in the
-same topic in a later period, so that topic tells nobody apart. Every query is compared with every target. The paper:
-5 topics, 100 x 5,000 trials each, 100 of them of one account. Results are error rates, the mean over topics.
+its latest posts there in an earlier period. The target of an account, enrolled or not, is its latest posts in the same
+topic in a later period, so the topic cannot tell accounts apart. Every query is compared with every target. The paper
+has 5 topics with 100 x 5,000 trials each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
 from datetime import UTC, date, datetime
@@ -24,19 +24,19 @@ Moment = float | str | date  # a share of each account's own posts in time order
 
 
 class LinkingConfig(Config):
-    """Who is enrolled, and among whom the enrolled accounts are looked for.
+    """Settings of the trials: which accounts are enrolled, and which accounts have a target.
 
     query_from, target_from, target_until : queries are from [query_from, target_from), targets from [target_from,
     target_until). Shares serve archives that have no months in common.
-    topics : the most popular ones, by posts in the query period, that have enough accounts.
-    enrolled, min_enrolled : accounts of a topic, as many as there are, where these are enough (None: all of them).
-    accounts : with the enrolled ones, that have a target; None: all of them.
+    topics : number of topics; the most popular ones, by posts in the query period, that have enough accounts.
+    enrolled, min_enrolled : enrolled accounts of a topic, at most and at least (None: the same).
+    accounts : accounts that have a target, the enrolled ones among them; None: all that have enough posts.
     query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least (None: the same).
     target_posts, min_target_posts : posts of a target, and later posts that an account must have.
-    targets : what counts as a later post, those to the query's own topic as in the paper, or those to any topic, where
-    an account that changes its topics is easily told apart.
-    same_community : only accounts that mostly write in the topic's community, what precedes its first "/"; an account
-    of another archive is told apart too easily.
+    targets : whether posts of a target are in the query's topic, as in the paper, or in any topic. In any topic, a
+    topic profile alone can tell accounts apart.
+    same_community : only accounts that mostly write in the topic's community, the part of its name before the first
+    "/". An account of another archive would be told apart too easily.
     """
 
     query_from: Moment = 0.0
@@ -77,7 +77,7 @@ class LinkingConfig(Config):
 
 
 def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, ...] = ()) -> list[Trials]:
-    """The trials of each topic, all queries against all targets; ``name`` is the topic.
+    """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
     where ``min_query_posts`` is given. Takes about 30 bytes a post.
@@ -161,10 +161,10 @@ def _latest(store, posts, author, accounts, max_posts):
 
 
 def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
-    """All trials with their scores, about 22 bytes each; targets that several topics share are embedded once.
+    """Score all trials, at about 22 bytes each; targets that several topics share are embedded once.
 
     Returns columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``,
-    ``target_posts`` (sizes), ``score`` (float32) and ``same`` (of one account).
+    ``target_posts`` (sizes), ``score`` (float32) and ``same`` (is it a same-account pair?).
     """
     names = list(dict.fromkeys(each.name for each in trials))
     frames, galleries = [], {}
@@ -187,12 +187,17 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
 
 def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
               resamples: int = 1000) -> pd.DataFrame:
-    """:func:`detection.summarise` of the topics: means of error rates (khan2021 Table 2), intervals over accounts."""
+    """Return means of error rates over topics (khan2021 Table 2), with intervals over accounts."""
     return detection.summarise(list(_tallies(scored).values()), costs, seed, resamples)
 
 
+def curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the error curve of each topic, as of :func:`detection.curve`, in the order of the topics."""
+    return [detection.curve(one) for one in _tallies(scored).values()]
+
+
 def by_topic(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER) -> pd.DataFrame:
-    """EER, minDCF, accounts, positives and trials of each topic, their "mean", and "pooled": one threshold for all."""
+    """Return EER, minDCF and counts of each topic, their "mean", and "pooled": one threshold for all topics."""
     tallies = _tallies(scored)
     pooled = [detection.tally(scored.score, scored.same, scored.query_author)]
     sets = {name: [one] for name, one in tallies.items()} | {"mean": list(tallies.values()), "pooled": pooled}
@@ -207,7 +212,7 @@ def by_topic(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER) -> 
 
 def by_target_size(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
                    resamples: int = 1000) -> pd.DataFrame:
-    """:func:`summarise` at each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
+    """Return :func:`summarise` for each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
     parts = scored.groupby("target_posts")
     return pd.concat({size: summarise(part, costs, seed, resamples) for size, part in parts}, names=["target_posts"])
 

@@ -1,13 +1,13 @@
-"""What a gallery says without labels: statistics of scores, and the words of its own texts.
+"""Normalisation of scores with statistics of a gallery or a cohort, which needs no labels.
 
-The same score means much for a query that resembles nobody and little for one that resembles everybody. Normalisation
-measures both sides of a pair against samples of other authors,
+The same score means much for a query that resembles nobody and little for one that resembles everybody. *s-norm*
+(symmetric normalisation, from speaker recognition) compares it with other scores of the same query and target,
 
 .. math:: s'(q, t) = (s(q, t) - \\mu_q) / \\sigma_q + (s(q, t) - \\mu_t) / \\sigma_t
 
-(symmetric normalisation of speaker recognition). These are the targets of the gallery itself, which adapts a model to
-accounts it was not trained on, or a cohort of training authors, of whom the most alike count (AS-norm, Matejka et al.
-2017). Each class stands for an encoder wherever a score is asked for, also as a member of a fusion.
+The statistics are those of the gallery's targets, or of a cohort of training authors. With a cohort only the nearest
+:data:`CLOSEST` of its members count (*AS cohort*, after the AS-norm of Matejka et al. 2017). Each class can stand
+wherever an encoder is scored, also as a member of a fusion.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,14 +21,14 @@ from helpers.evaluation.gallery import Gallery, open_gallery
 from helpers.evaluation.scores import TILE, moments, round_in_place
 from helpers.tokens.batch import Samples
 
-REFERENCE = 4096  # targets at most that a target is measured against
-CLOSEST = 300  # of a cohort, that a sample is measured against
+REFERENCE = 4096  # targets at most that give the statistics of a target
+CLOSEST = 300  # members of a cohort that give the statistics of a sample
 KEPT = 24  # galleries of a model: five topics of linking at four sizes, or splits, whole and in communities
 FLAT = 1e-5  # a model whose scores spread less says nothing about a sample
 
 
 class Normalised:
-    """A model whose scores are normalised by its gallery or by a cohort.
+    """Normalise the scores of a model by its gallery or by a cohort.
 
     model : encoder, fusion, or another of this module.
     cohort : samples of training authors, one each; None for the targets themselves.
@@ -39,7 +39,7 @@ class Normalised:
         self.model, self.cohort, self.drawn, self._made = model, cohort, drawn, []
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> "NormalisedGallery":
-        """The targets and their statistics; those of the last few targets are kept, as fusions share members."""
+        """Open the targets and their statistics; the last few galleries are kept, as fusions share members."""
         for known, tokens, made in self._made:
             if known is targets and tokens == max_tokens:
                 return made
@@ -50,7 +50,7 @@ class Normalised:
 
 
 class NormalisedGallery:
-    """A gallery and the statistics of its targets.
+    """Score queries against a gallery, normalised by the statistics of its targets.
 
     inner : of the model, with ``targets``; ``of_targets`` are their :func:`statistics`. cohort : of the same model;
         without it targets are measured against each other, or against ``drawn`` ones.
@@ -61,7 +61,7 @@ class NormalisedGallery:
         self.of_targets = self._against_each_other() if cohort is None else self._against_cohort(self.targets)
 
     def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks: rows of the queries, their normalised scores (q, T) float32.
+        """Yield blocks: rows of the queries, their normalised scores (q, T) float32.
 
         own : (Q,) the column of a query that is itself a target, -1 of another; it is not measured against itself.
         """
@@ -77,7 +77,7 @@ class NormalisedGallery:
             yield rows, block
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
-        """Normalised scores (N,) of listed pairs (N, 2); what other pairs are listed does not matter."""
+        """Return the normalised scores (N,) of listed pairs (N, 2); which other pairs are listed does not matter."""
         blocks = self.inner.scores(queries) if self.cohort is None else ()
         of_queries = [statistics(block[:, self.drawn]) for _, block in blocks] or [self._against_cohort(queries)]
         query, target = pairs.T
@@ -90,7 +90,7 @@ class NormalisedGallery:
         return round_in_place(normal)
 
     def _against_each_other(self):
-        """(2, T): mean and 1 / standard deviation of each target's scores with the other targets, or with some."""
+        """Return mean and 1 / standard deviation of each target's scores with the other targets, (2, T)."""
         count = len(self.targets)
         chosen = np.arange(count)[self.drawn]
         chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int))]
@@ -101,13 +101,13 @@ class NormalisedGallery:
         return _mean_and_scale(*sums / np.maximum(len(chosen) - np.isin(np.arange(count), chosen), 1))
 
     def _against_cohort(self, samples):
-        """(2, N): the same with the CLOSEST of the cohort."""
+        """Return mean and 1 / standard deviation of each sample's scores with the nearest of the cohort, (2, N)."""
         return np.hstack([statistics(-np.partition(-block, min(CLOSEST, block.shape[1]) - 1, axis=1)[:, :CLOSEST])
                           for _, block in self.cohort.scores(samples)])  # fmt: skip
 
 
 class FittedOnTargets:
-    """An encoder that is fitted on the texts of each gallery, such as a TF-IDF with the gallery's own idf.
+    """Fit an encoder on the texts of each gallery, such as a TF-IDF with the gallery's own idf.
 
     make : gives a new encoder with ``fit(samples, max_tokens)``, which sees no labels.
     """
@@ -116,12 +116,12 @@ class FittedOnTargets:
         self.make = make
 
     def gallery(self, targets: Samples, max_tokens: int = 32) -> Gallery:
-        """The targets of an encoder fitted on them."""
+        """Open the targets of an encoder that is fitted on them."""
         return Gallery(self.make().fit(targets, max_tokens), targets, max_tokens)
 
 
 def adapted(name: str, encoder: Encoder, tokenizer, drawn: np.ndarray | slice = slice(None)) -> Normalised:
-    """The strongest form of a model without training: scores normalised, and a TF-IDF fitted on the gallery's texts.
+    """Give a model s-norm; a TF-IDF is also fitted on the gallery's texts, so that its idf is the gallery's.
 
     name : in :data:`helpers.encoders.fitted.FITTED`, or any other. encoder : as fitted on training posts.
     drawn : of the targets, see :class:`Normalised`.
@@ -131,7 +131,7 @@ def adapted(name: str, encoder: Encoder, tokenizer, drawn: np.ndarray | slice = 
 
 
 def statistics(scores: np.ndarray) -> np.ndarray:
-    """Mean and 1 / standard deviation of each row of scores (N, T): (2, N), 0 and 0 where they hardly differ."""
+    """Return mean and 1 / standard deviation of each row of scores (N, T): (2, N), 0 and 0 for rows without spread."""
     return _mean_and_scale(*moments(scores, 1) / scores.shape[1])
 
 

@@ -1,8 +1,8 @@
 """Pairs of documents for verification (tyo2021 section 2.1.1).
 
-A pair is of one author or of two, of one topic or of two. Of the four kinds PAN 2020 has three: no two texts of one
-author share a fandom, so a model may learn topics instead. Pairs made here hold both topics in both, as far as the
-documents allow. Documents of different authors must be divided before they are paired, never after.
+A pair is of one author or of two, and on one topic or on two. PAN 2020 has only three of these four kinds: no two
+texts of one author share a fandom, so a model may learn topics instead. The pairs made here have all four kinds, as
+far as the documents allow. Authors must be split into train, dev and test before documents are paired, never after.
 """
 
 from typing import Literal
@@ -14,13 +14,19 @@ from pydantic import Field
 from helpers.runs.config import Config
 
 KINDS = [(True, True), (True, False), (False, True), (False, False)]  # same author, same topic
+KIND_NAMES = {
+    (True, True): "one author, one topic",
+    (True, False): "one author, two topics",
+    (False, True): "two authors, one topic",
+    (False, False): "two authors, two topics",
+}
 
 
 class PairsConfig(Config):
-    """Which pairs of a run's documents are judged.
+    """Say which pairs of a run's documents are judged.
 
-    kind : "balanced" by topic and "natural", as they come (:func:`make_pairs`), or "given", PAN's own
-    (:func:`given_pairs`). dev, test : how many of each split; given pairs are all taken.
+    kind : "balanced", of both kinds equally many on one topic; "natural", as the documents have them; or "given", PAN's
+    own. See :func:`make_pairs` and :func:`given_pairs`. dev, test : the number of pairs; given pairs are all taken.
     """
 
     kind: Literal["balanced", "natural", "given"] = "balanced"
@@ -29,7 +35,7 @@ class PairsConfig(Config):
     seed: int = Field(0, ge=0)
 
     def pairs_of(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-        """Tables of documents by split -> the pairs of "dev" and "test"; raises as the functions above."""
+        """Make the pairs of "dev" and "test" from tables of documents by split; raises as the functions below."""
         if self.kind == "given":
             return {split: given_pairs(tables[split]) for split in ("dev", "test")}
         share = 0.5 if self.kind == "balanced" else None
@@ -39,16 +45,26 @@ class PairsConfig(Config):
 
 def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: float = 0.5,
                topic_share: float | None = 0.5) -> pd.DataFrame:  # fmt: skip
-    """Draw ``count`` different pairs of documents, the shares of author and topic as even as the documents allow.
+    """Draw ``count`` different pairs of documents, with even shares of author and topic where the documents allow it.
 
-    documents: columns ``author`` and ``topic``; every row is one document. same_share: of the pairs, of one author.
-    Columns ``first``, ``second`` (row numbers of documents, in random order), ``same``, ``same_topic``; rows shuffled.
-    topic_share: of the pairs of one author and of those of two alike, within a topic; where the documents have too few
-    of one author, both kinds take the share that can be had, so that the topic alone never tells who wrote. None: as
-    they come, each kind by itself, as PAN's own pairs and the "modified test" of tyo2021 are.
-    Pairs of one author come from all authors alike as far as theirs go, so that prolific ones do not prevail; those of
-    two authors are uniform. Deterministic for a seed; memory of a few times the result.
-    Raises ValueError where authors or topics are missing, or too few pairs can be made (it says how many).
+    Pairs of one author are drawn evenly from the authors, as long as each has pairs left, so that prolific authors do
+    not dominate. Pairs of two authors are drawn uniformly. The result depends on the seed only.
+
+    Parameters
+    ----------
+    documents : columns ``author`` and ``topic``, one row a document.
+    same_share : the share of the pairs that are of one author.
+    topic_share : the share of pairs on one topic, the same for pairs of one author and of two, so that the topic alone
+        does not tell who wrote. If the documents have too few pairs of one author, both kinds take the share that is
+        possible. None: the share that the documents have, for each kind by itself, as in PAN's own pairs and in the
+        "modified test" of tyo2021.
+
+    Returns
+    -------
+    Columns ``first``, ``second`` (row numbers of documents, in random order), ``same`` and ``same_topic``; rows
+    shuffled.
+
+    Raises ValueError if authors or topics are missing, or if too few pairs are possible (it says how many).
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
@@ -80,7 +96,7 @@ def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: f
 
 
 def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
-    """How many different pairs there are of each kind, by (same author, same topic)."""
+    """Count the different pairs that are possible, by kind: (same author, same topic)."""
 
     def within(columns):
         sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
@@ -89,6 +105,13 @@ def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     both, author, topic = within(["author", "topic"]), within(["author"]), within(["topic"])
     every = len(documents) * (len(documents) - 1) // 2
     return dict(zip(KINDS, (both, author - both, topic - both, every - author - topic + both)))
+
+
+def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
+    """Count the ``pairs`` of each kind, and all ``possible`` ones of the documents; indexed by :data:`KIND_NAMES`."""
+    counts = pairs.groupby(["same", "same_topic"]).size().reindex(KINDS, fill_value=0)
+    table = pd.DataFrame({"pairs": counts, "possible": pd.Series(capacity(documents))}).loc[KINDS]
+    return table.set_axis(KIND_NAMES.values())
 
 
 def _draw(author, topic, kind, count, rng):
@@ -163,10 +186,11 @@ def _run_ends(codes):
 
 
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
-    """The pairs that documents were made of, as :func:`make_pairs` writes pairs, in order of their first text.
+    """Return the pairs that the documents came in, in the form of :func:`make_pairs`, in order of their first text.
 
-    documents: columns ``author``, ``topic``, ``id`` (<pair>/a and <pair>/b). A text that was in several pairs is in the
-    first of them only; the others are not made again. Raises ValueError for ids twice or never in pairs.
+    documents : columns ``author``, ``topic``, ``id`` (<pair>/a and <pair>/b). A text that was in several pairs is in
+    the first of them only; the other pairs are left out. Raises ValueError if an id is there twice, or if no two ids
+    form a pair.
     """
     if "id" not in documents or documents["id"].duplicated().any():
         raise ValueError("given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms")

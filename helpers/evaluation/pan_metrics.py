@@ -1,6 +1,6 @@
-"""The metrics of PAN: a score in [0, 1] per pair of texts, above 0.5 "one author", below it "two".
+"""The metrics of PAN. Each pair of texts has a score in [0, 1]: above 0.5 "one author", below 0.5 "two authors".
 
-A score of exactly 0.5 leaves the pair unanswered: 0.5000001 is an answer. Published tables round to 3 decimals.
+A score of exactly 0.5 leaves the pair unanswered; 0.5000001 is an answer. Published tables round to 3 decimals.
 """
 
 import numpy as np
@@ -12,24 +12,30 @@ METRICS = ("AUC", "F1", "c@1", "F_0.5u", "Brier", "overall")
 
 
 def auc(level: np.ndarray, same: np.ndarray, times: np.ndarray) -> float:
-    """AUC of pairs that count several times, without scikit-learn's costly checks; level: rank of a score."""
+    """Return the AUC of pairs with multiplicities, without scikit-learn's costly checks.
+
+    level : (N,) rank of each score. same : (N,) bool, of one author. times : (N,) how often each pair counts.
+    """
     positives, negatives = np.bincount(level, times * same), np.bincount(level, times * ~same)
     total = positives.sum() * negatives.sum()
     return float(positives @ (np.cumsum(negatives) - negatives / 2) / total) if total else np.nan
 
 
 def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21") -> dict[str, float]:
-    """AUC, F1, c@1, F_0.5u, Brier (1 - mean squared error), ``overall``, and ``n_unanswered``.
+    """Return AUC, F1, c@1, F_0.5u, Brier (1 - mean squared error), ``overall`` and ``n_unanswered``.
 
-    Of N pairs c are answered rightly and u not at all::
+    Of N pairs c are answered correctly and u are unanswered::
 
         c@1 = (c + u c / N) / N          F_0.5u = 1.25 TP / (1.25 TP + 0.25 (FN + u) + FP)
 
-    AUC (under the ROC curve) and Brier count unanswered pairs as scores of 0.5. F1 leaves them out.
+    AUC (under the ROC curve) and Brier take unanswered pairs with their score of 0.5. F1 leaves them out.
 
-    scores, same : (N,) in [0, 1]; (N,) bool.
-    definition : "pan21": overall is the mean of all five (tyo2021 Table 1). "pan20": F_0.5u takes an unanswered pair
-        for "same", as that year's evaluator did, and overall is the mean of the four without Brier (Tables 2 and 3).
+    Parameters
+    ----------
+    scores, same : (N,) in [0, 1]; (N,) bool, of one author.
+    definition : "pan21": overall is the mean of all five metrics (tyo2021 Table 1). "pan20": F_0.5u counts an
+        unanswered pair as "one author", as the evaluator of 2020 did, and overall is the mean of the four metrics
+        without Brier (Tables 2 and 3).
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
@@ -38,7 +44,10 @@ def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21")
 
 
 def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, times: np.ndarray) -> dict[str, float]:
-    """:func:`pan_metrics` of checked pairs that count several times, (N,) each; auc: of these."""
+    """Return :func:`pan_metrics` of checked pairs with multiplicities.
+
+    auc : of these pairs. scores, same : (N,), checked. times : (N,) how often each pair counts.
+    """
     yes, skipped = scores > 0.5, scores == 0.5
     count = lambda chosen: float(times @ chosen)  # noqa: E731
     right, wrong = count((yes == same) & ~skipped), count((yes != same) & ~skipped)
@@ -56,7 +65,10 @@ def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, t
 
 
 def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (N,) in [0, 1] as float64 and truth (N,) as bool. Raises ValueError where they are not, or of one kind."""
+    """Return scores (N,) as float64 and truth (N,) as bool.
+
+    Raises ValueError if the shapes differ, a score is not in [0, 1], or all pairs are of one kind.
+    """
     scores, same = np.asarray(scores, np.float64), np.asarray(same, bool)
     if scores.ndim != 1 or scores.shape != same.shape:
         raise ValueError(f"scores {scores.shape} and truth {same.shape} do not fit together")
@@ -68,19 +80,27 @@ def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
-    """Share that the histograms of both kinds of pairs have in common (tyo2021 Figure 3). Raises as `checked`."""
+    """Return the share that the histograms of both kinds of pairs have in common (tyo2021 Figure 3), from 0 to 1.
+
+    Raises as :func:`checked`.
+    """
     scores, same = checked(scores, same)
     one, two = (np.histogram(scores[kind], bins, (0, 1))[0] / kind.sum() for kind in (same, ~same))
     return float(np.minimum(one, two).sum())
 
 
 def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
-    """AUC of same-author pairs against different-author pairs, each within a topic, across topics, or all.
+    """Return the AUC of same-author pairs against different-author pairs, by the topics of either.
 
-    In PAN 2020 no two texts of one author share a fandom, but some of two authors do: an AUC over all pairs rewards
-    who tells topics apart. Columns ``same_author``, ``different_author`` ("all", "same topic", "different topic"),
-    ``positives``, ``negatives`` (pairs) and ``AUC``, NaN where there are none of either. Raises as
-    :func:`pan_metrics`, and for lengths that do not fit.
+    If same-author pairs share a topic more often than different-author pairs, or less often as in PAN 2020, an AUC over
+    all pairs measures topic too.
+
+    Returns
+    -------
+    Nine rows: ``same_author`` and ``different_author`` ("all", "same topic", "different topic"), ``positives`` and
+    ``negatives`` (numbers of pairs) and ``AUC``, NaN if either number is 0.
+
+    Raises as :func:`pan_metrics`, and if the lengths differ.
     """
     scores, same = checked(scores, same)
     same_topic = np.asarray(same_topic, bool)

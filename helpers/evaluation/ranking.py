@@ -1,7 +1,7 @@
 """Account ranking, khan2021 section 4.2: whose posts are these, among all the accounts of a gallery?
 
-For each account its first posts are the query and its last posts the target; the rank of its own target among those
-of all accounts is what counts. Numbers depend on the size of the gallery and of the samples.
+For each account its first posts are the query and its last posts the target. The targets of all accounts are the
+gallery, and we measure the rank of the right one. Ranks depend on the sizes of the gallery and of the samples.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,10 @@ RECALL_AT = (1, 4, 8)
 
 
 def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = None) -> Trials:
-    """The first ``posts`` posts of each account against the last ones of all.
+    """List the trials: the first ``posts`` posts of each account against the last ``posts`` of every account.
 
-    min_posts : of an account, 2 * posts at least and by default; more of them keep the accounts the same at any size.
+    min_posts : posts that an account must have, 2 * posts at least and by default; a larger number keeps the accounts
+        the same for samples of several sizes.
     """
     min_posts = 2 * posts if min_posts is None else min_posts
     author = np.flatnonzero(store.posts_per_author() >= min_posts)
@@ -37,7 +38,7 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
 
 
 class OwnTargets:
-    """Where the targets of each query's author are, found once for all blocks of scores."""
+    """Find the targets of each query's author, once for all blocks of scores."""
 
     def __init__(self, trials: Trials):
         if trials.pairs is not None:
@@ -54,12 +55,12 @@ class OwnTargets:
         self.columns = order[place]
 
     def of(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        """(row within the block, column) of every own target of a block of queries."""
+        """Return (row within the block, column) of every right target of a block of queries."""
         offsets = self.offsets[rows.start : rows.stop + 1]
         return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), self.columns[offsets[0] : offsets[-1]]
 
     def ranks(self, rows: slice, scores: np.ndarray) -> np.ndarray:
-        """(q,) rank of the best own target: 1 and the targets of others that score as high or higher."""
+        """Return the rank of the best right target (q,): 1 + targets of others with the same score or a higher one."""
         row, column = self.of(rows)
         own = scores[row, column]
         begin = self.offsets[rows.start : rows.stop] - self.offsets[rows.start]
@@ -72,7 +73,7 @@ class OwnTargets:
 
 
 def ranks(model, trials: Trials, max_tokens: int = 32) -> pd.Series:
-    """The rank of each query's best own target, 1 = best; its index is the author of the query."""
+    """Return the rank of each query's best right target, 1 = best; its index is the author of the query."""
     own, rank = OwnTargets(trials), np.empty(len(trials.queries))
     for rows, scores in open_gallery(model, trials.targets, max_tokens).scores(trials.queries):
         rank[rows] = own.ranks(rows, scores)
@@ -80,16 +81,16 @@ def ranks(model, trials: Trials, max_tokens: int = 32) -> pd.Series:
 
 
 def summarise(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
-    """MRR, R@1, R@4, R@8 and mean rank of ranks by author, with intervals over authors."""
+    """Summarise ranks by author as MRR, R@1, R@4, R@8 and mean rank, with intervals over authors."""
     recalls = {f"R@{k}": rank <= k for k in RECALL_AT}
     return summary({"MRR": 1 / rank, **recalls, "mean_rank": rank}, rank.index, resamples, seed)
 
 
 def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
              resamples: int = 1000) -> tuple[pd.DataFrame, pd.Series]:
-    """Rank the own target of every query.
+    """Rank the right target of every query.
 
-    model : an encoder or a fusion. resamples : of the bootstrap; 0 for none, as during training.
+    model : an encoder or a fusion. resamples : of the bootstrap; 0 for no interval, as during training.
     Returns (value, low, high) of MRR, R@1, R@4, R@8 and mean_rank (khan2021 section 4.2), and :func:`ranks`.
     """
     rank = ranks(model, trials, max_tokens)
@@ -97,9 +98,9 @@ def evaluate(model, trials: Trials, max_tokens: int = 32, seed: int = 0,
 
 
 def by_community(trials: Trials) -> dict[str, Trials]:
-    """The trials within each community of at least two authors: an account of another archive is told apart too easily.
+    """Part the trials by community, as an account of another archive is told apart too easily.
 
-    Where topics name no community ("community/topic") every topic would be one, and all trials stay together.
+    A community needs two authors. If no topic names a community ("community/topic"), all trials stay together.
     """
     store = trials.queries.store
     if not any("/" in name for name in store.meta["topics"]):
@@ -115,18 +116,18 @@ def by_community(trials: Trials) -> dict[str, Trials]:
 
 def within_communities(model, apart: dict[str, Trials], max_tokens: int = 32, seed: int = 0,
                        resamples: int = 1000) -> tuple[pd.DataFrame, pd.Series]:
-    """As :func:`evaluate`, but every account is ranked among those of its own community only.
+    """Evaluate as :func:`evaluate`, but rank every account among those of its own community only.
 
-    apart: of :func:`by_community`, made once, as adapted models keep the galleries of the same targets.
+    apart : of :func:`by_community`, made once, as normalised models keep the galleries of the same targets.
     """
     rank = pd.concat([ranks(model, part, max_tokens) for part in apart.values()])
     return summarise(rank, seed, resamples), rank
 
 
 def differences(ranks, base, seed: int = 0, resamples: int = 1000) -> pd.DataFrame:
-    """MRR_difference and R@8_difference of two models on the same queries, with paired intervals over authors.
+    """Return MRR_difference and R@8_difference of two models on the same queries, with paired intervals over authors.
 
-    ranks, base: a series of :func:`ranks`, or one a seed, whose mean is compared. What makes an author hard for both
+    ranks, base : a series of :func:`ranks`, or one a seed, whose mean is compared. An author who is hard for both
     models does not widen the interval. Raises ValueError where the queries differ.
     """
     sides = [one if isinstance(one, Sequence) else [one] for one in (ranks, base)]
@@ -140,7 +141,7 @@ def differences(ranks, base, seed: int = 0, resamples: int = 1000) -> pd.DataFra
 
 
 def compare(ranks: pd.Series, base: pd.Series, seed: int = 0, resamples: int = 2000) -> pd.DataFrame:
-    """Is one model better than another on the same queries?
+    """Compare two models on the same queries.
 
     Returns the rows of :func:`differences`, ``better`` and ``worse`` (queries that rank higher and lower) and
     ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).

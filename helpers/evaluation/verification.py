@@ -1,4 +1,4 @@
-"""Verification: are these two texts by one author? Trials, distances, a decision, PAN's metrics (tyo2021 section 3)."""
+"""Verification: are two texts by one author? Trials, distances, a decision, PAN's metrics (tyo2021 section 3)."""
 
 from typing import Literal
 
@@ -17,11 +17,11 @@ from helpers.tokens.store import TokenStore
 
 
 class VerificationConfig(Config):
-    """How distances become scores and metrics.
+    """Say how distances become scores and metrics.
 
-    definition : of the metrics, see :mod:`helpers.evaluation.pan_metrics`.
-    decision : of :data:`helpers.evaluation.decisions.DECISIONS`, "calibrated", or "shift", PAN's naive baseline.
-    resamples : of the bootstrap over authors.
+    definition : the year of the metrics, see :mod:`helpers.evaluation.pan_metrics`.
+    decision : "calibrated", or "shift" as in PAN's naive baseline; see :data:`helpers.evaluation.decisions.DECISIONS`.
+    resamples : the number of resamples of the bootstrap over authors.
     """
 
     definition: Literal["pan21", "pan20"] = "pan21"
@@ -31,9 +31,10 @@ class VerificationConfig(Config):
 
 
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:
-    """Listed pairs of documents: posts of a store, or samples; only those in a pair are kept.
+    """Make trials of listed pairs of documents; documents in no pair are left out.
 
-    pairs: columns ``first`` and ``second``, numbers of documents, as of :func:`helpers.evaluation.pairs.make_pairs`.
+    documents : the posts of a store, or samples.
+    pairs : columns ``first`` and ``second``, row numbers of documents, see :func:`helpers.evaluation.pairs.make_pairs`.
     """
     samples = documents if isinstance(documents, Samples) else Samples.of_posts(documents)
     rows, places = np.unique(pairs[["first", "second"]].to_numpy(), return_inverse=True)
@@ -44,9 +45,9 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
 
 
 def distances(model, trials: Trials, max_tokens: int = 32) -> np.ndarray:
-    """Distance of each listed pair, (N,) float64: 1 - cosine, or Euclidean for an encoder with ``unit = False``.
+    """Return the distance of each listed pair, (N,) float64: 1 - cosine, or Euclidean for an encoder without ``unit``.
 
-    A text that says nothing (a zero row) is at cosine distance 1 of every other.
+    A text without any term (a zero row) has cosine distance 1 to every other.
     """
     scores = open_gallery(model, trials.targets, max_tokens).pair_scores(trials.queries, trials.pairs)
     return (1.0 if getattr(model, "unit", True) else 0.0) - scores.astype(np.float64)
@@ -54,18 +55,20 @@ def distances(model, trials: Trials, max_tokens: int = 32) -> np.ndarray:
 
 def evaluate(model, dev: Trials, test: Trials, max_tokens: int = 32, config: VerificationConfig = VerificationConfig(),
              same_topic: np.ndarray | None = None) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:  # fmt: skip
-    """Learn the decision on dev pairs, then judge each test pair alone.
+    """Fit the decision on dev pairs, then judge each test pair alone.
 
+    Parameters
+    ----------
     model : an encoder or a fusion.
-    dev, test : of :func:`verification_trials`.
-    same_topic : (N,) of the test pairs, for the metric ``hardest_AUC``: same-author pairs across topics against
-        different-author pairs within one.
+    dev, test : trials of :func:`verification_trials`.
+    same_topic : (N,) of the test pairs, for the metric ``hardest_AUC``: same-author pairs on two topics against
+        different-author pairs on one topic.
 
     Returns
     -------
-    Table (value, low, high) of METRICS, n_unanswered, dev_overall and, with topics, hardest_AUC; and the pairs, by
-    "dev" and "test": columns ``same``, ``distance``, ``score``. Intervals resample authors; a pair counts as often as
-    both of its authors are drawn, multiplied.
+    A table (value, low, high) of METRICS, n_unanswered, dev_overall and, if topics are given, hardest_AUC; and the
+    pairs, by "dev" and "test", with columns ``same``, ``distance`` and ``score``. Intervals resample authors: a pair
+    of two authors counts the product of how often either is drawn.
     """
     apart = {name: pd.DataFrame({"same": trials.same, "distance": distances(model, trials, max_tokens)})
              for name, trials in (("dev", dev), ("test", test))}  # fmt: skip
@@ -88,7 +91,7 @@ def evaluate(model, dev: Trials, test: Trials, max_tokens: int = 32, config: Ver
 
 
 def _pair_weights(trials, config):
-    """How often each pair counts, where authors are drawn: resamples that leave pairs of both kinds."""
+    """Yield how often each pair counts in a resample of authors; resamples without pairs of both kinds are skipped."""
     authors = trials.queries.authors[trials.pairs[:, 0]], trials.targets.authors[trials.pairs[:, 1]]
     everyone, row = np.unique(np.concatenate(authors), return_inverse=True)
     one, other = np.split(row, 2)

@@ -1,4 +1,4 @@
-"""Figures of own accounts: what a score rests on, and how soon an account is found."""
+"""Figures of own accounts: the parts of a score, how soon an account is found, and a map of all accounts."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ LETTERS = 30  # of a feature
 
 
 def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], note: str = "") -> go.Figure:
-    """A pair's score by member, and the features that weigh most for and against one person.
+    """Draw a pair's score by member, and the features that weigh most for and against one person.
 
     sums : columns ``member``, ``contribution``, the total last. features : ``member``, ``feature``, ``contribution``,
     largest first. pair : the two accounts.
@@ -31,10 +31,10 @@ def evidence(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], 
                    marker_color=_signed(chosen.contribution))  # fmt: skip
     figure.update_yaxes(title="member", row=1, col=1)
     figure.update_yaxes(title="feature, member", tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2)
-    figure.update_xaxes(title="part of the score").update_layout(showlegend=False, height=520, width=1000)
+    figure.update_xaxes(title="part of the score (no unit)").update_layout(showlegend=False, height=520, width=1000)
     total, top = sums.contribution.iloc[-1], sums.iloc[:-1].contribution.idxmax()
-    finding = (f"the score {total:.2f} of {pair[0][:20]} and {pair[1][:20]} rests most on "
-               f"{label(sums.member[top])} ({sums.contribution[top]:.2f})")  # fmt: skip
+    finding = (f"{label(sums.member[top])} adds most to the score of {pair[0][:20]} and {pair[1][:20]}: "
+               f"{sums.contribution[top]:.2f} of {total:.2f}")  # fmt: skip
     return state(figure, finding, note)
 
 
@@ -43,24 +43,24 @@ def _signed(values: pd.Series) -> list[str]:
 
 
 def linkable(curve: pd.DataFrame, account: str, accounts: int, note: str = "") -> go.Figure:
-    """Probability and rank of an account's other half by posts read: columns ``posts, rank, probability``."""
+    """Draw probability and rank of an account's newer half by posts read of its older one, columns of ``curve``."""
     figure = make_subplots(1, 2, subplot_titles=["probability", f"rank among {accounts:,}"], horizontal_spacing=0.12)
     figure.add_scatter(x=curve.posts, y=curve.probability, mode="lines+markers", row=1, col=1)
     figure.add_scatter(x=curve.posts, y=curve["rank"], mode="lines+markers", row=1, col=2, marker_color=COLOURS[1])
-    figure.update_xaxes(title="posts read", type="log", tickvals=curve.posts)
+    figure.update_xaxes(title="posts of the older half that are read", type="log", tickvals=curve.posts)
     figure.update_yaxes(title="probability of one person", range=[0, 1.02], row=1, col=1)
     worst = np.log10(max(curve["rank"].max(), 10))
     figure.update_yaxes(title="rank, 1 is best", type="log", range=[1.05 * worst, -0.05], dtick=1, row=1, col=2)
-    first = curve.posts[curve["rank"] == 1]
-    where = f"is first from {first.iloc[0]} posts on" if len(first) else "is never first"
-    last = curve.probability.iloc[-1]
-    finding = f"the other half of {account[:20]} {where}, and has a probability of {last:.2f} at last"
+    first = curve.posts[curve["rank"][::-1].cummax()[::-1] == 1]  # and stays there
+    where = f"ranks first from {first.iloc[0]} posts on" if len(first) else "does not rank first"
+    last = f"with all {curve.posts.iloc[-1]} posts its probability is {curve.probability.iloc[-1]:.2f}"
+    finding = f"the newer half of {account[:20]} {where}; {last}"
     return state(figure.update_layout(showlegend=False), finding, note)
 
 
 def account_map(points: np.ndarray, names: list[str], sizes: np.ndarray, linked: list[tuple[int, int]],
                 posts: list[str], note: str = "") -> go.Figure:
-    """Accounts on a map (N, 2), a line between linked ones; hovering shows the beginning of a post, escaped."""
+    """Draw accounts on a map (N, 2), a line between linked ones; hovering shows the beginning of a post, escaped."""
     figure, linked = go.Figure(layout={"height": 560}), {tuple(sorted(pair)) for pair in linked}  # in both directions
     for one, other in linked:
         figure.add_scatter(x=points[[one, other], 0], y=points[[one, other], 1], mode="lines", showlegend=False,
@@ -70,12 +70,12 @@ def account_map(points: np.ndarray, names: list[str], sizes: np.ndarray, linked:
                        text=[f"{short(name)}<br>{escaped(post[:90])}" for name, post in zip(names, posts)])  # fmt: skip
     figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")
     figure.update_yaxes(showticklabels=False, title="map, second axis (no unit)")
-    pairs = "pair is" if len(linked) == 1 else "pairs are"
-    return state(figure, f"{len(names):,} accounts, of which {len(linked)} {pairs} linked", note)
+    pairs = "pair is" if len(linked) < 2 else "pairs are"
+    return state(figure, f"{len(names):,} accounts; {len(linked) or 'no'} {pairs} linked", note)
 
 
 def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]):
-    """The same map as a widget: hover to read a post, lasso to list accounts. ValueError without its library."""
+    """Show the same map as a widget: hover to read a post, lasso to list accounts. ValueError without its library."""
     try:
         import ipywidgets
         import jscatter

@@ -12,8 +12,11 @@ LONGEST = 200  # tokens; the curve ends there
 
 
 def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame, note: str = "") -> go.Figure:
-    """Posts per author, and by hour of day. per_author: column ``posts``; hours: ``hour`` (0..23, UTC), ``posts``."""
-    figure = make_subplots(1, 2, subplot_titles=["authors by number of posts", "posts by hour of day"])
+    """Draw the number of posts per author, and of posts by hour of day.
+
+    per_author : column ``posts``. hours : columns ``hour`` (0..23, UTC) and ``posts``.
+    """
+    figure = make_subplots(1, 2, subplot_titles=["authors by number of posts", "posts by hour of the day"])
     edges = np.unique(np.geomspace(1, max(per_author.posts.max(), 2) + 1, 20).astype(int))
     counts, edges = np.histogram(per_author.posts, edges)
     names = [f"{low}-{high - 1}" if high - low > 1 else str(low) for low, high in zip(edges, edges[1:])]
@@ -21,19 +24,19 @@ def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame, note: str = "
     figure.add_bar(x=hours.hour, y=hours.posts, marker_color=COLOURS[1], row=1, col=2)
     figure.update_xaxes(title="posts of an author", type="category", row=1, col=1)
     figure.update_xaxes(title="hour, UTC", dtick=4, row=1, col=2)
-    figure.update_yaxes(title="authors", row=1, col=1).update_yaxes(title="posts", row=1, col=2)
+    figure.update_yaxes(title="number of authors", row=1, col=1).update_yaxes(title="number of posts", row=1, col=2)
     finding = (f"half of the {len(per_author):,} authors wrote at most {per_author.posts.median():,.0f} posts; "
-               f"most posts appear at {hours.hour[hours.posts.idxmax()]} h UTC")  # fmt: skip
+               f"the busiest hour begins at {hours.hour[hours.posts.idxmax()]}:00 UTC")  # fmt: skip
     return state(figure.update_layout(showlegend=False, bargap=0.05), finding, note)
 
 
 def split_timeline(months: pd.DataFrame, note: str = "") -> go.Figure:
-    """Posts used by month. months: columns ``month`` (date), ``split``, ``posts``."""
+    """Draw the posts of train, dev and test by month. months : columns ``month`` (date), ``split``, ``posts``."""
     figure = go.Figure(layout={"barmode": "stack"})
     for name in (split for split in ("train", "dev", "test") if split in set(months.split)):
         part = months[months.split == name]
         figure.add_bar(x=part.month, y=part.posts, name=words(name))
-    figure.update_yaxes(title="posts a month").update_xaxes(title="month")
+    figure.update_yaxes(title="posts per month").update_xaxes(title="month")
     last, first = months[months.split == "train"].month.max(), months[months.split == "test"].month.min()
     if last < first:
         finding = f"training posts end in {last:%B %Y}, test posts begin in {first:%B %Y}"
@@ -44,7 +47,9 @@ def split_timeline(months: pd.DataFrame, note: str = "") -> go.Figure:
 
 
 def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
-    """A split as lived by some authors: one line an author, one mark a post, one colour a part.
+    """Draw the posts of some authors over time: one line per author, one mark per post, one colour per part.
+
+    The title says whether the parts overlap in time: over all authors, else within an author.
 
     posts : columns ``author``, ``time`` (UTC) and ``part``: train, dev, test, query, target ...
     """
@@ -60,13 +65,24 @@ def author_timelines(posts: pd.DataFrame, note: str = "") -> go.Figure:
     ends = posts.groupby(["author", "part"], sort=False).time.agg(["min", "max"]).sort_values(["author", "min"])
     before = ends["max"].groupby("author").cummax().groupby("author").shift()
     crossing = (ends["min"] <= before).groupby("author").any().sum()
+    spans = posts.groupby("part").time.agg(["min", "max"]).sort_values("min")
+    apart = (spans["min"] > spans["max"].cummax().shift()).iloc[1:].all()
     parts = ", ".join(label(part) for part in dict.fromkeys(posts.part))
-    verdict = "the parts of no author overlap in time" if not crossing else f"the parts of {crossing} overlap in time"
-    return state(figure, f"{len(posts):,} posts of {len(authors)} authors in {parts}: {verdict}", note)
+    size = f"{len(posts):,} posts of {len(authors)} {'author' if len(authors) == 1 else 'authors'}"
+    if apart:
+        finding = f"{parts} do not overlap in time: {size}"
+    elif not crossing:
+        finding = f"{parts} of the same author do not overlap in time: {size}"
+    else:
+        finding = f"{parts} overlap in time for {crossing} of {len(authors)} authors"
+    return state(figure, finding, note)
 
 
 def token_lengths(lengths: dict[str, np.ndarray], max_tokens: int, note: str = "") -> go.Figure:
-    """Distribution of tokens per post. lengths: tokenizer -> tokens of each post; max_tokens: read by an encoder."""
+    """Draw the distribution of tokens per post.
+
+    lengths : name of a tokenizer -> tokens of each post. max_tokens : tokens of a post that an encoder reads.
+    """
     figure, whole = go.Figure(), []
     for name, values in lengths.items():
         at = np.arange(0, min(values.max(), LONGEST) + 1)
@@ -74,14 +90,17 @@ def token_lengths(lengths: dict[str, np.ndarray], max_tokens: int, note: str = "
         whole.append(f"{np.mean(values <= max_tokens):.0%} of the posts ({label(name)})")
     figure.add_vline(max_tokens, line_dash="dash", line_color=GREY)
     figure.update_xaxes(title="tokens of a post")
-    figure.update_yaxes(title="posts at most this long", range=[0, 1.02], tickformat=".0%")
-    finding = f"the {max_tokens} tokens that an encoder reads hold all of {', '.join(whole)}"
+    figure.update_yaxes(title="share of posts with at most so many tokens", range=[0, 1.02], tickformat=".0%")
+    finding = f"the first {max_tokens} tokens hold the whole text of {', '.join(whole)}"
     return state(figure.update_layout(showlegend=len(lengths) > 1), finding, note)
 
 
 def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame, note: str = "") -> go.Figure:
-    """khan2021 Figure 3. densities: ``x``, one column a distribution; drawn: columns ``size``, ``sizes``, ``share``."""
-    figure = make_subplots(1, 2, subplot_titles=["density of x", "samples drawn"])
+    """Draw distributions of sample sizes (khan2021, Figure 3).
+
+    densities : ``x`` and one column per distribution. drawn : columns ``size``, ``sizes`` (distribution), ``share``.
+    """
+    figure = make_subplots(1, 2, subplot_titles=["density of x", "sizes of drawn samples"])
     colours = coloured([*densities.columns[1:], *drawn.sizes])
     for name in densities.columns[1:]:
         figure.add_scatter(x=densities.x, y=densities[name], name=words(name), line_color=colours[name],
@@ -93,6 +112,6 @@ def size_distributions(densities: pd.DataFrame, drawn: pd.DataFrame, note: str =
     figure.update_xaxes(title="posts in a sample", row=1, col=2)
     figure.update_yaxes(title="share of samples", tickformat=".0%", row=1, col=2)
     means = drawn.assign(mean=drawn["size"] * drawn.share).groupby("sizes")["mean"].sum()
-    finding = (f"a training sample holds {means.min():.1f} posts on average ({label(means.idxmin())}) to "
-               f"{means.max():.1f} ({label(means.idxmax())})")  # fmt: skip
+    finding = (f"the mean sample size goes from {means.min():.1f} posts with {label(means.idxmin())} to "
+               f"{means.max():.1f} posts with {label(means.idxmax())}")  # fmt: skip
     return state(figure, finding, note)

@@ -1,62 +1,44 @@
-"""Figures of account linking: errors at every threshold, by size, and whether probabilities are right."""
+"""Figures of account linking: errors at every threshold and by size, and how far probabilities are off."""
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from scipy import stats
 
 from helpers.runs.names import label
 from helpers.figures.results import best, select
 from helpers.figures.style import DARK, GREY, coloured, state, whiskers, words
 
-FALSE_ACCEPTS = 0.01  # where the title reads the ROC curve
-SHARES = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99, 0.999])  # ticks of a DET curve
-DODGE = 1.03  # whiskers at one size stand beside each other, a factor apart
+FALSE_LINKS = 0.01  # where the title reads the ROC curve
+DODGE = 1.03  # factor between the whiskers of two systems at one size
 
 
 def roc(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """khan2021 Figure 7. Label of a model -> columns ``P_fa``, rising, and ``P_miss``; chance is the dotted line."""
+    """Draw recall against false links at every threshold (khan2021 Figure 7); chance is the dotted line.
+
+    curves : name of a system -> columns ``P_fa``, rising, and ``P_miss``, as of :func:`detection.curve`.
+    """
     figure = go.Figure(layout={"width": 680, "height": 760})
-    hits = {}
+    recall = {}
     for name, points in curves.items():
         figure.add_scatter(x=points.P_fa, y=1 - points.P_miss, name=words(name), mode="lines")
-        hits[name] = 1 - np.interp(FALSE_ACCEPTS, points.P_fa, points.P_miss)
-    figure.add_scatter(x=[0, 1], y=[0, 1], name="chance", mode="lines", line={"dash": "dot", "color": GREY})
-    figure.update_xaxes(title="false accepts, share of pairs of two accounts", range=[0, 1])
-    figure.update_yaxes(title="found, share of pairs of one account", range=[0, 1.005])
-    top = max(hits, key=hits.get)
-    return state(figure, f"{label(top)} finds {hits[top]:.0%} of the pairs of one account at {FALSE_ACCEPTS:.0%} "
-                 f"false accepts{_of(curves)}", note)  # fmt: skip
+        recall[name] = 1 - np.interp(FALSE_LINKS, points.P_fa, points.P_miss)
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="Chance", mode="lines", line={"dash": "dot", "color": GREY})
+    figure.update_xaxes(title="false-link rate: share of different-account pairs linked", range=[0, 1])
+    figure.update_yaxes(title="recall: share of same-account pairs linked", range=[0, 1.005])
+    top = max(recall, key=recall.get)
+    finding = f"{label(top)} links {recall[top]:.0%} of same-account pairs at a false-link rate of {FALSE_LINKS:.0%}"
+    return state(figure, f"{finding}{_of(curves, 'systems')}", note)
 
 
-def det(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """ROC on probit axes: normal scores give a straight line, the dotted line is P_fa = P_miss.
-
-    Rates below 0.1% or above 99.9% are drawn at the border. Curves as of :func:`roc`.
-    """
-    ticks = stats.norm.ppf(SHARES)
-    figure = go.Figure(layout={"width": 680, "height": 760})
-    errors = {}
-    for name, points in curves.items():
-        x, y = (stats.norm.ppf(rate).clip(ticks[0], ticks[-1]) for rate in (points.P_fa, points.P_miss))
-        figure.add_scatter(x=x, y=y, name=words(name), mode="lines")
-        errors[name] = np.interp(0, points.P_fa - points.P_miss, points.P_fa)
-    figure.add_scatter(x=ticks[[0, -1]], y=ticks[[0, -1]], name="equal rates", mode="lines",
-                       line={"dash": "dot", "color": GREY})  # fmt: skip
-    axis = {"tickvals": ticks, "ticktext": [f"{share:.1%}".replace(".0%", "%") for share in SHARES],
-            "range": ticks[[0, -1]], "tickangle": 0, "zeroline": False}  # fmt: skip
-    figure.update_xaxes(title="false accepts, share of pairs of two accounts", **axis)
-    figure.update_yaxes(title="misses, share of pairs of one account", **axis)
-    low = min(errors, key=errors.get)
-    return state(figure, f"{label(low)} has an equal error rate of {errors[low]:.1%}{_of(curves)}", note)
-
-
-def _of(curves):
-    return f", the best of {len(curves)} models" if len(curves) > 1 else ""
+def _of(curves: dict, kind: str) -> str:
+    """Say among how many curves one is the best: ", the better of 2 calibrations"."""
+    if len(curves) == 1:
+        return ""
+    return f", the {'better' if len(curves) == 2 else 'best'} of {len(curves)} {kind}"
 
 
 def error_by_size(results: pd.DataFrame, against: str = "sample_size", note: str = "") -> go.Figure:
-    """khan2021 Figure 6: the EER by the number of posts in a target, with its interval.
+    """Draw the EER of each system by the number of posts in a target, with its interval (khan2021 Figure 6).
 
     results : tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target, ``against``.
     """
@@ -73,16 +55,18 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size", note: str
     figure.update_yaxes(title="EER, with 95% intervals" if whiskers(rows) else "EER", rangemode="tozero")
     top = best(rows[rows[against] == sizes[-1]], "EER")
     ends = rows[rows.model == top.model].sort_values(against).iloc[[0, -1]]
-    finding = (f"{top.plain}: EER goes from {ends.value.iloc[0]:.3f} to {ends.value.iloc[1]:.3f} "
-               f"as targets grow from {sizes[0]} {'post' if sizes[0] == 1 else 'posts'} to {sizes[-1]}")  # fmt: skip
+    first, last = ends.value
+    least, most = (f"{size} post" if size == 1 else f"{size} posts" for size in (sizes[0], sizes[-1]))
+    finding = f"{top.plain} has the lowest EER with {most} in a target: {last:.3f}, against {first:.3f} with {least}"
     return state(figure, finding, note)
 
 
 def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """Are the probabilities right? On the dotted line they are. In the title both kinds of pairs weigh the same.
+    """Draw the share of same-account pairs by the probability that they were given; the dotted line is perfect.
 
-    tables : label of a model -> columns ``predicted``, ``observed``, ``same``, ``different`` (pairs), and perhaps
-        ``observed_low``, ``observed_high``.
+    In the mean of the title same-account and different-account pairs have the same total weight.
+    tables : name of a calibration -> columns ``predicted``, ``observed``, ``same``, ``different`` (numbers of pairs),
+        and perhaps ``observed_low``, ``observed_high``.
     """
     figure, off = go.Figure(layout={"width": 680, "height": 680}), {}
     for name, colour in coloured(tables).items():
@@ -90,12 +74,13 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
         figure.add_scatter(
             x=table.predicted, y=table.observed, name=words(name), mode="lines+markers", hoverinfo="text",
             line_color=colour, error_y=whiskers(table, "observed", "observed_low", "observed_high"),
-            text=[f"{words(name)}<br>{same:,} pairs of one account, {different:,} of two"
+            text=[f"{words(name)}<br>{same:,} same-account pairs, {different:,} different-account pairs"
                   for same, different in zip(table.same, table.different)])  # fmt: skip
         share = table.same / table.same.sum() + table.different / table.different.sum()
         off[name] = np.average(np.abs(table.predicted - table.observed), weights=share)
-    figure.add_scatter(x=[0, 1], y=[0, 1], name="right", mode="lines", line={"dash": "dot", "color": GREY})
-    figure.update_xaxes(title="probability of one account, as given", range=[0, 1])
-    figure.update_yaxes(title="share of pairs that are of one account", range=[0, 1.005], tickcolor=DARK)
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="Perfect", mode="lines", line={"dash": "dot", "color": GREY})
+    figure.update_xaxes(title="probability given to a pair: both samples are of one account", range=[0, 1])
+    figure.update_yaxes(title="share of same-account pairs among these", range=[0, 1.005], tickcolor=DARK)
     low = min(off, key=off.get)
-    return state(figure, f"{label(low)} gives probabilities that are {off[low]:.2f} off on average{_of(tables)}", note)
+    finding = f"{label(low)} gives probabilities that are {off[low]:.2f} off on average"
+    return state(figure, f"{finding}{_of(tables, 'calibrations')}", note)

@@ -9,17 +9,18 @@ from helpers.runs.names import label
 from helpers.figures.style import COLOURS, DARK, coloured, state, words
 
 ACTS = 1e-6  # a pair with a smaller derivative is left alone
+UNCHANGED = 1.05  # memory that becomes fewer times as much stays the same
 PULLED, PUSHED = ("pulled together", COLOURS[0], -1), ("pushed apart", COLOURS[1], 1)
 
 
 def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, vectors: int = 0,
                  note: str = "") -> go.Figure:  # fmt: skip
-    """Which pairs a loss acts on, and where the points go.
+    """Draw which pairs a loss acts on, and where the points go.
 
     A line is the wider the larger the derivative of its pair; an arrow is the sum of a point's pairs, along the
     circle. Widths and lengths are relative to the largest of the picture.
 
-    loss : its identifier. points : (N, 2), length 1. labels : (N,) from 0.
+    loss : its identifier, or its name with a setting, "Top-k, k = 2". points : (N, 2), length 1. labels : (N,) from 0.
     pairs : (N, N), derivative of the loss by the cosine of each pair: below 0 it pulls, above it pushes.
     vectors : the last points that are a loss's own class vectors, drawn as diamonds.
     """
@@ -47,31 +48,74 @@ def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.nd
                                    "symbol": np.where(is_vector, "diamond", "circle")[own]})  # fmt: skip
     hidden = {"visible": False, "range": [-1.3, 1.3]}
     figure.update_xaxes(**hidden).update_yaxes(**hidden, scaleanchor="x")
-    upper, same = np.triu(np.ones(pairs.shape, bool), 1), labels[:, None] == labels[None, :]
-    if vectors:
-        acts, crossing = upper & (np.abs(pairs) > ACTS), is_vector[:, None] != is_vector[None, :]
-        finding = f"acts on {(acts & ~crossing).sum()} pairs of samples, {(acts & crossing).sum()} with a class vector"
-    else:
-        finding = (f"pulls {(upper & (pairs < -ACTS)).sum()} of {(upper & same).sum()} pairs, "
-                   f"pushes {(upper & (pairs > ACTS)).sum()} of {(upper & ~same).sum()}")  # fmt: skip
-    return state(figure, f"{label(loss)} {finding}", note)
+    return state(figure, f"{label(loss)} {_what_it_does(labels, pairs, is_vector)}", note)
+
+
+def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) -> str:
+    """Count the pairs that a loss acts on, in words: by author, or where there are class vectors by kind of point."""
+    each_once = np.triu(np.ones(pairs.shape, bool), 1)
+    same_author = each_once & (labels[:, None] == labels[None, :])
+    strangers = each_once & ~same_author
+    acts = np.abs(pairs) > ACTS
+    if is_vector.any():
+        of_samples = each_once & ~is_vector[:, None] & ~is_vector[None, :]
+        with_vector = each_once & (is_vector[:, None] != is_vector[None, :])
+        return (
+            f"acts on {(acts & of_samples).sum()} of {of_samples.sum()} pairs of samples, and on "
+            f"{(acts & with_vector).sum()} of {with_vector.sum()} pairs of a sample and a class vector"
+        )
+    pulled = same_author & (pairs < -ACTS)
+    pushed = strangers & (pairs > ACTS)
+    return (
+        f"pulls {pulled.sum()} of {same_author.sum()} same-author pairs together "
+        f"and pushes {pushed.sum()} of {strangers.sum()} pairs of strangers apart"
+    )
 
 
 def growth(costs: pd.DataFrame, against: str, note: str = "") -> go.Figure:
-    """What a step takes as something grows, log scales. costs: columns ``loss``, ``seconds``, ``MB``, ``against``."""
+    """Draw time and memory of a step as something grows, log scales.
+
+    costs : columns ``loss``, ``seconds``, ``MB`` and the one of ``against``, such as "classes".
+    """
     figure = make_subplots(1, 2, subplot_titles=["time of a step", "memory of a step"])
-    ends, slower = costs[against].agg(["min", "max"]), {}
+    memory = {}
     for name, colour in coloured(costs.loss).items():
         part = costs[costs.loss == name].sort_values(against)
         style = {"name": words(name), "mode": "lines+markers", "line_color": colour, "legendgroup": words(name)}
         figure.add_scatter(x=part[against], y=part.seconds * 1000, **style, row=1, col=1)
         figure.add_scatter(x=part[against], y=part.MB, **style, showlegend=False, row=1, col=2)
-        slower[name] = part.MB.iloc[-1] / part.MB.iloc[0]
+        memory[name] = (part.MB.iloc[0], part.MB.iloc[-1])
     figure.update_yaxes(type="log", dtick=1)
     figure.update_yaxes(title="time, ms", col=1).update_yaxes(title="memory, MB", col=2)
     figure.update_xaxes(type="log", title=words(against), tickvals=sorted(costs[against].unique()))
-    most, least = max(slower, key=slower.get), min(slower, key=slower.get)
-    more, less = (f"{round(slower[name], 1):.3g}-fold" for name in (most, least))
-    finding = (f"from {ends['min']:,} to {ends['max']:,} {label(against)} the memory of {label(most)} grows {more}, "
-               f"that of {label(least)} {less}")  # fmt: skip
-    return state(figure, finding, note)
+    range_of_x = f"from {costs[against].min():,} to {costs[against].max():,} {label(against)}"
+    return state(figure, f"{range_of_x}, {_growth_of_memory(memory)}", note)
+
+
+def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
+    """Say which loss needs most more, and which do not, from MB at both ends of what grows."""
+    factors = {name: last / first for name, (first, last) in memory.items()}
+    most = max(factors, key=factors.get)
+    if factors[most] < UNCHANGED:
+        return "no loss needs more memory"
+    finding = f"the memory of {label(most)} grows {_from_to(*memory[most])}"
+    unchanged = [name for name, factor in factors.items() if factor < UNCHANGED]
+    least = min(factors, key=factors.get)
+    if len(unchanged) == 1:
+        return f"{finding}, that of {label(unchanged[0])} does not grow"
+    if unchanged:
+        others = f"the other {len(unchanged)}" if len(unchanged) == len(memory) - 1 else f"{len(unchanged)} other"
+        return f"{finding}, that of {others} losses does not grow"
+    if least != most:
+        return f"{finding}, that of {label(least)} {_from_to(*memory[least])}"
+    return finding
+
+
+def _from_to(first: float, last: float) -> str:
+    factor = last / first
+    times = f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
+    return f"{times} times, from {_megabytes(first)} to {_megabytes(last)} MB"
+
+
+def _megabytes(size: float) -> str:
+    return f"{size:,.0f}" if size >= 100 else f"{size:.2g}"

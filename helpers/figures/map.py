@@ -1,4 +1,4 @@
-"""The map of authors: what one model makes of a few accounts."""
+"""The map of authors: where one system puts the posts of a few authors."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -11,11 +11,15 @@ SHOWN = 90  # letters of a post
 
 
 def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = "") -> go.Figure:
-    """khan2021 Figure 1: a map a panel, one colour an author, whose points a line joins in the order given.
+    """Draw a map a panel (khan2021 Figure 1), one colour an author, whose points a line joins in the order given.
 
+    Parameters
+    ----------
     points : columns ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts`` (size of the marker), ``text`` (shown on
         hovering, escaped), ``nearest_same`` (is the nearest other vector of the panel by the same author?).
-    panels : titles. model : label of the model that made the vectors.
+    panels : titles.
+    model : name of the system that made the vectors; the title begins with it.
+    note : whose posts they are, such as "9 authors of one community".
     """
     figure = make_subplots(1, len(panels), subplot_titles=[escaped(panel) for panel in panels], horizontal_spacing=0.04)
     for author, colour in coloured(sorted(set(points.author))).items():
@@ -32,4 +36,5 @@ def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = 
     figure.update_layout(width=950, height=540, legend_itemsizing="constant")
     near = points.groupby("panel").nearest_same.mean()
     shares = ", ".join(f"{share:.0%} ({panels[int(panel)]})" for panel, share in near.items())
-    return state(figure, f"{label(model)}: the nearest neighbour is by the same author for {shares}", note)
+    whose = f"{label(model)}, {note}" if note else label(model)
+    return state(figure, f"{whose}: the nearest neighbour of a point is by the same author for {shares}")

@@ -1,4 +1,4 @@
-"""Figures of the table of results: its rows of one metric, the best of them, and one bar a model."""
+"""Figures of the table of results: its rows of one metric, the best of them, and one bar a system."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -9,16 +9,16 @@ from helpers.runs.results import LOWER_IS_BETTER
 
 
 def with_interval(row: pd.Series, digits: int = 2) -> str:
-    """"0.71 (0.66 to 0.76)", or the value alone where it has no interval."""
+    """Write "0.71 (0.66 to 0.76)", or the value alone where it has no interval."""
     text = f"{row.value:.{digits}f}"
     return text if pd.isna(row.get("low")) else f"{text} ({row.low:.{digits}f} to {row.high:.{digits}f})"
 
 
 def select(results: pd.DataFrame, metric: str, key: tuple[str, ...] = ("model", "split")) -> pd.DataFrame:
-    """The rows of a tidy results frame with one metric, paired differences left out.
+    """Select the rows of a tidy results frame with one metric, paired differences left out.
 
-    The model in words is added: ``plain`` for a title, ``name`` escaped for traces and axes.
-    Raises ValueError: where no row is left, or one of ``key`` is there twice.
+    The name of the system is added: ``plain`` for a title, ``name`` escaped for traces and axes.
+    Raises ValueError where no row is left, or one of ``key`` is there twice.
     """
     rows = results[results.metric == metric].copy()
     if "base" in rows:
@@ -42,24 +42,27 @@ def _names_of_models(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def best(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """The row of the best value: the lowest of an error, the highest of anything else."""
+    """Return the row of the best value: the lowest of an error, the highest of anything else."""
     return rows.loc[rows.value.idxmin() if metric in LOWER_IS_BETTER else rows.value.idxmax()]
 
 
-def result_bars(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
-    """One bar a model and split, with its interval, the best on top; the title is of test, or the first split but dev.
+def result_bars(results: pd.DataFrame, metric: str, note: str = "", split: str = "") -> go.Figure:
+    """Draw one bar a system and split, with its interval, the best on top.
 
+    Parameters
+    ----------
     results : tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps ``targets``.
+    split : the only one that is drawn; by default all are, and the title speaks of test, or of the first but dev.
     """
-    rows = select(results, metric)
+    rows = select(results[results.split == split] if split else results, metric)
     splits = list(dict.fromkeys(rows.split))
-    judged = "test" if "test" in splits else next((split for split in splits if split != "dev"), "dev")
+    judged = "test" if "test" in splits else next((name for name in splits if name != "dev"), "dev")
     first = rows[rows.split == judged].sort_values("value", ascending=metric not in LOWER_IS_BETTER)
     order = list(dict.fromkeys([*rows.name[~rows.name.isin(first.name)], *first.name]))
     figure = go.Figure(layout={"barmode": "group", "height": 190 + 34 * len(order) * len(splits) ** 0.5})
-    for split, colour in coloured(splits).items():
-        part = rows[rows.split == split].set_index("name").reindex(order)
-        figure.add_bar(y=order, x=part.value, name=words(split), orientation="h", marker_color=colour,
+    for name, colour in coloured(splits).items():
+        part = rows[rows.split == name].set_index("name").reindex(order)
+        figure.add_bar(y=order, x=part.value, name=words(name), orientation="h", marker_color=colour,
                        error_x=whiskers(part))  # fmt: skip
     figure.update_xaxes(title=f"{words(metric)}, with 95% intervals" if whiskers(rows) else words(metric))
     figure.update_layout(xaxis_rangemode="tozero", yaxis_title="system", legend_traceorder="reversed",

@@ -12,9 +12,9 @@ from helpers.figures.style import GREY, coloured, escaped, state, whiskers, word
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:
-    """Square matrices (N, N) of the same rows, two by two, with their values; the diagonal is blank.
+    """Draw square matrices (N, N) of the same rows, two by two, with their values; the diagonal is blank.
 
-    The title says how well each tells pairs of one author from pairs of two, as the AUC of its values.
+    The title says how well each tells same-author pairs from different-author pairs, as the AUC of its values.
 
     panels : title -> matrix. names : of the N rows. authors : (N,), who wrote each.
     """
@@ -34,35 +34,58 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
         told.append(f"{stats.mannwhitneyu(one, two).statistic / (len(one) * len(two)):.2f} ({name})")
     figure.update_yaxes(autorange="reversed").update_yaxes(title="text", col=1).update_xaxes(title="text", row=rows)
     figure.update_layout(width=900, height=140 + 350 * rows)
-    return state(figure, f"a pair of one author is above a pair of two with probability {', '.join(told)}", note)
-
-
-def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
-    """Paired differences with their intervals, around a line at 0. The title counts those whose interval holds 0.
-
-    differences : columns ``label, split, value, low, high``; a label says which model minus which.
-    """
-    rows = differences.assign(name=differences.label.map(escaped)).reset_index(drop=True)
-    names = list(dict.fromkeys(rows.name))
-    splits = coloured(dict.fromkeys(rows.split))
-    figure = go.Figure(layout={"height": 190 + 26 * len(names) * len(splits)})
-    for number, (split, colour) in enumerate(splits.items()):
-        part = rows[rows.split == split]
-        place = [names.index(name) + 0.3 * (number - (len(splits) - 1) / 2) for name in part.name]
-        figure.add_scatter(x=part.value, y=place, mode="markers", name=words(split), error_x=whiskers(part),
-                           marker={"color": colour, "size": 9})  # fmt: skip
-    figure.add_vline(0, line_dash="dash", line_color=GREY)
-    figure.update_yaxes(tickvals=[*range(len(names))], ticktext=names, autorange="reversed", title="model minus base")
-    figure.update_xaxes(title=f"difference in {words(metric)}, with 95% intervals", tickformat="+.2f")
-    holds = ((rows.low <= 0) & (rows.high >= 0)).sum()
-    widest = rows.loc[rows.value.abs().idxmax()]
-    finding = (f"{holds} of {len(rows)} paired differences in {label(metric)} hold 0 in their interval; the largest is "
-               f"{with_interval(widest)}, {widest.label}, {label(widest.split)}")
+    finding = f"a same-author pair is above a different-author pair with probability {', '.join(told)}"
     return state(figure, finding, note)
 
 
+def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
+    """Draw paired differences with their intervals, around a line at 0; one panel a base, which its title names.
+
+    The title counts the differences whose interval excludes 0, and names the largest of these.
+
+    differences : columns ``label, base, split, value, low, high``; base is the system that is subtracted.
+    """
+    rows = differences.assign(name=differences.label.map(escaped)).reset_index(drop=True)
+    splits = coloured(dict.fromkeys(rows.split))
+    systems = {base: list(dict.fromkeys(part.name)) for base, part in rows.groupby("base", sort=False)}
+    sizes = [len(names) for names in systems.values()]
+    figure = make_subplots(
+        len(systems), 1, shared_xaxes=True, subplot_titles=[f"minus {words(base)}" for base in systems],
+        row_heights=sizes, vertical_spacing=0.5 / (len(systems) + sum(sizes)))  # fmt: skip
+    for panel, (base, names) in enumerate(systems.items(), 1):
+        for number, (split, colour) in enumerate(splits.items()):
+            part = rows[(rows.base == base) & (rows.split == split)]
+            beside = 0.3 * (number - (len(splits) - 1) / 2)
+            place = [names.index(name) + beside for name in part.name]
+            figure.add_scatter(x=part.value, y=place, mode="markers", name=words(split), error_x=whiskers(part),
+                               marker={"color": colour, "size": 9}, legendgroup=words(split), showlegend=panel == 1,
+                               row=panel, col=1)  # fmt: skip
+        figure.update_yaxes(tickvals=[*range(len(names))], ticktext=names, range=[len(names) - 0.5, -0.5],
+                            title="system", row=panel, col=1)  # fmt: skip
+    figure.add_vline(0, line_dash="dash", line_color=GREY)
+    figure.update_xaxes(tickformat="+.2f")
+    figure.update_xaxes(title=f"difference in {words(metric)}, with 95% intervals", row=len(systems), col=1)
+    figure.update_layout(height=160 + 50 * len(systems) + 26 * sum(sizes) * len(splits))
+    return state(figure, _count_of_differences(rows, metric), note)
+
+
+def _count_of_differences(rows: pd.DataFrame, metric: str) -> str:
+    """Say how many intervals exclude 0, and which difference of these is the largest."""
+    excludes_zero = (rows.low > 0) | (rows.high < 0)
+    if not excludes_zero.any():
+        widest = rows.loc[rows.value.abs().idxmax()]
+        count = f"none of {len(rows)} differences in {label(metric)} is distinguishable from 0"
+    else:
+        told_apart = rows[excludes_zero]
+        widest = told_apart.loc[told_apart.value.abs().idxmax()]
+        verb = "is" if len(told_apart) == 1 else "are"
+        count = f"{len(told_apart)} of {len(rows)} differences in {label(metric)} {verb} distinguishable from 0"
+    size = f"{widest.value:+.3f} ({widest.low:+.3f} to {widest.high:+.3f})"
+    return f"{count}; the largest is {widest.label} minus {label(widest.base)} on {label(widest.split)}: {size}"
+
+
 def probe_bars(results: pd.DataFrame, levels: dict[str, float] | None = None, note: str = "") -> go.Figure:
-    """What a linear probe finds in frozen embeddings: one panel a metric, since accuracy and correlation differ.
+    """Draw what a linear probe finds in frozen embeddings: one panel a metric, since accuracy and correlation differ.
 
     results : tidy rows, columns ``model, label, metric, value, low, high``; metrics such as "topic accuracy".
     levels : metric -> the score of knowing nothing, a dashed line.
@@ -77,9 +100,11 @@ def probe_bars(results: pd.DataFrame, levels: dict[str, float] | None = None, no
         figure.update_xaxes(title=words(metric), rangemode="tozero", row=1, col=column)
         if metric in (levels or {}):
             figure.add_vline(levels[metric], line_dash="dash", line_color=GREY, row=1, col=column)
-    figure.update_yaxes(autorange="reversed").update_yaxes(title="model", col=1)
+    figure.update_yaxes(autorange="reversed").update_yaxes(title="system", col=1)
     first = select(results, metrics[0], keys)
     least, most = first.loc[first.value.idxmin()], first.loc[first.value.idxmax()]
-    finding = (f"{label(metrics[0])} of a probe goes from {with_interval(least)} ({least.plain}) "
-               f"to {with_interval(most)} ({most.plain})")  # fmt: skip
+    finding = (
+        f"{most.plain} has the highest {label(metrics[0])}, {with_interval(most)}; "
+        f"{least.plain} has the lowest, {with_interval(least)}"
+    )
     return state(figure.update_layout(showlegend=False, height=190 + 30 * len(first)), finding, note)

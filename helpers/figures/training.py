@@ -13,7 +13,7 @@ DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis 
 
 def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None,
                     metric: str = "MRR", note: str = "") -> go.Figure:  # fmt: skip
-    """Loss and dev metric of each training (khan2021 Figure 5).
+    """Draw the loss and the dev metric of each training (khan2021, Figure 5).
 
     Losses of several trainings have no unit in common, so each is drawn as a share of its first value.
 
@@ -21,7 +21,7 @@ def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", l
     levels : baseline -> its dev metric, a dashed line.
     """
     several = len(histories) > 1
-    loss_name = "training loss / its first value" if several else "training loss"
+    loss_name = "training loss, share of its first value" if several else "training loss"
     figure = make_subplots(1, 2, subplot_titles=[loss_name, f"ranking of dev authors, {label(metric)}"])
     reached = []
     for number, (name, colour) in enumerate(coloured(histories).items()):

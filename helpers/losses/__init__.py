@@ -38,11 +38,11 @@ BOUNDS = {"k": {"ge": 1}, "temperature": {"gt": 0}, "base_temperature": {"gt": 0
 
 
 class ARRConfig(Config):
-    """Settings of ARR (sawatphol2022), which is made of other models: :class:`helpers.topic.arr.ARR`.
+    """Settings of ARR (sawatphol2022), :class:`helpers.topic.arr.ARR`.
 
-    temperature : of teacher, student and topic model (Appendix A.4: 0.5, 0.1, 0.05, 0.01). bias_temperature : another
-    one for the topic model; at 1e6 it knows nothing, and what is left is plain distillation. targets : "released" only
-    to repeat the released code, see :func:`helpers.topic.arr.released_targets`.
+    temperature : of teacher, student and topic model (Appendix A.4: 0.5, 0.1, 0.05, 0.01). bias_temperature : of the
+    topic model, if it is another; at 1e6 the topic model knows nothing, and ARR is plain distillation. targets :
+    "released" only to repeat the released code, see :func:`helpers.topic.arr.released_targets`.
     """
 
     temperature: float = Field(0.1, gt=0)

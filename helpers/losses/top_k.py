@@ -7,17 +7,17 @@ from helpers.losses.distances import cosines, pair_masks
 
 
 def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, per_row: bool = True) -> Tensor:
-    """Top-k precision loss, Lu et al. 2019 as used in khan2021 section 2.4 and Appendix A (k 4, margin 0.25).
+    """Compute the top-k precision loss of Lu et al. 2019 as in khan2021 section 2.4 and Appendix A (k 4, margin 0.25).
 
-    Scores are cosines, those of negatives with the margin added. The k best-scoring others of a query should hold
+    Scores are cosines; the margin is added to those of negatives. The k best-scoring others of a query should hold
     min(k, positives) positives; m of them are missing. The loss adds the scores of m negatives to push out, subtracts
-    those of m positives to pull in, and divides by B. With fewer than k positives: every positive outside the top k,
-    against the lowest negatives inside it; else every negative inside, against the highest positives outside. Where
-    the ranking is right by the margin, or without positives, it is 0.
+    those of m positives to pull in, and divides by B. A query with fewer than k positives takes every positive outside
+    the top k and the lowest negatives inside. Any other query takes every negative inside and the highest positives
+    outside. The loss is 0 if the ranking is right by the margin, or if there are no positives.
 
-    per_row : decide the case for each query. False only to repeat the released code, see ``RELEASED``: the case is that
-    of n+, the most samples of an author in the batch, and queries of the other case are left out. With n+ = k these are
-    all queries (each has k - 1 positives), and nothing is learned.
+    per_row : decide for each query which of the two cases it is. False only to repeat the released code, see
+    ``RELEASED``: there, the whole batch is of the first case if n+, the most samples of an author, is below k, and
+    queries of the other case are left out. With n+ = k every query is left out (each has k - 1 positives).
     """
     scores = cosines(embeddings)
     positive, negative = pair_masks(labels)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_LETTERS = 28
-DEFAULT_LOSS = {"IUR": "arcface"}  # of any other system: supervised contrastive
+SHORTER_NOTES = {", equal weights": ", equal", ", topic erased": ", erased"}
 SYSTEM_OF_POOLING = {"khan2021": "Stream", "khan2021_text": "Stream", "iur": "IUR", "luar": "LUAR-pool"}
 
 
@@ -35,10 +35,16 @@ def label(identifier: object) -> str:
     return NAMES.get(str(identifier), str(identifier).replace("_", " "))
 
 
+def default_loss(system: str) -> str:
+    """Return the identifier of the loss that the name of a system need not say."""
+    return "arcface" if "IUR" in system else "supcon"
+
+
 def short_name(system: str, features: str = "", loss: str = "", norm: str = "", note: str = "") -> str:
     """Compose the name of a system, at most :data:`MAX_LETTERS` letters.
 
-    Where the parts have more, "equal weights" becomes "equal", then the system is cut, with an ellipsis.
+    Where the parts have more, a note becomes shorter ("equal" for "equal weights"), then the system is cut, with an
+    ellipsis.
 
     Parameters
     ----------
@@ -49,14 +55,15 @@ def short_name(system: str, features: str = "", loss: str = "", norm: str = "", 
     note : what sets a row apart from its neighbours, such as "equal weights".
     """
     rest = f" {features}" if features else ""
-    if loss and loss != DEFAULT_LOSS.get(system, "supcon"):
+    if loss and loss != default_loss(system):
         rest += f" ({INSIDE.get(loss, label(loss))})"
     if norm:
         rest += f", {norm}"
     if note:
         rest += f", {note}"
     if len(system + rest) > MAX_LETTERS:
-        rest = rest.replace(", equal weights", ", equal")
+        for note_in_full, shorter in SHORTER_NOTES.items():
+            rest = rest.replace(note_in_full, shorter)
     if len(system + rest) > MAX_LETTERS:
         system = system[: max(MAX_LETTERS - len(rest) - 1, 1)] + "…"
     return system + rest
@@ -80,12 +87,16 @@ def name_of(experiment: Any, system: str = "", norm: str = "", note: str = "") -
     encoder = experiment.encoder
     own_system = system_of(encoder)
     loss = experiment.loss.name
-    is_text_only_model = encoder.post == "transformer" and encoder.features == "T"
-    features = "" if encoder.join_posts or (is_text_only_model and not system) else encoder.features
+    features = encoder.features
+    if encoder.join_posts or (encoder.post == "transformer" and features == "T"):
+        features = ""
     is_pretrained = encoder.post == "transformer" and encoder.model != "tiny"
-    if is_pretrained and not system and not norm and loss == DEFAULT_LOSS.get(own_system, "supcon"):
-        note = note or "fine-tuned"
-    return short_name(system or own_system, features, loss, norm, note)
+    if is_pretrained and loss == default_loss(own_system) and not (system or norm or note):
+        note = "fine-tuned"
+    whole = system or own_system
+    if system and own_system != "Stream":  # "Stream+LSA" of IUR is "IUR+LSA", "Fusion" is "Fusion IUR"
+        whole = system.replace("Stream", own_system) if "Stream" in system else f"{system} {own_system}"
+    return short_name(whole, features, loss, norm, note)
 
 
 def describe(experiment: Any) -> str:

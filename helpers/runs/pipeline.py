@@ -51,7 +51,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     except Exception as error:
         if running.exists():
             os.replace(running, failed)
-        where = f"\n  notebook up to there: {paths.shown(failed)}"
+        where = f"\n  the notebook up to that cell: {paths.shown(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
     finally:  # also where the user stopped it
         for left in (running, stage.progress):
@@ -63,8 +63,8 @@ def execute(stage: Stage, force: bool = False) -> float | None:
 
 
 def disk_full(error: object) -> str:
-    """What a full disk means for a run, in one line."""
-    return f"the disk is full ({error}): free some space and run it again; what is done is kept, whole"
+    """Say in one line what to do about a full disk."""
+    return f"the disk is full ({error}): free some space, then give the same command again; finished files are kept"
 
 
 def failure(error: Exception) -> str:
@@ -96,9 +96,9 @@ def alone(run: str, wait: bool = False) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         if not wait:
-            raise ValueError(f"another process is making the run {run!r}: wait until it has ended, stop it, or give "
-                             f"this run another name (params/<name>/)") from None  # fmt: skip
-        print(f"another process is making the run {run!r}: waiting until it has ended", flush=True)
+            raise ValueError(f"another process is executing the run {run!r}: wait until it has ended, stop it, or "
+                             f"give this run another name (params/<name>/)") from None  # fmt: skip
+        print(f"another process is executing the run {run!r}: waiting until it has ended", flush=True)
         lock.acquire()
     try:
         if running.exists():  # it was killed: its kernels look for it every second, theirs for them

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from helpers.runs.claims import verdicts
-from helpers.runs.names import label
+from helpers.runs.claims import WORDS, verdicts
+from helpers.runs.names import GLOSSARY, explain, label
 from helpers.runs.paths import Run
 from helpers.runs.results import KEY, interval, read, wide
 
@@ -23,6 +23,16 @@ def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
     for axis in (0, 1):
         styler = styler.format_index(precision=3, escape="html", axis=axis)
     return styler.format(shown, precision=3, na_rep="", escape="html")
+
+
+def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
+    """Show a long table folded under its title, without row numbers, for a notebook; every word escaped."""
+    from html import escape
+
+    from IPython.display import HTML
+
+    table = styled(frame).hide(axis="index").to_html()
+    return HTML(f"<details><summary>{escape(title)}</summary>{table}</details>")
 
 
 def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -52,9 +62,18 @@ def html(files: Run, **about: object) -> str:
     rows = json.loads(read(files).query("value == value").to_json(orient="records"))
     first = min((row["seed"] for row in rows if row["seed"] is not None), default=None)  # not the luckiest seed
     rows = [row for row in rows if row["seed"] in (first, None)]
-    return page.render(pick=lambda **cells: [row for row in rows if cells.items() <= row.items()],
-                       tables=list(_tables(files)), stale=len(read(files, stale=True).drop_duplicates(KEY)),
-                       interval=interval, claims=verdicts(read(files)).to_dict("records"), **about)  # fmt: skip
+    return page.render(
+        pick=lambda **cells: [row for row in rows if cells.items() <= row.items()],
+        tables=list(_tables(files)),
+        stale=len(read(files, stale=True).drop_duplicates(KEY)),
+        claims=verdicts(read(files)).to_dict("records"),
+        interval=interval,
+        label=label,
+        explain=explain,
+        glossary=GLOSSARY,
+        words=WORDS,
+        **about,
+    )
 
 
 def _tables(files):

@@ -18,7 +18,7 @@ RENDERER = "plotly_mimetype+png"
 def publish() -> None:
     """Execute every notebook at its default parameters, in order, and replace it by its cleaned result.
 
-    A notebook that fails stays as it was. Raises ValueError where a cell fails, or its figure cannot be drawn.
+    A notebook that fails is not changed. Raises ValueError if a cell fails or a figure cannot be drawn.
     """
     import nbformat
     import papermill
@@ -29,7 +29,7 @@ def publish() -> None:
         try:
             book = papermill.execute_notebook(path, None, cwd=paths.NOTEBOOKS, **PAPERMILL)
         except Exception as error:
-            raise ValueError(f"{path.stem} failed and stays as it was, {failure(error)}") from None
+            raise ValueError(f"{path.stem} failed and was not changed, {failure(error)}") from None
         clean(book)
         with atomic_write(path) as partial:
             nbformat.write(book, partial)

@@ -9,7 +9,7 @@ const unpack = async () => {
     new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   document.body.append(script);
 };
-const LEAST = 640;  // pixels
+const LEAST = 640, OPENING = 330;  // pixels: a crowded figure's least width, the height of one that opens the page
 let plotly;
 const plain = html => new DOMParser().parseFromString((html || "").replaceAll("<br>", " "), "text/html").body.textContent;
 const draw = async (place, caption) => {
@@ -36,6 +36,7 @@ const draw = async (place, caption) => {
       layout.margin = {...layout.margin, t: layout.annotations?.length ? 40 : 20};
       if (layout.height) layout.height -= above;
     }
+    if (opening) layout.height = Math.min(layout.height ?? OPENING, OPENING);
   }
   layout.modebar = {orientation: "v"};  // beside the title, not on it
   const config = {responsive: true, displaylogo: false, displayModeBar: opening || narrow ? false : "hover"};

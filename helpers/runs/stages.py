@@ -1,9 +1,8 @@
-"""What a run is made of: the stages that ``params/<run>/`` lists, and a fingerprint of what each is made from.
+"""The stages of a run, which ``params/<run>/`` lists, and a fingerprint of the inputs of each.
 
-``params/<run>/<notebook>.yaml`` holds the flat parameters of one notebook; ``<notebook>.<variant>.yaml`` beside it
-holds what differs in one more execution of it, but for ``<notebook>.gpu<...>.yaml``, which only ``make train`` runs.
-Every execution is a stage: the executed notebook and a small JSON that says what it was made from are in
-``outputs/<run>/notebooks/``.
+``params/<run>/<notebook>.yaml`` holds the flat parameters of one notebook; ``<notebook>.<variant>.yaml`` holds what
+differs in one more execution of it. Only ``make train`` runs ``<notebook>.gpu<...>.yaml``. Every execution is a stage:
+the executed notebook and a small JSON with its inputs are in ``outputs/<run>/notebooks/``.
 """
 
 import ast
@@ -53,7 +52,7 @@ def stages(run: str) -> list[Stage]:
     files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
     if not files:
         runs = sorted(path.name for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
-        raise ValueError(f"no run {run!r}: params/{run}/ holds no YAML file. The runs there are: "
+        raise ValueError(f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: "
                          f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and edit it.")
     done, books, bases, earlier = [], {}, {}, {}
     for path in (path for path in files if ".gpu" not in path.stem):
@@ -62,7 +61,7 @@ def stages(run: str) -> list[Stage]:
         if path.suffix != ".yaml":
             raise ValueError(f"{where}: rename it to {path.stem}.yaml")
         if variant and notebook not in bases:
-            raise ValueError(f"{where} is a variant of {notebook}.yaml, which is not there")
+            raise ValueError(f"{where} is a variant of {notebook}.yaml, which does not exist")
         if notebook not in bases:
             books[notebook] = _cells(notebook, where)
             earlier[notebook] = [one.fingerprint for one in done if one.notebook[:3] != "00_"]  # 00 leaves nothing
@@ -81,7 +80,7 @@ def _cells(notebook, where):
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():
         there = ", ".join(sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ValueError(f"{where}: there is no notebook {notebook!r}; there are: {there or 'none'}")
+        raise ValueError(f"{where}: there is no notebook {notebook!r}; the notebooks are: {there or 'none'}")
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 

@@ -40,7 +40,7 @@ def check(kind: str, path: Path) -> None:
     with open(path, "rb") as file:
         head = file.read(6)
         if head and path.suffix in MAGIC and not re.match(MAGIC[path.suffix], head):
-            raise ValueError(f"{kind}: {path} is not packed as its ending {path.suffix} says; download or rename it")
+            raise ValueError(f"{kind}: {path} is not packed as its ending {path.suffix} says: download or rename it")
         file.seek(0)
         with suppress(*DAMAGE):
             head = next(_unpacked(file, path.suffix), b"")

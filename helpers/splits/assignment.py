@@ -105,6 +105,7 @@ def _sizes(connection, rule):
     unused = connection.execute("""
         SELECT reason, count(*) FROM assignment WHERE reason <> '' GROUP BY reason ORDER BY reason""").fetchall()
     if empty := [name for name in rule.splits if name not in (*rows.index, *rule.optional)]:
-        raise ValueError(f"nothing is left for {', '.join(empty)}: {rows['posts'].to_dict()} posts used, "
-                         f"{dict(unused)} not; other shares or dates, or smaller minima may help")  # fmt: skip
+        used = rows["posts"].to_dict()
+        raise ValueError(f"nothing is left for {', '.join(empty)}. Posts in splits: {used}; in no split: "
+                         f"{dict(unused)}. Change the shares or dates, or lower the minima")  # fmt: skip
     return rows.loc[[name for name in rule.splits if name in rows.index]].to_dict("index"), dict(unused)

@@ -86,8 +86,8 @@ def place(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
         FROM found JOIN homes USING (author)""")
     for split, name in files.items():
         if not scalar(connection, "SELECT count(*) FROM given WHERE home = ? AND reason = ''", [split]):
-            raise ValueError(f"files: no post of {split} is of the file {name!r}: name a file or folder of a source "
-                             "with ids, such as pan; who gets a pseudonym, and joined documents, have none")
+            raise ValueError(f"files: no post of {split} comes from the file {name!r}: name a file or folder of a "
+                             "source with ids, such as pan. Pseudonymised posts and joined documents have no ids")
 
 
 def _components(connection, authors):

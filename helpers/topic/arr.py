@@ -1,9 +1,9 @@
 """Authorship representation regularization, ARR (sawatphol2022 section 2): a student unlearns what topic explains.
 
-A teacher G, trained and frozen, says how likely each sample of a batch belongs to each other one. A bias model H that
-knows topics only says the same. The more of the true pairs H finds, the flatter the teacher's answers become before
-the student F learns them, from the pretrained weights that the teacher began with, or the teacher's own. Only F is
-needed afterwards. B is the size of a batch here; the paper's B, the bias of a batch, is written out.
+A teacher G, trained and frozen, gives the probability that two samples of a batch have one author. So does a bias model
+H that knows topics only. The more probability H gives to the same-author pairs, the flatter the probabilities of the
+teacher become. The student F learns these; it begins with the pretrained weights that the teacher began with, or with
+the teacher's own. Only F is needed afterwards. B is the size of a batch here; the paper's B, the bias, is written out.
 """
 
 import copy

@@ -71,7 +71,7 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     folder = files.folder / "topics" / rule.kind
     report = split(posts, folder, rule)
     if report["splits"]["train"]["topics"] < 2:
-        raise ValueError(f"{rule.kind}: a single topic trains, so there is nothing to unlearn; raise topic_share")
+        raise ValueError(f"{rule.kind}: training has a single topic, so there is nothing to unlearn; raise topic_share")
     tokenizer = config.tokenizer_of(files, _own_tokenizer(files), posts)
     return TopicCorpus(folder, report, tokenizer, _stores(folder, tokenizer, [*report["splits"]]))
 

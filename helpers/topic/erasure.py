@@ -1,12 +1,13 @@
 """Least-squares concept erasure, LEACE (Belrose et al., NeurIPS 2023): topic taken out of finished vectors.
 
-ARR hopes that a student unlearns topic. This takes out, in closed form, all that a linear map can know of it: of all
-affine changes r of a vector x after which x and the topic z do not covary, the one that moves the vectors least,
+ARR trains a student that should unlearn topic. LEACE removes in closed form all that a linear map can predict of it.
+Among the affine maps r after which the vector x and the topic z have no covariance, it is the one that moves the
+vectors least:
 
     r(x) = x - W^+ P W (x - mean),    W = cov(x)^(-1/2),    P the projection on the columns of W cov(x, z).
 
-Any dense encoder's vectors will do, and nothing is trained. What is erased is the topics that it was fitted on: those
-of others go as far as they lie in the same directions, and what authors of one topic have in common goes with it.
+It works on the vectors of any dense encoder, without training. It erases the topics that it was fitted on. Other topics
+are erased as far as they lie in the same directions, and so is what the authors of one topic have in common.
 """
 
 from collections.abc import Sequence
@@ -26,13 +27,19 @@ FLAT = 1e-8  # of the largest variance or covariance: what is below is rounding
 
 @dataclass(frozen=True)
 class LeaceEraser:
-    """r(x) as above. mean: (D,). kept: (D, D), the identity without the directions that tell the topic. Float64."""
+    """Erase a concept: r(x) as above.
+
+    mean : (D,) float64. kept : (D, D) float64, the identity without the directions that predict the concept.
+    """
 
     mean: np.ndarray
     kept: np.ndarray
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """(N, D) -> (N, D) float32 unit vectors; one that vanishes stays zero. Raises ValueError for another D."""
+        """Map (N, D) to (N, D) float32 unit vectors; a vector that vanishes stays zero.
+
+        Raises ValueError for another D.
+        """
         vectors = np.asarray(vectors, np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean):
             raise ValueError(f"vectors {vectors.shape}: need (N, {len(self.mean)}), as those it was fitted on")
@@ -42,10 +49,10 @@ class LeaceEraser:
 
     @classmethod
     def fit(cls, vectors: np.ndarray, labels: Sequence) -> Self:
-        """The erasure of a concept from training vectors (N, D) and its labels (N,), names of any kind.
+        """Fit the erasure of a concept on training vectors (N, D) and labels (N,) of any type.
 
-        Directions in which the vectors do not vary are left alone. Raises ValueError for other shapes, sparse vectors,
-        values that are not finite, or fewer than two different labels.
+        Directions in which the vectors do not vary stay as they are. Raises ValueError for other shapes, sparse
+        vectors, values that are not finite, or fewer than two different labels.
         """
         if sparse.issparse(vectors):
             raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
@@ -70,7 +77,7 @@ class LeaceEraser:
 
 
 class Erased(Encoder):
-    """An encoder whose rows have lost a concept: a frozen dense encoder, then an eraser of its vectors."""
+    """Encode with a frozen dense encoder, then erase a concept from its vectors."""
 
     def __init__(self, encoder: Encoder, eraser: LeaceEraser):
         super().__init__()
@@ -78,7 +85,7 @@ class Erased(Encoder):
 
     @classmethod
     def fit(cls, encoder: Encoder, samples: Samples, labels: Sequence, max_tokens: int = 32) -> Self:
-        """Erase the labels (N,), such as topics, of N training samples from all that the encoder will read."""
+        """Fit the erasure on N training samples and their labels (N,), such as topics."""
         return cls(encoder, LeaceEraser.fit(embed(encoder, samples, max_tokens), labels))
 
     def forward(self, batch: Batch) -> Tensor:

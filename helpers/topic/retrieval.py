@@ -8,6 +8,7 @@ from helpers.encoders.fitted import fit_encoder, zero_shot
 from helpers.encoders.stream import StreamConfig
 from helpers.evaluation import ranking, retrieval
 from helpers.runs import results
+from helpers.runs.names import label, system_of
 from helpers.runs.paths import Run
 from helpers.topic.documents import TopicCorpus, open_corpus
 from helpers.training.experiment import Trained, load
@@ -16,8 +17,23 @@ ZERO_SHOT = "zero_shot"
 
 
 def protocol(kind: str) -> str:
-    """The name, in the results table, of retrieval on a kind of split."""
+    """Return the name that retrieval on a kind of split has in the results table."""
     return f"retrieval, {kind}"
+
+
+def system_names(bases: list[str], students: list[str], baselines: list[str], name: str,
+                 encoder: StreamConfig) -> dict[str, str]:  # fmt: skip
+    """Return the names of all models of a notebook by their identifiers: "supcon_arr" is "SupCon + ARR".
+
+    name : of a second encoder, part of its identifiers: "minilm-supcon_arr" is "MiniLM SupCon + ARR".
+    """
+    prefix = f"{name}-" if name else ""
+    trained = [*bases, *(f"{base}_{student}" for base in bases for student in students)]
+    names = {prefix + model: f"{label(name)} {label(model)}".strip() for model in trained}
+    names |= {prefix + model: label(model) for model in baselines}
+    own_name = system_of(encoder)
+    names[prefix + ZERO_SHOT] = own_name if encoder.is_pretrained else f"{own_name}, untrained"
+    return names
 
 
 def baseline(name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int) -> Encoder:
@@ -56,17 +72,31 @@ def compare(files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]],
 
 
 def by_chance(corpus: TopicCorpus, part: str) -> dict[str, float]:
-    """``R@8 by chance``, and ``targets on topic``: the share of the targets that are on a query's topic."""
+    """``R@8 by chance``, and ``targets on query's topic``: the share of the targets that are on a query's topic."""
     trials, topics = retrieval.retrieval_trials(corpus.stores[part]), corpus.topics(part)
     asking, answering = (pd.Series(topics[side.first]) for side in (trials.queries, trials.targets))
     size = np.bincount(trials.targets.authors)[trials.queries.authors]
     missed = [(1 - size / (len(trials.targets) - drawn)).clip(0) for drawn in range(8)]  # one target after the other
     share = asking.map(answering.value_counts(normalize=True)).fillna(0)
-    return {"R@8 by chance": float(1 - np.prod(missed, 0).mean()), "targets on topic": float(share.mean())}
+    return {"R@8 by chance": float(1 - np.prod(missed, 0).mean()), "targets on query's topic": float(share.mean())}
+
+
+def beside_chance(corpora: dict[str, TopicCorpus], rows: pd.DataFrame) -> pd.DataFrame:
+    """Put R@8 and the share of errors that fall on the query's topic beside what chance gives.
+
+    rows : of :func:`helpers.runs.results.wide`, indexed by the key of their corpus.
+    Returns: The four columns, indexed by key, split and system.
+    """
+    chance = {(key, part): by_chance(corpus, part) for key, corpus in corpora.items() for part in corpus.tests}
+    on_topic = rows["same_topic_error"] / (1 - rows["right"])
+    measured = rows.assign(**{"errors on query's topic": on_topic}).rename_axis("kind of split")
+    measured = measured.set_index(["split", "model"], append=True)[["R@8", "errors on query's topic"]]
+    chance = pd.DataFrame(chance).T.rename_axis(["kind of split", "split"])
+    return measured.join(chance).rename_axis(index={"model": "system"})
 
 
 def open_trained(files: Run, kind: str, models: list[str], seed: int = 0) -> tuple[TopicCorpus, dict[str, Trained]]:
-    """What notebook 05 left: the documents of a kind of split, and trained models by their names in the results.
+    """Open what notebook 05 made: the documents of a kind of split, and trained models by their names in the results.
 
     Raises ValueError: where the results of the run hold no such model, or the models do not read the same tokens.
     """

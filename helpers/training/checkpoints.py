@@ -74,7 +74,7 @@ def resume(folder: Path, fingerprint: str, parts: dict[str, nn.Module], optimize
         if history_fingerprint(history) != saved["history"]:
             raise ValueError(f"{folder / 'history.csv'} is damaged")
     except (ValueError, KeyError, OSError) as error:
-        print(f"training starts anew: {error}")
+        print(f"training starts from the beginning: {error}")
         return 0, []
     for part, module in parts.items():
         module.load_state_dict(_part(tensors, part))

@@ -20,7 +20,7 @@ def test_contributions_add_up(gallery, taken_apart):
     score = found.score["demo-0003"]
     assert abs(taken_apart.contribution.sum() - score) < 1e-5 * max(1, abs(score))  # scores are rounded to 2**-20
     sums = evidence.by_member(taken_apart)
-    assert sums.member.iloc[-1] == "all members"
+    assert sums.member.iloc[-1] == "All members"
     np.testing.assert_allclose(sums.contribution.iloc[-1], taken_apart.contribution.sum())
 
 

@@ -52,7 +52,7 @@ def test_errors_are_one_line(invented, arguments, capsys):
 def test_the_same_file_twice_is_said(invented, capsys):
     assert main(["compare", str(invented), str(invented)]) in (0, 1)
     told = capsys.readouterr()
-    assert "of 41 accounts of the first file are asked about" in told.out or "do they overlap?" in told.err
+    assert "of 41 accounts of the first file" in told.out or "do they overlap?" in told.err
 
 
 def test_a_prior_is_a_probability(invented, capsys):

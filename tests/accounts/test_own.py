@@ -1,6 +1,7 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -86,22 +87,37 @@ def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch)
     original = type(encoder).calibrated_on
     monkeypatch.setattr(type(encoder), "calibrated_on", lambda self, store, hours: (
         fitted.append(store.authors), original(self, store, hours))[1])
-    _, table, curves, _ = checks.calibrated(mine, encoder)
-    assert set(table) == set(curves) == {"shipped", "own"}
+    used, table, curves, said, encoders = checks.calibrated(mine, encoder)
+    assert set(table) == set(curves) == set(encoders) == {"shipped", "own"} and encoders["shipped"] is encoder
+    better = table.loc["Cllr"].idxmin()
+    assert f"The {better} calibration is used" in said[0] and (used is encoder) == (better == "shipped")
     assert fitted[0] + table.loc["accounts", "own"] <= len(mine.names) + 1
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    used, table, _, said = checks.calibrated(checks.subset(mine, np.arange(10)), encoder)
-    assert used is encoder and list(table) == ["shipped"] and "too few" in said[0] and "shipped map is used" in said[1]
+    used, table, _, said, encoders = checks.calibrated(checks.subset(mine, np.arange(10)), encoder)
+    assert used is encoder and list(table) == ["shipped"] == list(encoders)
+    assert "too few" in said[0] and "shipped calibration is used" in said[1]
+
+
+def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(mine, encoder, monkeypatch):
+    for module in ("checks", "encoder", "gallery"):
+        monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
+    judged = iter([{"Cllr": 0.1, "DCF": 0.6}, {"Cllr": 0.2, "DCF": 0.3}])
+    monkeypatch.setattr(checks, "_judge", lambda *_: (
+        pd.DataFrame({"value": {"minCllr": 0.1, "accounts": 20, **next(judged)}}), pd.DataFrame()))
+    used, _, _, said, _ = checks.calibrated(mine, encoder)
+    assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
+    assert said[1] == "At these costs the other calibration would be better: DCF 0.30 instead of 0.60."
 
 
 def test_counting_is_compared_with(mine, encoder):
     gallery, older = checks.halves_known(mine, encoder)
-    table = checks.against_counting(gallery, older)
-    assert list(table.index)[0] == "everything" and list(table.index)[-1] == "difference"
-    assert abs(table.value["everything"] - table.value.iloc[1] - table.value["difference"]) < 1e-9
+    table = checks.against_counting(gallery, older, name="open-small")
+    assert list(table.index)[::2] == ["open-small", "Difference"]
+    assert re.fullmatch("TF-IDF (word|char 2-5|subword), s-norm", table.index[1])
+    assert abs(table.value["open-small"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
 def test_more_posts_are_more_likely_found(mine, encoder):

@@ -4,6 +4,7 @@ import importlib.util
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from helpers.runs import paths, results
 from tests.factories import posts_table
@@ -39,4 +40,13 @@ def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path):
     assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(rows.model)
     assert {"MRR", "found", "Cllr", "false_per_10000", "open_R@P90"} <= set(rows[rows.model == "open_small"].metric)
     assert set(rows[rows.base != ""].metric) == {"MRR_difference", "R@8_difference"}
-    assert rows[rows.model == "open_small_alone"].label.iloc[0] == "open-small, two accounts alone"
+    names = dict(zip(rows.model, rows.label))
+    assert names["open_small_alone"] == "open-small, no gallery" and names["open_small_hours"] == "open-small, hours"
+    assert names["tfidf_subword_gallery"] == "TF-IDF subword, s-norm"
+
+
+@pytest.mark.parametrize(("model", "name"), [
+    ("open_small", "open-small"), ("without_rust_small", "small, no Rust"),
+    ("without_rust_small_alone", "small, no Rust, no gallery"), ("without_lean_small_hours", "small, no Lean, hours")])
+def test_rows_are_named_by_the_scheme(model, name):
+    assert ship.name_of_row(model) == name

@@ -135,6 +135,14 @@ def test_the_account_balances(source, settings):
         assert len(set(normal)) == len(normal)
 
 
+def test_every_fact_of_the_data_card_has_a_meaning(source):
+    card = collect(near_duplicate=0.8, strip_signatures=True)
+    meanings = pd.read_csv(paths.ROOT / "helpers/corpus/data_card.csv", index_col="key").meaning
+    assert meanings.index.is_unique and meanings.str.len().between(5, 120).all()
+    unexplained = set(card) - set(meanings.index) - {"fingerprint", "sha256", "checksum"}
+    assert unexplained == {"dropped_broken"}, "only a reason of the source itself"
+
+
 def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
     monkeypatch.setattr(table, "ROWS", 64)
     card = collect()

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy import optimize, sparse
 
 from helpers.evaluation import fusion
@@ -65,18 +64,6 @@ def test_a_member_without_weight_is_not_asked():
     silent = member(7)
     model = Fusion({"a": MEMBERS["a"], "silent": silent}, {"a": 1, "silent": 0})
     assert (scores(model) == scores(MEMBERS["a"])).all() and silent.calls == 0
-
-
-def test_joined_rows_are_those_whose_products_are_fused_scores():
-    batch = SAMPLES.batch(np.arange(60))
-    model = Fusion({"a": MEMBERS["a"], "c": MEMBERS["c"]}, {"a": 0.3, "c": 0.7})
-    rows = model.joined(batch)
-    assert rows.shape == (60, 9) and torch.allclose(rows.norm(dim=1), torch.ones(60))
-    np.testing.assert_allclose(rows[:30] @ rows[30:].T, scores(model), atol=2e-6)
-    mixed = Fusion({"inner": model, "b": MEMBERS["b"]}, {"inner": 0.5, "b": 0.5})
-    assert torch.allclose(mixed.joined(batch), rows), "sparse members have no part in a map"
-    with pytest.raises(ValueError, match="fusion of b: no member has dense rows"):
-        Fusion({"b": MEMBERS["b"]}, {"b": 1}).joined(batch)
 
 
 def test_fitted_weights_are_those_of_the_most_likely_own_targets():

@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import roc_curve
 
-from helpers.evaluation import scores
+from helpers.evaluation import detection, scores
 from helpers.evaluation.detection import PAPER, Costs
 from helpers.evaluation.linking import (
-    LinkingConfig, by_target_size, by_topic, linking_trials, score, summarise,
+    LinkingConfig, by_target_size, by_topic, curves, linking_trials, score, summarise,
 )  # fmt: skip
 from tests.factories import HabitCounts, LookUp
 
@@ -288,6 +288,12 @@ class TestResults:
         summary = summarise(scored, resamples=50)
         assert summary.value[["EER", "minDCF"]].tolist() == table.loc["mean", ["EER", "minDCF"]].tolist()
         assert ((summary.low <= summary.value) & (summary.value <= summary.high)).all()
+
+    def test_curves_are_those_of_the_topics_in_order(self, scored):
+        parts = [part for _, part in scored.groupby("topic", observed=True)]
+        for drawn, part in zip(curves(scored), parts, strict=True):
+            alone = detection.curve(detection.tally(part.score, part.same))
+            pd.testing.assert_frame_equal(drawn, alone)
 
     def test_the_costs_are_those_asked_for(self, scored):
         scored = scored.assign(score=np.random.default_rng(0).standard_normal(len(scored)) + scored.same)

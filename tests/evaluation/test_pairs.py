@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.evaluation.pairs import KINDS, PairsConfig, capacity, given_pairs, make_pairs
+from helpers.evaluation.pairs import KIND_NAMES, KINDS, PairsConfig, capacity, count_kinds, given_pairs, make_pairs
+from helpers.figures.published import table
 
 
 def documents(size=60, authors=8, topics=4, seed=0):
@@ -47,6 +48,15 @@ def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
         assert len(pairs) == count and all(found[kind] <= every[kind] for kind in KINDS)
         assert abs(pairs.same.sum() - count / 2) <= 0.5
     assert found[True, True] == every[True, True] and found[True, False] == every[True, False], "all there are"
+
+
+def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
+    texts = pd.DataFrame({"author": list("aaab"), "topic": list("xxyy")})
+    pairs = pd.DataFrame({"same": [True, False, False], "same_topic": [True, True, True]})
+    counted = count_kinds(pairs, texts)
+    assert counted.index.tolist() == list(KIND_NAMES.values())
+    assert counted.pairs.tolist() == [1, 0, 2, 0] and counted.possible.tolist() == [1, 2, 1, 2]
+    assert KINDS == list(KIND_NAMES) == table("tyo2021", 0).index.tolist()
 
 
 def test_all_pairs_of_every_kind_can_be_had():

@@ -84,7 +84,7 @@ def by_size(*values):
 
 def parts(value):
     """Sums by member, and features, of a score of 1 + value."""
-    sums = pd.DataFrame({"member": ["lsa", "hours", "all members"], "contribution": [1.0, value, 1 + value]})
+    sums = pd.DataFrame({"member": ["lsa", "hours", "All members"], "contribution": [1.0, value, 1 + value]})
     features = pd.DataFrame({"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]})
     return sums, features
 
@@ -101,49 +101,51 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      "2020-03-01", "test posts begin in March 2020", "2020-02-01", "share 1 month"),
     (lambda day: corpus.author_timelines(timeline(("a", "2020-01-01", "query"), ("a", "2020-02-01", "query"),
                                                   ("a", day, "target"))),
-     "2020-03-01", "the parts of no author overlap", "2020-01-09", "the parts of 1 overlap"),
+     "2020-03-01", "target do not overlap in time", "2020-01-09", "target overlap in time for 1 of 1 authors"),
     (lambda n: corpus.token_lengths({"bytes": np.array([1, 40, 50, n])}, 32), 20, "50%", 60, "25%"),
     (lambda share: corpus.size_distributions(pd.DataFrame({"x": [0, 1], "beta31": [0, 3]}), drawn(share)),
      0.5, "6.0 posts", 0.0, "11.0 posts"),
     (lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
-     0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA encoder reaches a dev MRR of 0.30"),
+     0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA-WCCN reaches a dev MRR of 0.30"),
     (lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
-     0.71, "Late fusion is best: MRR 0.71 (0.66 to 0.76), test, 104 targets",
-     0.4, "LSA encoder is best: MRR 0.60"),
+     0.71, "Fusion (pairs) is best: MRR 0.71 (0.66 to 0.76), test, 104 targets",
+     0.4, "LSA-WCCN is best: MRR 0.60"),
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
     (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
     (lambda miss: linking.roc({"stream": curve(miss), "lsa": curve(0.5)}),
-     0.1, "Stream finds 10%", 0.9, "LSA encoder finds 2%"),
-    (lambda miss: linking.det({"stream": curve(miss), "lsa": curve(0.4)}),
-     0.25, "Stream has an equal error rate of 20.0%", 0.9, "LSA encoder has an equal error rate of 28.6%"),
+     0.1, "Stream links 10% of same-account pairs at a false-link rate of 1%, the better of 2 systems",
+     0.9, "LSA-WCCN links 2%"),
     (lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
-     0.1, "EER goes from 0.400 to 0.100", 0.2, "to 0.200"),
+     0.1, "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post", 0.2, "target: 0.200"),
     (lambda off: linking.reliability({"stream": bins(off), "lsa": bins(0.2)}),
-     0.1, "Stream gives probabilities that are 0.05 off", 0.4, "LSA encoder gives probabilities that are 0.10 off"),
+     0.1, "Stream gives probabilities that are 0.05 off on average, the better of 2 calibrations",
+     0.4, "LSA-WCCN gives probabilities that are 0.10 off"),
     (lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
-     0.5, "Top-k pulls 1 of 2 pairs, pushes 1 of 4", 0.0, "pushes 0 of 4"),
+     0.5, "Top-k pulls 1 of 2 same-author pairs together and pushes 1 of 4 pairs of strangers", 0.0, "pushes 0 of 4"),
     (lambda factor: losses.growth(costs(factor), "classes"),
-     50.0, "ArcFace grows 50-fold, that of top-k 1-fold", 3.0, "3-fold"),
+     50.0, "ArcFace grows 50 times, from 1 to 50 MB, that of Top-k does not grow", 3.0, "3.0 times, from 1 to 3 MB"),
     (lambda value: topic.heat_maps({"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS),
      0.8, "1.00 (eq. 1)", 0.0, "0.75 (eq. 1)"),
-    (lambda value: topic.difference_bars(tidy({"supcon": value}, "R@8").assign(label="ARR minus base"), "R@8"),
-     0.5, "0 of 1 paired differences in R@8 hold 0 in their interval; the largest is 0.50 (0.45 to 0.55), ARR minus",
-     0.02, "1 of 1"),
+    (lambda value: topic.difference_bars(tidy({"supcon_arr": value}, "R@8", base="supcon", label="SupCon + ARR"), "R@8"),
+     0.5, "1 of 1 differences in R@8 is distinguishable from 0; the largest is SupCon + ARR minus SupCon on test: "
+     "+0.500 (+0.450 to +0.550)", 0.02, "None of 1 differences"),
     (lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
-     0.5, "goes from 0.50 (0.45 to 0.55) (supervised contrastive) to 0.60", 0.2, "0.20 (0.15 to 0.25)"),
+     0.5, "0.60 (0.55 to 0.65); SupCon has the lowest, 0.50 (0.45 to 0.55)", 0.2, "0.20 (0.15 to 0.25)"),
     (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
-     0.5, "Contrastive answers 75% of 4 pairs, right on 67%", 0.6, "answers 100% of 4 pairs, right on 75%"),
+     0.5, "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
+     0.6, "leaves 0% of 4 pairs unanswered and is correct on 75%"),
     (lambda best: verification.threshold_surface(surface(best), "contrastive"),
-     (0.4, 0.7), "0.800 at best, at thresholds 0.400 and 0.700", (0.5, 0.6), "0.500 and 0.600"),
+     (0.4, 0.7), "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
+     (0.5, 0.6), "0.50 and 0.60"),
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
-     0.7, "1 of 2 models is worse than a coin on hard comparisons, supervised contrastive is best there: 0.70",
-     0.3, "2 of 2 models"),
+     0.7, "SupCon has the highest hard AUC, 0.70 (0.65 to 0.75); 1 of 2 systems is below chance",
+     0.3, "2 of 2 systems are"),
     (lambda value: accounts.evidence(*parts(value), ("a", HOSTILE)),
-     2.0, "score 3.00 of a and", 0.5, "rests most on LSA encoder (1.00)"),
+     2.0, "Hour profile adds most to the score of a and", 0.5, "LSA-WCCN adds most to the score of a and"),
     (lambda rank: accounts.linkable(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
-     7, "half of a is first from 8 posts on, and has a probability of 0.90", 1, "from 2 posts on"),
+     7, "newer half of a ranks first from 8 posts on; with all 8 posts its probability is 0.90", 1, "from 2 posts on"),
     (lambda other: accounts.account_map(CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), other], [HOSTILE] * 4),
-     (1, 0), "4 accounts, of which 1 pair is linked", (2, 3), "2 pairs are linked"),
+     (1, 0), "4 accounts; 1 pair is linked", (2, 3), "2 pairs are linked"),
 ]  # fmt: skip
 
 
@@ -160,10 +162,13 @@ def test_values_are_in_the_traces():
     rows = pd.concat([tidy({"lsa": 0.9, "fused": 0.1}, split="dev"), tidy({"lsa": 0.6, "fused": 0.7}, split="test")])
     bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
-    assert "Late fusion is best: MRR 0.70" in title(bars), "dev accounts choose, test accounts judge"
+    assert "Fusion (pairs) is best: MRR 0.70" in title(bars), "dev accounts choose, test accounts judge"
     assert "test" in title(results.result_bars(pd.concat([tidy({"lsa": 0.8}, split="seen"), rows]), "MRR"))
     assert "seen" in title(results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR"))
-    assert list(bars.data[1].y) == ["LSA encoder", "late fusion"] and list(bars.data[1].x) == [0.6, 0.7]
+    alone = results.result_bars(rows, "MRR", split="dev")
+    assert [trace.name for trace in alone.data] == ["dev"] and "LSA-WCCN is best: MRR 0.90" in title(alone)
+    assert alone.layout.height < bars.layout.height and not alone.layout.showlegend
+    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"] and list(bars.data[1].x) == [0.6, 0.7]
     curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, against="seconds")
     assert list(curves.data[0].y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
     assert list(training.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
@@ -172,6 +177,7 @@ def test_values_are_in_the_traces():
     size = corpus.token_lengths({"bytes": np.array([0, 1, 3])}, 2).data[0]
     np.testing.assert_allclose(size.y, [1 / 3, 2 / 3, 2 / 3, 1])
     assert ranking.rank_curves({"lsa": np.array([1, 3])}, 4).data[0].y[0] == 0.5
+    assert "TPS finds 100%" in title(ranking.rank_curves({"T": np.array([2, 3]), "TPS": np.array([1, 3])}, 16)), "by MRR"
     maps = topic.heat_maps({"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS).data
     assert np.isnan(maps[0].z.diagonal()).all() and np.nansum(maps[0].z) == 24 and np.nansum(maps[1].z) == 0
     counts = corpus.corpus_overview(pd.DataFrame({"posts": [1, 1, 2, 30]}), OVERVIEW).data[0]
@@ -184,12 +190,33 @@ def test_values_are_in_the_traces():
 
 def test_loss_picture_of_class_vectors():
     figure = losses.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), pairs((0, 2, -1), (0, 3, 0.5)), vectors=2)
-    assert "acts on 0 pairs of samples, 2 with a class vector" in title(figure)
+    assert "acts on 0 of 1 pairs of samples, and on 2 of 4 pairs of a sample and a class vector" in title(figure)
     symbols = [trace.marker.symbol for trace in figure.data if trace.name and trace.name.startswith("author")]
     assert [list(symbol) for symbol in symbols] == [["circle", "diamond"]] * 2
     widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.mode == "lines"]
     assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6]), "the larger derivative has the wider line"
     assert len(figure.layout.annotations) == 2, "nothing moves a point whose pair lies straight across"
+
+
+def test_memory_that_does_not_grow_is_called_so():
+    frame = pd.concat([costs(1.0), costs(1.0).replace({"loss": {"arcface": "supcon", "topk": "triplet"}})])
+    assert title(losses.growth(frame, "classes")) == "From 10 to 1,000 training authors, no loss needs more memory"
+    frame.loc[(frame.loss == "supcon") & (frame.classes == 1000), "MB"] = 20
+    assert "SupCon grows 20 times, from 1 to 20 MB, that of the other 3 losses does not grow" in title(
+        losses.growth(frame, "classes")
+    )
+    frame["MB"] *= frame.classes / 10
+    assert "that of ArcFace 100 times, from 1 to 100 MB" in title(losses.growth(frame, "classes"))
+
+
+def test_differences_have_a_panel_a_base_and_the_title_names_one_that_excludes_zero():
+    rows = [tidy({"supcon_arr": 0.2}, "R@8", base="SupCon", label="SupCon + ARR").assign(low=-0.1),
+            tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR")]  # fmt: skip
+    figure = topic.difference_bars(pd.concat(rows), "R@8")
+    assert [note.text for note in figure.layout.annotations] == ["minus SupCon", "minus SupCon + blind ARR"]
+    assert "1 of 2" in title(figure) and "+0.100 (+0.050 to +0.150)" in title(figure)
+    assert [list(trace.x) for trace in figure.data] == [[0.2], [0.1]]
+    assert [trace.showlegend for trace in figure.data] == [True, False], "a split is in the legend once"
 
 
 def test_whiskers_wherever_there_are_intervals():
@@ -206,7 +233,7 @@ def test_whiskers_wherever_there_are_intervals():
     np.testing.assert_allclose(linking.reliability({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1])
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
-    assert "(" not in title(bare), "no interval is invented"
+    assert title(bare).endswith("MRR 0.70, test"), "no interval is invented"
 
 
 def test_probes_of_different_units_have_axes_of_their_own():
@@ -220,10 +247,11 @@ def test_probes_of_different_units_have_axes_of_their_own():
     lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
     lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
     lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
-    lambda: linking.roc({HOSTILE: curve(0.5)}), lambda: linking.det({HOSTILE: curve(0.5)}),
+    lambda: linking.roc({HOSTILE: curve(0.5)}),
     lambda: linking.reliability({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
     lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
     lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
+    lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),
     lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
     lambda: verification.score_histograms([0.1], [True], HOSTILE),
     lambda: verification.threshold_surface(surface((0.5, 0.6)), HOSTILE),
@@ -258,7 +286,7 @@ def test_results_are_selected_once():
 
 def test_an_error_is_best_where_it_is_lowest():
     figure = results.result_bars(tidy({"lsa": 0.6, "fused": 0.7}, "EER"), "EER")
-    assert "LSA encoder is best" in title(figure) and figure.data[0].y[-1] == "LSA encoder"
+    assert "LSA-WCCN is best" in title(figure) and figure.data[0].y[-1] == "LSA-WCCN"
 
 
 def test_long_titles_are_broken_between_words_and_get_room():

@@ -86,6 +86,27 @@ def test_side_by_side_of_several_levels_and_of_one_column():
     assert list(papers.side_by_side(pd.Series({0.2: 0.6}), papers.table("khan2021", 5)[["MRR"]]).loc[0.2]) == [0.62, 0.6]
 
 
+def test_rows_have_names_for_people():
+    keys = [("khan2021", "TPS", "topk"), ("iur", "T", "arcface"), ("1", 8), ("1-8", 16), "beta31", ("sentencepiece", 4096)]
+    names = ["Stream TPS (top-k)", "IUR T", "1 (averaged)", "1-8", "Beta(3, 1)", "SentencePiece, 4,096"]
+    assert [papers.row_name(key) for key in keys] == names
+    page = papers.show("khan2021", 2).to_html()
+    assert "Khan et al. 2021, Table 2." in page and "TF-IDF word" in page and "tfidf_word" not in page
+
+
+def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
+    index = pd.MultiIndex.from_tuples([("1", 8), ("1-8", 8)])
+    ours = pd.DataFrame({"MRR": [0.1, 0.2], "R@4": 0.3, "R@8": 0.4}, index)
+    table = papers.named(papers.side_by_side(ours, papers.table("khan2021", 3)))
+    assert table.index.tolist() == ["1 (averaged)", "1-8"] and table["tested on"].tolist() == [8, 8]
+    assert list(table)[1:] == ["MRR published", "MRR ours", "R@4 published", "R@4 ours", "R@8 ours"]
+
+
+def test_ratios_to_a_base_are_rows():
+    table = papers.with_ratios(pd.DataFrame({"EER": [0.4, 0.1]}, ["TF-IDF word", "Stream TP"]), "TF-IDF word")
+    assert table.EER.to_dict() == {"TF-IDF word": 0.4, "Stream TP": 0.1, "Stream TP / TF-IDF word": 0.25}
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda: papers.table("khan2021", 10), "table 10 of 'khan2021'"),
     (lambda: papers.side_by_side(pd.Series({"iur": 1.0}), papers.table("khan2021", 2)), "EER, minDCF"),

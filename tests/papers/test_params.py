@@ -3,6 +3,7 @@
 import pytest
 
 from helpers.runs import paths
+from helpers.runs.names import MAX_LETTERS
 from helpers.runs.stages import stages
 from tests.paper_runs import settings
 
@@ -41,3 +42,16 @@ def test_the_grids_of_the_papers(monkeypatch, tmp_path):
     assert {one.sampler.authors_per_batch * one.sampler.samples_per_author for one in tried} == {512}
     margins = {one.loss.settings["margin"] for one in trained if one.loss.name == "triplet"}
     assert margins == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8}
+
+
+@pytest.mark.parametrize("run", ["demo", "open", *(run for run in RUNS if run.startswith("tyo2021"))])
+def test_configurations_of_verification_are_named_as_people_read_them(run, monkeypatch, tmp_path):
+    """Their names are rows and legends; notebook 12 asks for some of them."""
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    chosen = [stage for stage in stages(run) if stage.notebook in ("10_verify", "12_pairs")]
+    names, asked = set(), set()
+    for stage in chosen:
+        names |= {name for name, _ in settings(stage).get("experiments", {})}
+        asked |= set(settings(stage).get("models", []))
+    assert names and asked <= names
+    assert not [name for name in names if len(name) > MAX_LETTERS or "_" in name or " x " in name or not name[0].isupper()]

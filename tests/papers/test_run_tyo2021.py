@@ -16,8 +16,8 @@ def only(row):
     return lambda given: {row: given[row] | {"encoder": given[row].get("encoder", {"unit": False}) | TINY}}
 
 
-@pytest.mark.parametrize("run, row, pairs", [("tyo2021", "row 12", {"dev": 20, "test": 20}),
-                                             ("tyo2021_pan21", "final", {})])  # fmt: skip
+@pytest.mark.parametrize("run, row, pairs", [("tyo2021", "Row 12", {"dev": 20, "test": 20}),
+                                             ("tyo2021_pan21", "Final model", {})])  # fmt: skip
 def test_it_runs(tmp_path, monkeypatch, run, row, pairs):
     people, places = People(), ["train", "pan21-test"] if run == "tyo2021_pan21" else ["train"]
     write_pairs(tmp_path / "train", people, 160, "7", ["Sherlock", "Doctor Who", "Naruto"])

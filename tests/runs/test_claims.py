@@ -29,6 +29,11 @@ def test_a_verdict_follows_from_its_interval(says, low, high, told):
     assert claims.verdict(says, low, high) == told
 
 
+def test_every_verdict_has_words():
+    told = {claims.verdict(says, low, low + 1) for says in (-1, 0, 1) for low in (-2, -0.5, 1)}
+    assert told == {*claims.WORDS} and not any("told" in words or "sign" in words for words in claims.WORDS.values())
+
+
 def test_without_results_every_row_is_there_once_with_its_state():
     frame = claims.verdicts(results())
     assert frame.id.tolist() == IDS and set(frame.verdict) <= STATES and (frame.ours == "").all()

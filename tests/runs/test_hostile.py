@@ -77,6 +77,11 @@ def test_a_styled_table_holds_its_words_as_text():
     assert ">12.3%<" in presentation.styled(frame[[ATTACKS[0]]], "{:.1%}").to_html()
 
 
+def test_a_folded_table_holds_its_words_as_text():
+    html = presentation.folded(ATTACKS[0], pd.DataFrame({"text": ATTACKS[:2]})).data
+    assert dangers(html) == [] and html.startswith("<details><summary>&lt;script&gt;")
+
+
 @pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_tables_of_a_notebook_are_styled_through_the_helper(path):
     """``frame.style`` escapes neither cells nor names of rows and columns."""

@@ -68,6 +68,10 @@ PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model"
     (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
     (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
     (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
+    (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
+    (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
+    (experiment("arcface", pooling="iur", features="TP"), {"system": "Stream+LSA"}, "IUR+LSA TP"),
+    (experiment("arcface", pooling="iur", features="TP"), {"system": "Fusion"}, "Fusion IUR TP"),
     (experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT), {}, "Transformer (mod-contr.)"),
     (experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}), {}, "a-very-long-name-of-a-… (CE)"),
 ])  # fmt: skip
@@ -87,8 +91,10 @@ def test_every_config_has_a_short_name():
 
 def test_the_parts_of_a_name():
     assert short_name("TF-IDF subword", norm="s-norm") == "TF-IDF subword, s-norm"
+    assert short_name("LSA-WCCN", note="topic erased") == "LSA-WCCN, topic erased"
+    assert short_name("MiniLM SupCon, PxK", note="topic erased") == "MiniLM SupCon, PxK, erased"
     assert short_name("Fusion", "TPS", "topk") == "Fusion TPS (top-k)"
-    assert short_name("IUR", "TP", "arcface") == "IUR TP"
+    assert short_name("Fusion", "T", note="equal weights") == "Fusion T, equal weights"
 
 
 @pytest.mark.parametrize("config, words", [
@@ -167,7 +173,7 @@ def shown(figure):
 def identifiers(text):
     """Find the identifiers in a text: words with an underscore, and identifiers that no name holds."""
     said = " ".join([*NAMES.values(), *INSIDE.values()])
-    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous"}  # also words
+    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous", "right"}  # words
     return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
 
 

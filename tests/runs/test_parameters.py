@@ -159,7 +159,7 @@ class Outer(Config):
 # these are checked by validators, or are what was measured
 ELSEWHERE = {"TimeSplit.train_until", "TimeSplit.dev_until", "LinkingConfig.query_from", "LinkingConfig.target_from",
              "LinkingConfig.target_until", "Measured.seed", "Measured.queries", "Measured.targets",
-             "Measured.sample_size", "Measured.max_tokens", "Measured.seconds"}  # fmt: skip
+             "Measured.sample_size", "Measured.training_authors", "Measured.max_tokens", "Measured.seconds"}  # fmt: skip
 
 
 def configs(of=Config):

@@ -142,7 +142,7 @@ def test_a_published_notebook_is_clean(toy, monkeypatch):
 
     before = path.read_bytes()
     notebook(toy / "notebooks/00_bad.ipynb", "1 / 0")
-    with pytest.raises(ValueError, match="00_bad failed and stays as it was, in cell .*ZeroDivisionError"):
+    with pytest.raises(ValueError, match="00_bad failed and was not changed, in cell .*ZeroDivisionError"):
         publish.publish()
     assert path.read_bytes() == before and os.environ["PLOTLY_RENDERER"] == "plotly_mimetype"
 
@@ -261,7 +261,7 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
     other = python(hold, toy, stdin=subprocess.PIPE)
     assert other.stdout.readline() == "held\n"
     assert main(["demo"]) == 1
-    assert "another process is making the run 'demo': wait until it has ended" in capsys.readouterr().err
+    assert "another process is executing the run 'demo': wait until it has ended" in capsys.readouterr().err
     assert not log(toy)
     made = toy / "outputs/demo/made.txt"
 
@@ -294,7 +294,7 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
     notebook(toy / "notebooks/02_b.ipynb", "raise OSError(28, 'No space left on device', 'posts.parquet.partial')")
     assert main(["demo"]) == 1
     told = capsys.readouterr().err
-    assert re.match(r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space and run it", told)
+    assert re.match(r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space, then give the same", told)
     assert len(told.splitlines()) == 2
     params(toy, "01_a", "size: 4")
 

@@ -120,17 +120,19 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
     record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
     assert results_tables(run) == [
-        ["ranking 2 rows", ["split", "model", "MRR", "R@8", "seed", "queries"],
-         ["test", "stream", "0.750 (0.700-0.800)", "1.000", "7", ""],
-         ["test", "bow", "0.100 (0.050-0.200)", "0.500", "0", "100"]],
-        ["linking 1 row", ["split", "model", "EER", "seed"], ["test", "<b>", "0.250", "0"]],
-        ["ranking: differences from base 1 row", ["split", "model", "base", "MRR", "seed"],
-         ["test", "stream", "bow", "+0.650 (0.600 to 0.700)", "0"]],
+        ["ranking 2 rows", ["system", "split", "MRR", "R@8", "seed", "queries"],
+         ["Stream", "test", "0.750 (0.700-0.800)", "1.000", "7", ""],
+         ["BoW", "test", "0.100 (0.050-0.200)", "0.500", "0", "100"]],
+        ["linking 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
+        ["ranking: differences from base 1 row", ["system", "split", "base", "MRR", "seed"],
+         ["Stream", "test", "BoW", "+0.650 (0.600 to 0.700)", "0"]],
     ]  # fmt: skip
     record(run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test")
     page = presentation.html(run)
     assert "words for c" in page and "c_1" not in page, "an identifier only where there are no words"
-    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 4, "and the verdicts"
+    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 4, "and the rows without a measurement"
+    system = BeautifulSoup(page, "html.parser").find("td", string="Stream")
+    assert system["title"].startswith("Stream: The encoder of Khan et al. 2021"), "its glossary entry on hover"
 
 
 def words(page):
@@ -141,9 +143,10 @@ def words(page):
 def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
     record(run, metrics(MRR=(0.6, 0.55, 0.65), R_at_1=0.5, R_at_8=0.75), model="lsa", label="LSA", targets=100, **RANKING)
     assert "What this run found" in (page := words(presentation.html(run))) and "did not come out" not in page
-    assert "1 models LSA ranks best: MRR 0.600 (0.550-0.650)" in page and "by chance 8%, among 100 accounts" in page
+    assert "LSA ranks best of 1 systems: MRR 0.600 (0.550-0.650)" in page
+    assert "Chance would put it there for 8%, since there are 100 accounts" in page
     assert "first for 50%" in page and "first eight for 75%" in page
-    assert not any(f"{word}." in page or f"{word}:" in page for word in ("A network alone", "Joined", "Linking", "Verification"))
+    assert not any(f"{word}." in page or f"{word}:" in page for word in ("The trained network alone", "The fusion", "Linking", "Verification"))
 
     made = {"experiment": "e", "seed": 3}
     write_json(run.models / "stream" / "training.json", {"fingerprint": "e"})
@@ -152,9 +155,9 @@ def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
     record(run, metrics(MRR_difference=(-0.2, -0.3, -0.1)), model="stream_T", base="lsa", **RANKING)
     record(run, metrics(MRR_difference=(0.1, -0.1, 0.3)), model="fused_T", label="fused", base="lsa", **RANKING)
     page = words(presentation.html(run))
-    assert "The best trained encoder, stream, has MRR 0.400 (0.300-0.500); the best model that only counts, LSA" in page
-    assert "On the same queries it differs from LSA by -0.200 (-0.300 to -0.100): below." in page, "the first seed, not the best"
-    assert "no better that can be told: fused differs from LSA by +0.100 (-0.100 to 0.300)" in page
+    assert "stream is the best trained network, with MRR 0.400 (0.300-0.500). LSA is the best system" in page
+    assert "the network minus LSA is -0.200 (-0.300 to -0.100): the network is worse." in page, "the first seed, not the best"
+    assert "fused is not distinguishable from LSA at this size: +0.100 (-0.100 to 0.300) MRR" in page
 
 
 def test_the_first_screen_says_what_did_not_come_out_as_published(run):
@@ -164,12 +167,16 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="contrastive", **pairs)
     record(run, metrics(overall=(0.6, 0.55, 0.64)), model="tfidf_4grams", **pairs)
     page = words(presentation.html(run))
-    assert "The other way: ARR finds more across topics" in page
-    assert "R@8 0.400 against 0.375; here R@8 -0.200 (-0.300 to -0.100), retrieval, leak aware" in page
-    assert "Of 2 comparisons with the papers 1 came out as published" in page
+    assert "The other way: ARR raises R@8 on unseen topics" in page
+    assert "R@8 0.400 against 0.375; this run: R@8 -0.200 (-0.300 to -0.100), retrieval, leak-aware" in page
+    assert "1 of 2 comparisons with the papers came out as published" in page
+    measured, rest = BeautifulSoup(presentation.html(run), "html.parser").find(id="verdicts").find_all("table")
+    assert [row.td.text for row in measured.find_all("tr")[1:]] == ["R15", "S12"], "what did not come out stands first"
+    assert all(row.find_all("td")[-1].text for row in rest.find_all("tr")[1:]), "each with its reason"
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)
     page = words(presentation.html(run))
-    assert "both signs or overlap: 1 of 2 the contrastive loss" in page and "0 came out as published" in page
+    assert "two intervals overlap: 1 of 2 comparisons the contrastive loss" in page
+    assert "0 of 2 comparisons with the papers came out as published" in page
 
 
 def test_the_first_screen_says_where_the_minutes_went(run):

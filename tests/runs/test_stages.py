@@ -28,8 +28,8 @@ def test_stages_are_in_order_base_first(toy):
         ("01_a", "size: [1", "params/demo/01_a.yaml is not valid YAML"),
         ("01_a", "- 1", "must hold lines of"),
         ("01_a", "run: other", "sets 'run'"),
-        ("03_c", "size: 3", "no notebook '03_c'; there are: 01_a, 02_b"),
-        ("00_x.T", "size: 3", "variant of 00_x.yaml, which is not there"),
+        ("03_c", "size: 3", "no notebook '03_c'; the notebooks are: 01_a, 02_b"),
+        ("00_x.T", "size: 3", "variant of 00_x.yaml, which does not exist"),
     ],
 )
 def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text, message):
@@ -42,7 +42,7 @@ def test_bad_parameters_are_refused_before_anything_runs(toy, capsys, name, text
 
 def test_an_unknown_run_lists_the_runs(toy, capsys):
     assert main(["dmeo"]) == 1
-    assert "The runs there are: demo." in capsys.readouterr().err
+    assert "The runs are: demo." in capsys.readouterr().err
     with pytest.raises(ValueError, match="letters, digits"):
         stages("../demo")
 

@@ -171,7 +171,7 @@ class TestByTopics:
         ({"topic_share": 0.99}, "leaves none for the cross-topic test"), ({"min_documents": 99}, "nothing is left for"),
         ({"author_topics": -1}, "author_topics"), ({"train_share": 1}, "train_share"),
         ({"files": {"dev": "x"}}, "must name those of test_cross and dev"),
-        ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise it, or similarity"),
+        ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise topic_share or similarity"),
         ({"similarity": 0, "kind": "leak_aware"}, "similarity"), ({"min_df": 1}, "unknown setting"),
     ])  # fmt: skip
     def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts, changes, message):
@@ -215,7 +215,7 @@ def test_given_files_are_test_and_dev_as_they_are(tmp_path, kind):
     enough = Counter(row[0] for row in allowed)
     assert made["train"] == [row for row in allowed if enough[row[0]] >= 2]
     assert report["unused"]["authors_of_other_splits"] > 20
-    with pytest.raises(ValueError, match="files: no post of dev is of the file 'PAN20'"):
+    with pytest.raises(ValueError, match="files: no post of dev comes from the file 'PAN20'"):
         by_topics(path, tmp_path / "none", **rule | {"files": {"test_cross": "2021", "dev": "PAN20"}})
     with pytest.raises(ValueError, match="files: no post of test_cross"):
         by_topics(posts_table(tmp_path / "x.parquet", documents()), tmp_path / "none", **rule)

@@ -86,7 +86,7 @@ def test_chance_is_what_random_ranks_give(corpus):
         near = set(rng.choice(owner, 8, replace=False))
         hits.append(sum(queries[list(near)]) / queries.sum())
     assert chance["R@8 by chance"] == pytest.approx(np.mean(hits), abs=0.01)
-    assert 0 < chance["targets on topic"] <= 1 and len(topics) == len(authors)
+    assert 0 < chance["targets on query's topic"] <= 1 and len(topics) == len(authors)
 
 
 def test_bases_students_and_their_results(files, corpus):

@@ -34,7 +34,7 @@ class TestDamage:
         tiny.train(tmp_path / "killed")
         assert tiny.drawn == list(range(30))
         said = capsys.readouterr().out
-        assert "training starts anew: " in said or (name, damage) == ("last.safetensors", "missing")
+        assert "training starts from the beginning: " in said or (name, damage) == ("last.safetensors", "missing")
         for each in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / each, tmp_path / "killed" / each)
         assert same_history(tmp_path / "whole", tmp_path / "killed")

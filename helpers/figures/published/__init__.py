@@ -1,7 +1,7 @@
 """Published numbers of khan2021, tyo2021 and sawatphol2022, one CSV a table, and measured numbers beside them.
 
-``captions.csv`` says of every table which columns are its index, what it shows, and which rows are doubtful. Rows and
-columns are named as in the code: features T, TP, TPS; losses of :mod:`helpers.losses`; metrics of the results table.
+``captions.csv`` holds for every table the columns of its index, a caption, and the doubtful rows. Rows and columns have
+the identifiers of the code; :func:`show`, :func:`named` and :mod:`helpers.runs.names` turn them into names for people.
 """
 
 from pathlib import Path
@@ -9,12 +9,15 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
+from helpers.runs.names import label, short_name
+
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
+PAPERS = {"khan2021": "Khan et al. 2021,", "tyo2021": "Tyo et al. 2021,", "sawatphol2022": "Sawatphol et al. 2022,"}
 
 
 def table(paper: str, number: int) -> pd.DataFrame:
-    """A published table; ``attrs`` hold its ``caption`` and ``doubtful`` rows. Raises ValueError for one not here."""
+    """Read a published table; ``attrs`` hold its ``caption`` and ``doubtful`` rows. Raises ValueError for another."""
     captions = pd.read_csv(FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False)
     if (paper, number) not in captions.index:
         raise ValueError(f"table {number} of {paper!r}: one of {', '.join(f'{p} {n}' for p, n in captions.index)}")
@@ -25,7 +28,7 @@ def table(paper: str, number: int) -> pd.DataFrame:
 
 
 def arr_gains() -> pd.DataFrame:
-    """What ARR adds to R@8 and MRR in sawatphol2022, Tables 2 and 3; index ``split, base, corpus``."""
+    """Return the gain of R@8 and MRR by ARR in sawatphol2022, Tables 2 and 3; index ``split, base, corpus``."""
     gains = {}
     for split, number in (("test_cross", 2), ("test_in", 3)):
         printed = table("sawatphol2022", number)
@@ -34,11 +37,13 @@ def arr_gains() -> pd.DataFrame:
 
 
 def show(paper: str, number: int) -> Styler:
-    """A published table under its caption, for a notebook; doubtful rows are red."""
+    """Show a published table under its caption, its rows and columns named for people; doubtful rows are red."""
     frame = table(paper, number)
     names = frame.index.to_frame().astype(str).agg(" ".join, axis=1)
     red = (names == frame.attrs["doubtful"]).to_numpy()
-    style = frame.style.format(_cell, na_rep="").set_caption(frame.attrs["caption"])
+    caption = frame.attrs["caption"].replace(paper, PAPERS[paper], 1)
+    style = frame.rename_axis(index=label).style.format(_cell, na_rep="").set_caption(caption)
+    style = style.format_index(label, axis=0).format_index(label, axis=1)
     return style.map(lambda _: f"color: {DOUBTFUL_COLOUR}", subset=(red, list(frame))) if red.any() else style
 
 
@@ -49,11 +54,11 @@ def _cell(value: float | str) -> str:
 
 
 def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Rows of both, joined on their index, ``<column> published`` beside ``<column> ours``; what is missing is empty.
+    """Join measured and published rows on their index, ``<column> published`` beside ``<column> ours``.
 
-    Columns that are measured only, or published only, come last. A series of measured values stands beside a
+    A missing value is empty. Columns of one side only come last. A series of measured values is joined with a
     published table of one column, and the columns are ``published`` and ``ours``. Raises ValueError where a series
-    meets a table of several columns, a row is there twice, or rows are named by other levels.
+    meets a table of several columns, a row is there twice, or the levels of the two indices differ.
     """
     if isinstance(measured, pd.Series):
         if published.shape[1] != 1:
@@ -71,3 +76,31 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
                         for side, frame in (("published", published), ("ours", measured))], axis=1)  # fmt: skip
     pairs = [f"{column} {side}" for column in both for side in ("published", "ours")]
     return joined[pairs + [column for column in joined if column not in pairs]]
+
+
+def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Add a row "X / base" for every other row X: each value over that of ``base`` in the same column."""
+    ratios = rows.drop(base) / rows.loc[base]
+    return pd.concat([rows, ratios.rename(lambda name: f"{name} / {base}")])
+
+
+def row_name(key: tuple | str) -> str:
+    """Name a row of khan2021, Tables 1, 3, 4 and 7, for people, by its key in the published table or in ours.
+
+    "Stream TPS (top-k)", "1 (averaged)", "Beta(3, 1)", "SentencePiece, 4,096"
+    """
+    if isinstance(key, str):
+        return label(key)
+    if len(key) == 3:
+        return short_name(label(key[0]), *key[1:])
+    if key[0] in ("bytes", "sentencepiece"):
+        return f"{label(key[0])}, {key[1]:,}"
+    return "1 (averaged)" if key[0] == "1" else key[0]
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Select the rows of :func:`side_by_side` that we measured, named by :func:`row_name`."""
+    rows = rows[rows["MRR ours"].notna()].rename(columns={"R@8": "R@8 ours"})
+    if "posts" in rows.index.names:
+        rows.insert(0, "tested on", rows.index.get_level_values("posts"))
+    return rows.set_axis([row_name(key) for key in rows.index])

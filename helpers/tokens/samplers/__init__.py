@@ -54,14 +54,14 @@ class SamplerConfig(Config):
         if kind is None or name in COMMON + SAMPLERS[kind].reads:
             return value
         if value != cls.model_fields[name].default and not (name == "max_posts" and value == 1):
-            raise ValueError(f"kind {kind!r} does not read it")
+            raise ValueError(f"the sampler kind {kind!r} has no such setting")
         return 1 if name == "max_posts" else value
 
     @field_validator("max_posts")
     @classmethod
     def _is_not_below_min_posts(cls, value: int, info: ValidationInfo) -> int:
         if value < info.data.get("min_posts", 1):
-            raise ValueError(f"min_posts is {info.data['min_posts']}")
+            raise ValueError(f"it must be at least min_posts, {info.data['min_posts']}")
         return value
 
 

@@ -65,7 +65,8 @@ class TestEverySampler:
             if name in SAMPLERS[kind].reads:
                 assert getattr(SamplerConfig.of({"kind": kind, name: value}), name) == value
             else:
-                with pytest.raises(ValueError, match=f"sampler: '{name}' is {value!r}: kind '{kind}' does not read it"):
+                message = f"sampler: '{name}' is {value!r}: the sampler kind '{kind}' has no such setting"
+                with pytest.raises(ValueError, match=message):
                     SamplerConfig.of({"kind": kind, name: value}, "sampler")
         config = SamplerConfig(kind=kind)
         assert SamplerConfig.of(config.model_dump()) == config, "what a training keeps is read again"
@@ -85,7 +86,7 @@ def test_kinds_of_single_posts_say_so():
     ({"samples_per_author": 0}, "'samples_per_author' is 0"),
     ({"kind": "topic", "topics_per_batch": 0}, "'topics_per_batch' is 0"),
     ({"min_posts": 0}, "'min_posts' is 0"),
-    ({"min_posts": 5, "max_posts": 4}, "'max_posts' is 4: min_posts is 5"),
+    ({"min_posts": 5, "max_posts": 4}, "'max_posts' is 4: it must be at least min_posts, 5"),
     ({"max_tokens": 0}, "'max_tokens' is 0"),
     ({"authors": 4}, "authors_per_batch"),
 ])  # fmt: skip

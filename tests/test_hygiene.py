@@ -107,6 +107,18 @@ def test_what_prose_cites_is_checked(path):
 
 
 @each_notebook
+def test_its_answer_is_checked(path):
+    """Every statement of the first cell has a line of its own that says True; nbval compares it in make test."""
+    cells = nbformat.read(path, as_version=4).cells
+    (heading,) = [number for number, cell in enumerate(cells) if cell.source.startswith("## The answer, checked")]
+    check = cells[heading + 1]
+    assert check.cell_type == "code" and "# NBVAL_CHECK_OUTPUT" in check.source.splitlines()
+    lines = "".join(output.get("text", "") for output in check.outputs).splitlines()
+    assert lines and all(line.endswith("True") for line in lines)
+    assert "**Question.**" in cells[0].source and "**Answer.**" in cells[0].source
+
+
+@each_notebook
 def test_it_stays_readable(path):
     assert path.stat().st_size < 1.5e6
     for cell in code_cells(path):
@@ -263,24 +275,6 @@ def parameters(function):
     return [each.arg for each in every if each.arg not in ("self", "cls")]
 
 
-def lines_of_code(path):
-    """Lines that are neither blank nor comment nor docstring."""
-    text = path.read_text(encoding="utf-8")
-    known = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    nodes = [node.body[0] for node in ast.walk(ast.parse(text)) if isinstance(node, known) and ast.get_docstring(node)]
-    said = {line for node in nodes for line in range(node.lineno, node.end_lineno + 1)}
-    lines = enumerate(text.splitlines(), 1)
-    return sum(number not in said and not re.match(r"\s*(#|$)", line) for number, line in lines)
-
-
-def test_helpers_are_thin():
+def test_helpers_have_few_rooms():
     rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {"__init__.py", "__pycache__"}
     assert len(rooms) <= 13, sorted(rooms)
-    modules = [path for path in MODULES if path.name != "demo_lexicon.py"]  # word lists do not count
-    own = [path for path in modules if "accounts" in (path.parent.name, path.stem)]
-    many = [path for path in modules if path.stem in ("daft_engine", "capacity")]
-    # notebooks 00 to 12, what own accounts take beside them, and the optional part: many machines. None may grow
-    core = [path for path in modules if path not in own + many]
-    for part, code, raw in (core, 7500, 11_700), (own, 1140, 1680), (many, 280, 400):
-        assert sum(map(lines_of_code, part)) <= code
-        assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in part) <= raw

@@ -8,16 +8,20 @@ from helpers.losses.distances import cosines, pair_masks
 
 def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: float = 0.1,
                            base_temperature: float | None = None) -> Tensor:
-    """Supervised contrastive loss, Khosla et al. 2020, eq. 2.
+    """Compute the supervised contrastive loss (SupCon) of Khosla et al. 2020, equation 2.
 
-    With cosines s the mean over anchors a, and over the positives p of each, of
-    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Those without positives are left out; none gives 0.
+    Every sample of the batch is an anchor a; its positives p are the other samples of its author. With cosines s the
+    loss is the mean, over anchors and over the positives of each anchor, of
+    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Anchors without positives are left out; the loss is 0
+    if no anchor has a positive.
 
     Parameters
     ----------
-    temperature : T.
-    base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss times
-        ``temperature / base_temperature``, anchors without positives as 0 in the mean.
+    embeddings : (B, D)
+    labels : (B,), the author of each sample
+    temperature : T; a lower one gives nearby strangers more of the weight
+    base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss is multiplied by
+        ``temperature / base_temperature``, and anchors without positives count as 0 in the mean
     """
     logits = cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)

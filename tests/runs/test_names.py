@@ -2,11 +2,13 @@
 
 import itertools
 import re
+from html import unescape
 from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 
 from helpers.encoders.fitted import FITTED
 from helpers.encoders.side_features import FEATURES
@@ -14,7 +16,18 @@ from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers.figures import published as papers
 from helpers.losses import LOSSES
 from helpers.runs import paths, results
-from helpers.runs.names import GLOSSARY, INSIDE, MAX_LETTERS, NAMES, describe, distinct, explain, label, name_of, short_name
+from helpers.runs.names import (
+    GLOSSARY,
+    INSIDE,
+    MAX_LETTERS,
+    NAMES,
+    describe,
+    distinct,
+    explain,
+    label,
+    name_of,
+    short_name,
+)
 from helpers.runs.stored_names import STORED_NAMES, translated
 
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
@@ -173,7 +186,7 @@ def shown(figure):
 def identifiers(text):
     """Find the identifiers in a text: words with an underscore, and identifiers that no name holds."""
     said = " ".join([*NAMES.values(), *INSIDE.values()])
-    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous", "right"}  # words
+    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous", "right", "found"}  # words
     return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
 
 
@@ -190,3 +203,41 @@ def test_no_figure_of_a_notebook_shows_an_identifier(path):
                 assert not [text for text in shown(figure) if identifiers(text)]
                 assert figure["layout"]["title"]["text"], "a finding, which is also what a screen reader says"
                 assert "image/png" in output["data"], "GitHub draws no plotly figure"
+
+
+def long_names(figure):
+    """Names of a legend and of a category axis that have too many letters."""
+    names = [trace.get("name") or "" for trace in figure["data"] if trace.get("showlegend", True)]
+    for trace in figure["data"]:
+        if trace.get("type") == "bar":
+            names += [value for value in list(trace.get("y") or []) if isinstance(value, str)]
+    return sorted({name for name in map(unescape, names) if len(name) > MAX_LETTERS})
+
+
+def test_a_long_name_is_seen():
+    bar = {"type": "bar", "name": "test", "y": ["Fusion T", "everything, with stream, text + hour"]}
+    assert long_names({"data": [bar, {"name": "a" * 29}]}) == ["a" * 29, bar["y"][1]]
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_names_of_a_notebook_are_short_and_of_today(path):
+    """Legends, bars and the tables of systems; and no name of before anywhere."""
+    before = [name for name in STORED_NAMES.index if ", " in name or " + " in name]
+    before = [name for name in before if name not in set(STORED_NAMES.name)]
+    for cell in nbformat.read(path, as_version=4).cells:
+        texts = [cell.source] if cell.cell_type == "markdown" else []
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            texts += [output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")]
+            if figure := data.get("application/vnd.plotly.v1+json"):
+                assert not long_names(figure)
+                texts += shown(figure)
+            for table in BeautifulSoup(data.get("text/html", ""), "html.parser").find_all("table"):
+                heads = [cell.text for cell in table.find_all("th")]
+                if "system" in heads:
+                    column = heads.index("system")
+                    cells = [row.find_all(["th", "td"]) for row in table.find_all("tr")[1:]]
+                    names = [row[column].text for row in cells if len(row) > column]
+                    assert not [name for name in names if len(name) > MAX_LETTERS]
+        text = unescape("\n".join(texts))
+        assert not [name for name in before if name in text]

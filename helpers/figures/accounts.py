@@ -5,8 +5,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.runs.names import label
 from helpers.figures.style import COLOURS, escaped, short, state, words
+from helpers.runs.names import label
 
 SHOWN = 12  # features of each sign
 LETTERS = 30  # of a feature

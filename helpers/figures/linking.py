@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.runs.names import label
 from helpers.figures.results import best, select
 from helpers.figures.style import DARK, GREY, coloured, state, whiskers, words
+from helpers.runs.names import label
 
-FALSE_LINKS = 0.01  # where the title reads the ROC curve
+FALSE_LINKS = 0.1  # where the title reads the ROC curve
 DODGE = 1.03  # factor between the whiskers of two systems at one size
 
 
@@ -61,12 +61,13 @@ def error_by_size(results: pd.DataFrame, against: str = "sample_size", note: str
     return state(figure, finding, note)
 
 
-def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
+def reliability(tables: dict[str, pd.DataFrame], note: str = "", kind: str = "calibrations") -> go.Figure:
     """Draw the share of same-account pairs by the probability that they were given; the dotted line is perfect.
 
     In the mean of the title same-account and different-account pairs have the same total weight.
-    tables : name of a calibration -> columns ``predicted``, ``observed``, ``same``, ``different`` (numbers of pairs),
+    tables : name of a curve -> columns ``predicted``, ``observed``, ``same``, ``different`` (numbers of pairs),
         and perhaps ``observed_low``, ``observed_high``.
+    kind : what the curves are, in the plural.
     """
     figure, off = go.Figure(layout={"width": 680, "height": 680}), {}
     for name, colour in coloured(tables).items():
@@ -83,4 +84,4 @@ def reliability(tables: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
     figure.update_yaxes(title="share of same-account pairs among these", range=[0, 1.005], tickcolor=DARK)
     low = min(off, key=off.get)
     finding = f"{label(low)} gives probabilities that are {off[low]:.2f} off on average"
-    return state(figure, f"{finding}{_of(tables, 'calibrations')}", note)
+    return state(figure, f"{finding}{_of(tables, kind)}", note)

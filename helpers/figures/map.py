@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.runs.names import label
 from helpers.figures.style import coloured, escaped, short, state
+from helpers.runs.names import label
 
 SHOWN = 90  # letters of a post
 

@@ -3,8 +3,8 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.runs.names import distinct, label
 from helpers.figures.style import coloured, escaped, state, whiskers, words
+from helpers.runs.names import distinct, label
 from helpers.runs.results import LOWER_IS_BETTER
 
 

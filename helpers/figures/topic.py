@@ -6,9 +6,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from scipy import stats
 
-from helpers.runs.names import label
 from helpers.figures.results import select, with_interval
 from helpers.figures.style import GREY, coloured, escaped, state, whiskers, words
+from helpers.runs.names import label
+from helpers.runs.results import interval
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:
@@ -38,6 +39,10 @@ def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarr
     return state(figure, finding, note)
 
 
+ROW_HEIGHT = 28  # pixels of one system on one split
+PANEL_GAP = 48  # pixels between two panels, for the title of the lower one
+
+
 def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     """Draw paired differences with their intervals, around a line at 0; one panel a base, which its title names.
 
@@ -49,9 +54,11 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
     splits = coloured(dict.fromkeys(rows.split))
     systems = {base: list(dict.fromkeys(part.name)) for base, part in rows.groupby("base", sort=False)}
     sizes = [len(names) for names in systems.values()]
+    drawn_height = ROW_HEIGHT * sum(sizes) * len(splits) + PANEL_GAP * (len(systems) - 1)
+    gap = PANEL_GAP / drawn_height if len(systems) > 1 else 0
     figure = make_subplots(
         len(systems), 1, shared_xaxes=True, subplot_titles=[f"minus {words(base)}" for base in systems],
-        row_heights=sizes, vertical_spacing=0.5 / (len(systems) + sum(sizes)))  # fmt: skip
+        row_heights=sizes, vertical_spacing=gap)  # fmt: skip
     for panel, (base, names) in enumerate(systems.items(), 1):
         for number, (split, colour) in enumerate(splits.items()):
             part = rows[(rows.base == base) & (rows.split == split)]
@@ -65,7 +72,7 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
     figure.add_vline(0, line_dash="dash", line_color=GREY)
     figure.update_xaxes(tickformat="+.2f")
     figure.update_xaxes(title=f"difference in {words(metric)}, with 95% intervals", row=len(systems), col=1)
-    figure.update_layout(height=160 + 50 * len(systems) + 26 * sum(sizes) * len(splits))
+    figure.update_layout(height=220 + drawn_height, showlegend=len(splits) > 1)
     return state(figure, _count_of_differences(rows, metric), note)
 
 
@@ -80,7 +87,7 @@ def _count_of_differences(rows: pd.DataFrame, metric: str) -> str:
         widest = told_apart.loc[told_apart.value.abs().idxmax()]
         verb = "is" if len(told_apart) == 1 else "are"
         count = f"{len(told_apart)} of {len(rows)} differences in {label(metric)} {verb} distinguishable from 0"
-    size = f"{widest.value:+.3f} ({widest.low:+.3f} to {widest.high:+.3f})"
+    size = interval(widest.value, widest.low, widest.high, "+")
     return f"{count}; the largest is {widest.label} minus {label(widest.base)} on {label(widest.split)}: {size}"
 
 

@@ -113,8 +113,8 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
     (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
     (lambda miss: linking.roc({"stream": curve(miss), "lsa": curve(0.5)}),
-     0.1, "Stream links 10% of same-account pairs at a false-link rate of 1%, the better of 2 systems",
-     0.9, "LSA-WCCN links 2%"),
+     0.1, "Stream links 100% of same-account pairs at a false-link rate of 10%, the better of 2 systems",
+     0.9, "LSA-WCCN links 20%"),
     (lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
      0.1, "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post", 0.2, "target: 0.200"),
     (lambda off: linking.reliability({"stream": bins(off), "lsa": bins(0.2)}),
@@ -128,7 +128,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.8, "1.00 (eq. 1)", 0.0, "0.75 (eq. 1)"),
     (lambda value: topic.difference_bars(tidy({"supcon_arr": value}, "R@8", base="supcon", label="SupCon + ARR"), "R@8"),
      0.5, "1 of 1 differences in R@8 is distinguishable from 0; the largest is SupCon + ARR minus SupCon on test: "
-     "+0.500 (+0.450 to +0.550)", 0.02, "None of 1 differences"),
+     "+0.500 (0.450 to 0.550)", 0.02, "None of 1 differences"),
     (lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
      0.5, "0.60 (0.55 to 0.65); SupCon has the lowest, 0.50 (0.45 to 0.55)", 0.2, "0.20 (0.15 to 0.25)"),
     (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
@@ -214,7 +214,7 @@ def test_differences_have_a_panel_a_base_and_the_title_names_one_that_excludes_z
             tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR")]  # fmt: skip
     figure = topic.difference_bars(pd.concat(rows), "R@8")
     assert [note.text for note in figure.layout.annotations] == ["minus SupCon", "minus SupCon + blind ARR"]
-    assert "1 of 2" in title(figure) and "+0.100 (+0.050 to +0.150)" in title(figure)
+    assert "1 of 2" in title(figure) and "+0.100 (0.050 to 0.150)" in title(figure)
     assert [list(trace.x) for trace in figure.data] == [[0.2], [0.1]]
     assert [trace.showlegend for trace in figure.data] == [True, False], "a split is in the legend once"
 
@@ -231,6 +231,8 @@ def test_whiskers_wherever_there_are_intervals():
     np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
     assert curves.data[1].x[1] < 100 < curves.data[3].x[1]
     np.testing.assert_allclose(linking.reliability({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1])
+    two = linking.reliability({"stream": bins(0.1), "lsa": bins(0.2)}, kind="systems")
+    assert "the better of 2 systems" in title(two)
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
     assert title(bare).endswith("MRR 0.70, test"), "no interval is invented"

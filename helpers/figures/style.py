@@ -30,8 +30,11 @@ pio.templates.default = "authorbook"
 
 
 def escaped(text: object) -> str:
-    """Any text as a figure shows it: no HTML, and no formula, which a page with MathJax would set, links and all."""
-    return escape(str(text)).replace("$", "&#36;")
+    """Any text as a figure shows it: no HTML, and no formula, which a page with MathJax would set, links and all.
+
+    Quotes stay, since plotly shows "&quot;" as it is written, and no figure puts text into an attribute.
+    """
+    return escape(str(text), quote=False).replace("$", "&#36;")
 
 
 def short(name: object) -> str:

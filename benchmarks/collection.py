@@ -24,10 +24,10 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.cleaning.near_duplicates import MIN_WORDS, SHINGLE
+from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
 from helpers.corpus.collect import ENGINES, PART
-from helpers.corpus.table import database
-from helpers.runs.artifacts import file_fingerprint
+from helpers.corpus.posts_table import database
+from helpers.core.artifacts import file_fingerprint
 
 SIMILARITY, PARTS, GROUP = 0.8, 8, 10_000  # rows of a row group, as sources write them
 

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from helpers.evaluation.fusion import FusedGallery
-from helpers.evaluation.normalisation import NormalisedGallery
+from helpers.evaluation.score_norm import NormalisedGallery
 from helpers.evaluation.scores import BLOCK, prepare, score_blocks
 from helpers.tokens.batch import Samples
 from helpers.training.loop import device_name

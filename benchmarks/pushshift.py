@@ -28,7 +28,7 @@ from pathlib import Path
 
 import zstandard
 
-from helpers.sources import ndjson, pushshift
+from helpers.sources import json_lines, pushshift
 
 WORDS = "the of and to in is that it for you was with on as have but be they I this not are or from at one had".split()
 LATER = {
@@ -83,7 +83,7 @@ def write(path: Path, size: int, era: str):
 
 def loop(path: Path):
     if path.suffix == ".zst":
-        binary = zstandard.ZstdDecompressor(max_window_size=ndjson.WINDOW).stream_reader(open(path, "rb"))
+        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.WINDOW).stream_reader(open(path, "rb"))
     else:
         binary = open(path, "rb")
     with io.TextIOWrapper(binary, "utf-8") as file:
@@ -123,7 +123,7 @@ def peak():
 
 
 def compare(path, times):
-    size = sum(map(len, ndjson.blocks(path, Counter()))) / 1e6
+    size = sum(map(len, json_lines.blocks(path, Counter()))) / 1e6
     rows = {way: [] for way in WAYS}
     for _ in range(times):
         for way in WAYS:

@@ -14,14 +14,14 @@ import pandas as pd
 
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import Decision
-from helpers.accounts.posts import without_passages
+from helpers.accounts.samples import without_passages
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import summary, table
 from helpers.evaluation.detection import Costs
-from helpers.evaluation.normalisation import adapted
-from helpers.runs import results
-from helpers.runs.names import label, short_name
-from helpers.runs.paths import Run
+from helpers.evaluation.score_norm import adapted
+from helpers.core import results
+from helpers.core.names import label, short_name
+from helpers.core.paths import Run
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
 from helpers.training.experiment import load

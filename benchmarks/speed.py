@@ -35,8 +35,8 @@ import throughput
 import torch
 from in_turns import timed
 
-from helpers.runs import paths
-from helpers.sources import ndjson
+from helpers.core import paths
+from helpers.sources import json_lines
 from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.loop import Trainer, TrainingConfig, device_name
@@ -126,7 +126,7 @@ def parsed(path):
     """The five fields of every line as Arrow columns, and nothing else: what no reader on this parser can undercut."""
     fields = [f"$.{name}" for name in source.FIELDS]
     names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
-    lines = pa.RecordBatchReader.from_batches(source.LINES, map(source._lines, ndjson.blocks(path, Counter())))
+    lines = pa.RecordBatchReader.from_batches(source.LINES, map(source._lines, json_lines.blocks(path, Counter())))
     with duckdb.connect(config=source.SETTINGS) as connection:
         query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
         for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.ROWS):
@@ -138,7 +138,7 @@ def simdjson(path):
     import simdjson
 
     parser = simdjson.Parser()
-    for block in ndjson.blocks(path, Counter()):
+    for block in json_lines.blocks(path, Counter()):
         for line in block.split(b"\n")[:-1]:
             parser.parse(line)
 
@@ -149,7 +149,7 @@ def objects(path):
 
     record = msgspec.defstruct("Post", [(name, str | int | float | None, None) for name in source.FIELDS], gc=False)
     decoder = msgspec.json.Decoder(record)
-    for block in ndjson.blocks(path, Counter()):
+    for block in json_lines.blocks(path, Counter()):
         decoder.decode_lines(block)
 
 
@@ -164,7 +164,7 @@ def reader(repeats, megabytes=100):
         for kind, suffix in (("plain", ".ndjson"), ("zstd", ".zst")):
             path = Path(folder) / f"RC{suffix}"
             pushshift.write(path, int(megabytes * 1e6), "2015")
-            size = sum(map(len, ndjson.blocks(path, Counter()))) / 1e6
+            size = sum(map(len, json_lines.blocks(path, Counter()))) / 1e6
             of_path = {way: partial(read, path) for way, read in ways.items()}
             parts.append(rows("reader", kind, of_path, size, "MB", repeats))
     return pd.concat(parts)

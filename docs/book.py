@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 import nbformat
 
-from helpers.runs import paths, report
+from helpers.core import paths
+from helpers.runs import report
 from helpers.runs.pipeline import PAPERMILL
 
 # of a first cell: the question and the answer, which may have several paragraphs

@@ -28,8 +28,8 @@ a row, and a row before the block.
 ================  =================================================================================
 draw, file        ``outputs/open/draw-<n>/results.csv``, or the path of another table of results
 protocol, split   as stored: ranking, "ranking within communities", linking; test, seen, blogs
-metric            as stored: MRR, R@8, hardest_AUC; ``helpers.runs.names`` makes the header
-system            a name of ``helpers.runs.names``; in a column it stands for another system's value
+metric            as stored: MRR, R@8, hardest_AUC; ``helpers.core.names`` makes the header
+system            a name of ``helpers.core.names``; in a column it stands for another system's value
 base              the system that is subtracted: the paired difference of the first seed
 max_tokens        tokens read of each post (32); rows that do not say it are always taken
 seed              this seed alone; otherwise all seeds are one value

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.runs import results
-from helpers.runs.config import Config
+from helpers.core import results
+from helpers.core.config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 TOLERANCE = 0.0015  # by which a stored difference may miss that of its rows, which are rounded

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 
 import nbformat
 
-from helpers.runs import paths, pipeline, stages
-from helpers.runs.paths import Run
+from helpers.core import paths
+from helpers.runs import pipeline, stages
+from helpers.core.paths import Run
 
 _letters = random.Random(0)
 WORDS = ["".join(_letters.choices("abcdefghijklmnopqrstuvwxyz", k=_letters.randrange(3, 8))) for _ in range(400)]

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from bs4 import BeautifulSoup
 
-from helpers.runs import paths
+from helpers.core import paths
 from tests.toy_runs import notebook
 
 _spec = importlib.util.spec_from_file_location("book", paths.ROOT / "docs" / "book.py")

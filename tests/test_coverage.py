@@ -6,7 +6,8 @@ from collections import Counter
 import nbformat
 import pytest
 
-from helpers.runs import claims, paths, results
+from helpers.core import paths, results
+from helpers.published import claims
 
 DOCUMENT = paths.ROOT / "docs" / "coverage.md"
 STATES = ["shown", "on own data", "partly", "not yet"]

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from helpers.runs import paths
-from helpers.runs.names import GLOSSARY, MAX_LETTERS
-from helpers.runs.results import COLUMNS
+from helpers.core import paths
+from helpers.core.names import GLOSSARY, MAX_LETTERS
+from helpers.core.results import COLUMNS
 
 _spec = importlib.util.spec_from_file_location("build", paths.ROOT / "docs" / "build.py")
 build = importlib.util.module_from_spec(_spec)

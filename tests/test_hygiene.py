@@ -10,7 +10,7 @@ import nbformat
 import pytest
 import yaml
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.runs.stages import stages
 
 NOTEBOOKS = sorted(paths.NOTEBOOKS.glob("*.ipynb"))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from helpers.runs.paths import resolve
+from helpers.core.paths import resolve
 
 # what columns are often called, best first, in lower case
 CALLED = {

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.accounts import own
+from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
-from helpers.accounts.posts import newest, passages, without_passages
-from helpers.runs import paths, pipeline, report
-from helpers.runs.artifacts import atomic_write
+from helpers.accounts.samples import newest, passages, without_passages
+from helpers.core import paths
+from helpers.runs import pipeline, report
+from helpers.core.artifacts import atomic_write
 
 SHIPPED = "Probabilities come from the calibration that ships; `authorbook mine` checks it on your accounts."
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
@@ -31,7 +32,7 @@ def encode(options: Namespace) -> None:
 def nearest(options: Namespace) -> None:
     """Rank the accounts that are most similar to one account."""
     encoder, posts, shown = _read(options, options.posts, options.run)
-    asked = own.asked(posts, [options.account])
+    asked = reading.asked(posts, [options.account])
     gallery = posts.around(encoder, posts.samples(asked))
     _tell(options, gallery, gallery.accounts(asked), asked, shown)
 
@@ -58,7 +59,7 @@ def mine(options: Namespace) -> None:
     files, source, path = paths.Run(options.run), "13_your_accounts.ipynb", Path(options.posts).absolute()
     files.notebooks.mkdir(parents=True, exist_ok=True)
     executed, problem = files.notebooks / source, ""
-    accounts = options.accounts if options.names else [*map(own.pseudonym, options.accounts)]
+    accounts = options.accounts if options.names else [*map(reading.pseudonym, options.accounts)]
     given = {"run": options.run, "posts": str(path), "columns": _columns(options), "accounts": accounts, "k": options.k,
              "prior": options.prior, "encoder": options.encoder, "names": options.names}
     os.environ.setdefault("TQDM_DISABLE", "1")  # of the notebook: its bars would stand on the page
@@ -83,15 +84,15 @@ def _columns(options):
 def _read(options, location, run):
     """Return the encoder, the posts of a file, and a function that names an account as it is shown."""
     encoder, location = AuthorEncoder.load(options.encoder), str(Path(location).absolute())
-    posts = own.read(paths.Run(run), location, encoder, _columns(options))
-    names = own.own_names(location, _columns(options)) if options.names else {}
+    posts = reading.read(paths.Run(run), location, encoder, _columns(options))
+    names = reading.own_names(location, _columns(options)) if options.names else {}
     return encoder, posts, lambda account: names.get(account, account)
 
 
 def _tell(options, gallery: AccountGallery, queries, names, shown):
     """Rank, keep and print."""
     found = gallery.rank(queries, names, options.k, Decision.of({"prior": options.prior}))
-    own.keep(paths.Run(options.run), found)
+    reading.keep(paths.Run(options.run), found)
     found = found.assign(query=found["query"].map(shown), target=found["target"].map(shown))
     print(found.drop(columns=["score"]).to_string(index=False, na_rep="", float_format="{:.3f}".format))
     roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""

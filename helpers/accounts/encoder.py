@@ -17,15 +17,15 @@ import torch
 import torch.nn.functional as nnf
 
 from helpers.accounts.members import Known, empty, settings
-from helpers.accounts.posts import MAX_TOKENS, Posts, halves, kinds_of, samples_of, without_passages
-from helpers.accounts.uses import Use, calibrated
+from helpers.accounts.samples import MAX_TOKENS, Posts, halves, kinds_of, samples_of, without_passages
+from helpers.accounts.scoring import Use, calibrated
 from helpers.accounts.weights import quantised, restored
 from helpers.encoders.base import Encoder, embed
-from helpers.encoders.fitted import fit_encoder, fit_lsa
+from helpers.encoders.baselines import fit_encoder, fit_lsa
 from helpers.evaluation.fusion import Fusion
-from helpers.evaluation.normalisation import adapted
+from helpers.evaluation.score_norm import adapted
 from helpers.evaluation.trials import Trials
-from helpers.runs.artifacts import read_json, write_json
+from helpers.core.artifacts import read_json, write_json
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
@@ -52,7 +52,7 @@ class AuthorEncoder:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Of its tokens, as :func:`helpers.accounts.posts.without_passages` takes them."""
+        """Of its tokens, as :func:`helpers.accounts.samples.without_passages` takes them."""
         return kinds_of(self.tokenizer)
 
     @cached_property
@@ -127,7 +127,7 @@ class AuthorEncoder:
         """The members with the weights of a use.
 
         gallery : of ENOUGH accounts. hours : are times known? known : rows of its targets by member, of :meth:`rows`.
-        drawn : (T,) bool, targets that stand for all, see :class:`~helpers.evaluation.normalisation.Normalised`.
+        drawn : (T,) bool, targets that stand for all, see :class:`~helpers.evaluation.score_norm.Normalised`.
         """
         use = self.use(gallery, hours)
         return Fusion(self._members(use, known or {}, drawn), self.uses[use].weights)
@@ -155,7 +155,7 @@ class AuthorEncoder:
         posts : of each account its posts. times, topics : of each account the times and the rooms of its posts. Rooms
         are checked, and warned of: a person is not known by them, so no member reads them. progress : a bar where it
         takes over two seconds. The product of two vectors is the score of two accounts alone. Raises what
-        :func:`helpers.accounts.posts.samples_of` raises.
+        :func:`helpers.accounts.samples.samples_of` raises.
         """
         if topics is not None:
             warnings.warn("topics do not change these vectors: the encoder reads text and hours only", stacklevel=2)

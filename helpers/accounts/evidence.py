@@ -15,13 +15,13 @@ from scipy.stats import hypergeom
 
 from helpers.accounts.encoder import MAX_TOKENS
 from helpers.accounts.gallery import AccountGallery, Decision
-from helpers.accounts.posts import UNKNOWN, concatenated, in_memory, rooms_of, texts, whole
+from helpers.accounts.samples import UNKNOWN, concatenated, in_memory, rooms_of, texts, whole
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.masked import Masked
+from helpers.encoders.frequent_tokens import Masked
 from helpers.encoders.tfidf import BUCKETS, TfidfEncoder, ngram_counts
-from helpers.encoders.whitened import Whitened
-from helpers.evaluation.normalisation import NormalisedGallery, statistics
+from helpers.encoders.wccn import Whitened
+from helpers.evaluation.score_norm import NormalisedGallery, statistics
 from helpers.figures.style import escaped
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.topic.masking import WORD

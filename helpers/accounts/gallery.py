@@ -11,8 +11,8 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.posts import Posts, concatenated, in_memory, passages, samples_of, whole, without_passages
-from helpers.runs.config import Config
+from helpers.accounts.samples import Posts, concatenated, in_memory, passages, samples_of, whole, without_passages
+from helpers.core.config import Config
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore
 from helpers.training import checkpoints
@@ -84,7 +84,7 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Of the posts of the targets, each once, see :func:`helpers.accounts.posts.passages`."""
+        """Of the posts of the targets, each once, see :func:`helpers.accounts.samples.passages`."""
         return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,

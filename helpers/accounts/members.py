@@ -4,10 +4,10 @@ import numpy as np
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.masked import Masked
+from helpers.encoders.frequent_tokens import Masked
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import StreamConfig, build
-from helpers.encoders.whitened import Whitened
+from helpers.encoders.wccn import Whitened
 from helpers.evaluation.gallery import Gallery
 from helpers.tokens.batch import Samples
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from helpers.cleaning.text import normalise_unicode
-from helpers.runs import paths
+from helpers.core import paths
 
 BYTES = 32  # of the key
 

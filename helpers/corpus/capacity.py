@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from helpers.runs.artifacts import read_json, write_json
-from helpers.runs.config import Config
+from helpers.core.artifacts import read_json, write_json
+from helpers.core.config import Config
 
 COLUMNS = ["step", "tasks", "seconds", "bytes"]
 

@@ -17,16 +17,17 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from helpers import sources
-from helpers.cleaning import names, pseudonyms
+from helpers.cleaning import pseudonyms
+from helpers.corpus import personal_names
 from helpers.cleaning import text as cleaning
 from helpers.corpus import capacity, daft_engine, deduplicate
 from helpers.corpus.selection import statistics
-from helpers.corpus.table import SCHEMA, database
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
-from helpers.runs.artifacts import read_json, seal, write_json
-from helpers.runs.config import Config
-from helpers.runs.paths import Run
-from helpers.runs.progress import progress_bar
+from helpers.corpus.posts_table import SCHEMA, database
+from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.core.artifacts import read_json, seal, write_json
+from helpers.core.config import Config
+from helpers.core.paths import Run
+from helpers.core.progress import progress_bar
 
 VERSION = 7  # raised when the same settings give another posts table
 SAMPLE = 200  # posts that are searched for the names that are left
@@ -56,7 +57,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
 
     Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
     ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is the
-    share of SAMPLE posts that :func:`helpers.cleaning.names.left` still finds a known name in. memory_limit: of DuckDB,
+    share of SAMPLE posts that :func:`helpers.corpus.personal_names.left` still finds a known name in. memory_limit: of DuckDB,
     which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. engine: of ENGINES, to the
     same bytes; each worker of ``daft`` has the memory. What the steps took is kept for :mod:`helpers.corpus.capacity`.
     Raises ValueError where nothing is left, with the counts, or where the source is at fault.
@@ -79,9 +80,9 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
     people = {name for record in read for name in record["people"]}
     rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
     notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
-    listed = names.listed(people, heard)
-    used = each(partial(names.uses, sorted(set().union(*listed.values()))), [(file,) for file in files], workers)
-    hidden, scratch = names.known(listed, heard, used), folder / "merge"
+    listed = personal_names.listed(people, heard)
+    used = each(partial(personal_names.uses, sorted(set().union(*listed.values()))), [(file,) for file in files], workers)
+    hidden, scratch = personal_names.known(listed, heard, used), folder / "merge"
     with database(scratch, memory_limit, workers) as connection:
         began = time.perf_counter()
         merged = ENGINES[engine](
@@ -95,7 +96,7 @@ def collect(run: Run, config: CollectConfig, memory_limit: str = "2GB", workers:
         raise ValueError(f"nothing is left of {rows_read} posts of source {config.source!r}: {drops or 'none there'}")
     with database(Path(f"{posts}.work")) as connection:  # by a hash: the same posts on every machine
         sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE).project("text").fetchall()
-    facts = statistics(posts) | {"names_left": names.left((text for text, in sample), names.words_of(people, heard))}
+    facts = statistics(posts) | {"names_left": personal_names.left((text for text, in sample), personal_names.words_of(people, heard))}
     if facts["posts"] != left:
         raise RuntimeError(f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped")
     settings = config.model_dump() | {"location": _public(config.location), "pseudonymise": key is not None}
@@ -144,7 +145,7 @@ def _read_part(part, file, *, config, origin, key):
         if config.raw:
             post = cleaning.normalise_unicode(post)
         else:
-            post, greeted = names.letter(post)
+            post, greeted = personal_names.letter(post)
             heard.update(greeted)
             post = cleaning.clean(post, author)
         counts["truncated"] += len(post) > config.max_chars

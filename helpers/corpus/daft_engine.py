@@ -44,11 +44,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.cleaning import near_duplicates, signatures
+from helpers.corpus import near_duplicates, signatures
 from helpers.corpus import deduplicate
-from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
-from helpers.runs.artifacts import read_json, seal, write_json
+from helpers.corpus.posts_table import SCHEMA, database, scalar, write_posts
+from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.core.artifacts import read_json, seal, write_json
 
 VERSION = 2  # raised when the partitions of the same posts are others
 POSTS, MOST = 50_000, 4096  # posts of a partition, and the most ranges of authors: beyond them they grow

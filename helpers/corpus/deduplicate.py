@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.cleaning import near_duplicates, signatures
-from helpers.cleaning.names import mask
-from helpers.corpus.table import READ, SCHEMA, scalar, write_posts
+from helpers.corpus import near_duplicates, signatures
+from helpers.corpus.personal_names import mask
+from helpers.corpus.posts_table import READ, SCHEMA, scalar, write_posts
 
 ORDER = "time, author, text, topic, id"  # by content, so that the order holds to the last byte
 # SQL with min_chars to be put in
@@ -26,8 +26,8 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
 
     Of copies the earliest stays; ties go by author, text, topic, so no order of parts or threads matters.
 
-    parts: Parquet files with the columns of :data:`~helpers.corpus.table.SCHEMA`, time as int64 seconds. names: as
-    :func:`helpers.cleaning.names.known` gives them, masked first, so that texts that differ in a name are copies.
+    parts: Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`, time as int64 seconds. names: as
+    :func:`helpers.corpus.personal_names.known` gives them, masked first, so that texts that differ in a name are copies.
     Dropped are ``duplicate``, ``near_duplicate``, ``short_after_names`` and ``short_after_signature`` posts;
     ``names_masked`` and ``signatures_cut`` count posts and ``signature_words_cut`` words.
     """

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from helpers.corpus.table import database, scalar, write_posts
-from helpers.runs.config import Config
+from helpers.corpus.posts_table import database, scalar, write_posts
+from helpers.core.config import Config
 
 Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
 

@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from helpers.runs.progress import progress_bar
+from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
 

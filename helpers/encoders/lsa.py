@@ -3,7 +3,7 @@
 Convolutions with max-pooling see *whether* something occurs, and a network trained on a few hundred or thousand
 authors memorises them. Counts of rare words carry over to authors it has never seen, which is why TF-IDF is hard to
 beat. Latent semantic analysis (Deerwester et al. 1990) keeps that strength in few dimensions; with WCCN on top
-(:class:`~helpers.encoders.whitened.Whitened`) it is the strongest single encoder of small archives here.
+(:class:`~helpers.encoders.wccn.Whitened`) it is the strongest single encoder of small archives here.
 """
 
 from collections.abc import Callable

@@ -88,7 +88,7 @@ class IURPooling(Pooling):
     Posts projected to A entries, a Transformer layer and a second attention; the means of both attentions' outputs.
     Trained with the angular-margin loss ("arcface", scale 64, margin 0.4) on samples of exactly 16 posts, so it knows
     no other size: shorter samples are filled up, and of longer ones the vectors of contiguous groups of 16 are averaged
-    (khan2021 section 4.3), which :class:`~helpers.encoders.averaged.Averaged` does. Raises ValueError where A is no
+    (khan2021 section 4.3), which :class:`~helpers.encoders.chunk_mean.Averaged` does. Raises ValueError where A is no
     multiple of the 4 heads, or a sample has more than 16 posts.
     """
 

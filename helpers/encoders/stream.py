@@ -12,14 +12,14 @@ import torch.nn.functional as nnf
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from helpers.encoders.averaged import Averaged
+from helpers.encoders.chunk_mean import Averaged
 from helpers.encoders.base import Encoder
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
-from helpers.runs.config import Config
-from helpers.tokens import pretrained
+from helpers.core.config import Config
+from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -149,7 +149,7 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
     side = [makers[feature]() for feature in FEATURES[config.features]]
     pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
     projection, shape = PROJECTIONS[config.projection](pooling.dim, config.dim), (config.dim, pooling.dim)
-    if config.projection == "linear" and config.is_pretrained and (last := pretrained.parts(config.model)[1]):
+    if config.projection == "linear" and config.is_pretrained and (last := pretrained_models.parts(config.model)[1]):
         if last.weight.shape != shape:
             raise ValueError(f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?")
         projection = nn.Sequential(last)

@@ -13,7 +13,7 @@ from scipy import sparse
 from torch import Tensor
 
 from helpers.encoders.base import Encoder
-from helpers.encoders.whitened import training_windows
+from helpers.encoders.wccn import training_windows
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
-from helpers.tokens import pretrained
+from helpers.tokens import pretrained_models
 from helpers.tokens.batch import PAD
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -25,7 +25,7 @@ class Transformer(nn.Module):
 
     vocabulary : kinds of tokens of the store. tokenizer : of the store, where its tokens are not the model's own.
     settings : a :class:`~helpers.encoders.stream.StreamConfig`, of which are read:
-    model : as of :mod:`helpers.tokens.pretrained` (paper: bert-base-cased), or "tiny": two layers with random weights
+    model : as of :mod:`helpers.tokens.pretrained_models` (paper: bert-base-cased), or "tiny": two layers with random weights
     for the tokens of any tokenizer.
     max_tokens : those that the model puts around a text among them; ``room`` is what is left for the text itself.
     precision : "bf16" for the transformer, "no" for float32. depth : of its layers the first so many, 0 for all.
@@ -43,12 +43,12 @@ class Transformer(nn.Module):
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
             self.before, self.after = [], []
         else:
-            body, _ = pretrained.parts(model)
-            self.before, self.after = pretrained.special_tokens(model)
+            body, _ = pretrained_models.parts(model)
+            self.before, self.after = pretrained_models.special_tokens(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
-        foreign = tokenizer and model != "tiny" and tokenizer.model != pretrained.tokenizer_file(model)
-        self.others, self.own = (tokenizer, pretrained.read(model, AutoTokenizer)) if foreign else (None, None)
+        foreign = tokenizer and model != "tiny" and tokenizer.model != pretrained_models.tokenizer_file(model)
+        self.others, self.own = (tokenizer, pretrained_models.read(model, AutoTokenizer)) if foreign else (None, None)
         if self.own is None and vocabulary > body.config.vocab_size:
             raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "
                              f"{body.config.vocab_size}: its tokenizer must be this model's")  # fmt: skip

@@ -14,7 +14,7 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from helpers.evaluation.bootstrap import ends, table, weights
-from helpers.runs.config import Config
+from helpers.core.config import Config
 
 BLOCK = 2**20  # trials counted at a time
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 from helpers.evaluation import detection
 from helpers.evaluation.gallery import open_gallery
 from helpers.evaluation.trials import Trials, communities
-from helpers.runs.config import Config
+from helpers.core.config import Config
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, ranges
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from helpers.evaluation.bootstrap import table
 from helpers.evaluation.pan_metrics import pan_metrics
-from helpers.runs.artifacts import atomic_write
+from helpers.core.artifacts import atomic_write
 
 
 def read_answers(path: str | Path) -> pd.Series:
@@ -41,7 +41,7 @@ def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float])
 
 
 def truth_of(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
-    """What :func:`write_truth` takes, of pairs of documents (:mod:`helpers.evaluation.pairs`): ids are row numbers."""
+    """What :func:`write_truth` takes, of pairs of documents (:mod:`helpers.evaluation.document_pairs`): ids are row numbers."""
     author_a, author_b = (documents.author.to_numpy()[pairs[side]] for side in ("first", "second"))
     ids = pairs["first"].astype(str) + "-" + pairs["second"].astype(str)
     return pd.DataFrame({"id": ids, "same": pairs.same, "author_a": author_a, "author_b": author_b})

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from helpers.cleaning.text import clean
-from helpers.runs.progress import progress_bar
+from helpers.core.progress import progress_bar
 
 
 class STEBModel:

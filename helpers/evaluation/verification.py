@@ -11,7 +11,7 @@ from helpers.evaluation.decisions import DECISIONS
 from helpers.evaluation.gallery import open_gallery
 from helpers.evaluation.pan_metrics import auc, checked, metrics, pan_metrics
 from helpers.evaluation.trials import Trials
-from helpers.runs.config import Config
+from helpers.core.config import Config
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 
@@ -34,7 +34,7 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
     """Make trials of listed pairs of documents; documents in no pair are left out.
 
     documents : the posts of a store, or samples.
-    pairs : columns ``first`` and ``second``, row numbers of documents, see :func:`helpers.evaluation.pairs.make_pairs`.
+    pairs : columns ``first`` and ``second``, row numbers of documents, see :func:`helpers.evaluation.document_pairs.make_pairs`.
     """
     samples = documents if isinstance(documents, Samples) else Samples.of_posts(documents)
     rows, places = np.unique(pairs[["first", "second"]].to_numpy(), return_inverse=True)

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.style import COLOURS, escaped, short, state, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 SHOWN = 12  # features of each sign
 LETTERS = 30  # of a feature

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.style import COLOURS, GREY, coloured, short, state, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 LONGEST = 200  # tokens; the curve ends there
 

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from helpers.figures.results import best, select
 from helpers.figures.style import DARK, GREY, coloured, state, whiskers, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 FALSE_LINKS = 0.1  # where the title reads the ROC curve
 DODGE = 1.03  # factor between the whiskers of two systems at one size

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.style import COLOURS, DARK, coloured, state, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 ACTS = 1e-6  # a pair with a smaller derivative is left alone
 UNCHANGED = 1.05  # memory that becomes fewer times as much stays the same

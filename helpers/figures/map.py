@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from helpers.figures.style import coloured, escaped, short, state
-from helpers.runs.names import label
+from helpers.core.names import label
 
 SHOWN = 90  # letters of a post
 

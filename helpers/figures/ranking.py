@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from helpers.figures.style import GREY, state, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 
 def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test", note: str = "") -> go.Figure:

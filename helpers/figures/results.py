@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from helpers.figures.style import coloured, escaped, state, whiskers, words
-from helpers.runs.names import distinct, label
-from helpers.runs.results import LOWER_IS_BETTER
+from helpers.core.names import distinct, label
+from helpers.core.results import LOWER_IS_BETTER
 
 
 def with_interval(row: pd.Series, digits: int = 2) -> str:

@@ -8,8 +8,8 @@ from scipy import stats
 
 from helpers.figures.results import select, with_interval
 from helpers.figures.style import GREY, coloured, escaped, state, whiskers, words
-from helpers.runs.names import label
-from helpers.runs.results import interval
+from helpers.core.names import label
+from helpers.core.results import interval
 
 
 def heat_maps(panels: dict[str, np.ndarray], names: list[str], authors: np.ndarray, note: str = "") -> go.Figure:

@@ -6,7 +6,7 @@ from plotly.subplots import make_subplots
 
 from helpers.figures.results import best
 from helpers.figures.style import GREY, coloured, state, whiskers, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis apart
 

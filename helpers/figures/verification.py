@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from helpers.figures.results import select, with_interval
 from helpers.figures.style import COLOURS, GREY, state, whiskers, words
-from helpers.runs.names import label
+from helpers.core.names import label
 
 BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 

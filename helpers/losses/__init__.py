@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
-from helpers.runs.config import Config
+from helpers.core.config import Config
 
 PLACES = {
     "triplet": "triplets:semihard_triplet", "batch_hard": "triplets:batch_hard_triplet", "topk": "top_k:top_k",

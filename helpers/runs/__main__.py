@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.runs.pipeline import FULL, StageFailed, disk_full, run_all
 from helpers.runs.publish import publish
 from helpers.runs.stages import stages

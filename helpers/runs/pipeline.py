@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from helpers.runs import artifacts, paths, progress
+from helpers.core import artifacts, paths, progress
 from helpers.runs.stages import Stage, stages
 
 HOLDS, ORPHANS = "AUTHORBOOK_HOLDS", 3  # the variable that names the lock to kernels; seconds until they have ended
@@ -145,7 +145,7 @@ def run_all(run: str, jobs: int = 1) -> Path:
 
     jobs: stages that run at once, each as soon as what it needs has run. Raises as :func:`stages` and :func:`execute`.
     """
-    from helpers.runs import presentation, report
+    from helpers.runs import report, summary
 
     todo = stages(run)
     with alone(run):
@@ -153,7 +153,7 @@ def run_all(run: str, jobs: int = 1) -> Path:
     files = paths.Run(run)
     seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
     return report.build([stage.output for stage in todo], files.folder / "report.html", f"authorbook: {run}",
-                        presentation.html(files, run=run, stages=todo, seconds=seconds))
+                        summary.html(files, run=run, stages=todo, seconds=seconds))
 
 
 def _execute_all(todo: list[Stage], jobs: int) -> None:

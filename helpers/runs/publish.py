@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from helpers.runs import paths
-from helpers.runs.artifacts import atomic_write
+from helpers.core import paths
+from helpers.core.artifacts import atomic_write
 from helpers.runs.pipeline import PAPERMILL, failure
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}

@@ -14,8 +14,8 @@ from contextlib import suppress
 from html import escape, unescape
 from pathlib import Path
 
-from helpers.runs import paths
-from helpers.runs.artifacts import atomic_write
+from helpers.core import paths
+from helpers.core.artifacts import atomic_write
 
 PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.

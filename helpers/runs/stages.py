@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from helpers.runs import artifacts, paths
-from helpers.runs.parameters import check, unknown
+from helpers.core import artifacts, paths
+from helpers.core.parameters import check, unknown
 
-RUNNER = {"stages", "pipeline", "progress", "__main__", "publish", "report", "presentation", "claims"}  # run and show
+
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 
 
@@ -156,4 +156,4 @@ def imports(code: str) -> set[Path]:
     parts = [name.split(".") for name in _parsed(code)[1]]
     modules = [paths.ROOT.joinpath(*part[:depth]) for part in parts for depth in range(2, len(part) + 1)]
     files = {file for module in modules for file in (module.with_suffix(".py"), module / "__init__.py")}
-    return {file for file in files if file.exists() and not (file.parent.name == "runs" and file.stem in RUNNER)}
+    return {file for file in files if file.exists() and file.parent.name != "runs"}

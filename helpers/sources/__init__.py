@@ -28,10 +28,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.runs import paths
-from helpers.runs.artifacts import stamp
-from helpers.runs.parameters import check, unknown
-from helpers.sources import ndjson
+from helpers.core import paths
+from helpers.core.artifacts import stamp
+from helpers.core.parameters import check, unknown
+from helpers.sources import json_lines
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
@@ -46,7 +46,7 @@ class Part:
 
     name: unique within the source and stable from run to run.
     read: called with a Counter of drops, yields frames of at most some ten thousand rows.
-    stamp: another one says that the part must be read again, see :func:`helpers.runs.artifacts.stamp`.
+    stamp: another one says that the part must be read again, see :func:`helpers.core.artifacts.stamp`.
     """
 
     name: str
@@ -108,7 +108,7 @@ def files(kind: str, location: str | list[str], belongs: Callable[[Path], object
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
             if name in by_name:
                 raise ValueError(f"{kind}: {by_name[name]} and {path} have the same name; rename one")
-            ndjson.check(kind, path)
+            json_lines.check(kind, path)
             by_name[name] = path
     return by_name
 

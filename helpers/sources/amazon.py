@@ -11,7 +11,7 @@ from pathlib import Path
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.sources import Part, file_parts, files
-from helpers.sources.ndjson import JSON_LINES, records
+from helpers.sources.json_lines import JSON_LINES, records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
 LAYOUTS = (("reviewerID", "reviewText", "unixReviewTime", 1), ("user_id", "text", "timestamp", 1000))

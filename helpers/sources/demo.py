@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.runs.artifacts import atomic_write
+from helpers.core.artifacts import atomic_write
 from helpers.sources import Part, row_part
 from helpers.sources.demo_lexicon import CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, TOPICS, TRAITS
 from helpers.sources.demo_writer import Writer

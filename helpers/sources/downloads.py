@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from helpers.runs import paths
-from helpers.runs.artifacts import fingerprint_of, atomic_write
+from helpers.core import paths
+from helpers.core.artifacts import fingerprint_of, atomic_write
 
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
 TIMEOUT = 60  # seconds without an answer

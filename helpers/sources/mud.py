@@ -22,9 +22,9 @@ from functools import partial
 import sentencepiece
 
 from helpers.cleaning.text import normalise_unicode
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.sources import Part, file_parts, files
-from helpers.sources.ndjson import JSON_LINES, records
+from helpers.sources.json_lines import JSON_LINES, records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
 DAY, WEEK = 86_400, 7 * 86_400

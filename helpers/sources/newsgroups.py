@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from helpers.cleaning.email import own_words
 from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import mask_name
-from helpers.runs.artifacts import stamp
+from helpers.core.artifacts import stamp
 from helpers.sources import Part, below, existing, places, row_part
 
 LONGEST = 1 << 24  # bytes of a message

@@ -12,9 +12,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from helpers.cleaning.text import normalise_unicode
-from helpers.runs.artifacts import stamp
-from helpers.sources import Part, existing, files, ndjson, places, row_part
-from helpers.sources.ndjson import records
+from helpers.core.artifacts import stamp
+from helpers.sources import Part, existing, files, json_lines, places, row_part
+from helpers.sources.json_lines import records
 
 ROWS = 2000  # of one frame: texts of some 20,000 characters each
 LINES = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
@@ -47,7 +47,7 @@ def truth_of(path: Path) -> Path:
     name = path.name.replace("pairs", "truth") if "pairs" in path.name else path.name.replace(".jsonl", "-truth.jsonl")
     if not (path.parent / name).is_file() or name == path.name:
         raise ValueError(f"pan: {name}, the truth of {path}, is missing")
-    ndjson.check("pan", path.parent / name)
+    json_lines.check("pan", path.parent / name)
     return path.parent / name
 
 

@@ -13,8 +13,8 @@ from itertools import pairwise
 from helpers.cleaning.email import SCRUBBED, own_words
 from helpers.cleaning.email_headers import decode, parse
 from helpers.cleaning.text import is_bot, mask_name
-from helpers.runs import paths
-from helpers.runs.artifacts import stamp
+from helpers.core import paths
+from helpers.core.artifacts import stamp
 from helpers.sources import Part, below, existing, places, row_part
 from helpers.sources.downloads import fetched, followed, get
 

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
-from helpers.runs.artifacts import stamp
+from helpers.core.artifacts import stamp
 from helpers.sources import COLUMNS, Part, files
-from helpers.sources.ndjson import COMPRESSED, NO_JSON, blocks, loads
+from helpers.sources.json_lines import COMPRESSED, NO_JSON, blocks, loads
 
 ROWS = 16_384  # of one frame
 SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")

@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from helpers.cleaning.text import is_bot
-from helpers.runs.artifacts import stamp
-from helpers.runs.parameters import unknown
+from helpers.core.artifacts import stamp
+from helpers.core.parameters import unknown
 from helpers.sources import COLUMNS, Part, files
-from helpers.sources.ndjson import DAMAGE, LONGEST, records
+from helpers.sources.json_lines import DAMAGE, LONGEST, records
 from helpers.sources.timestamps import seconds
 
 ROWS = 50_000  # of one frame

@@ -15,8 +15,8 @@ from functools import partial
 from selectolax.lexbor import LexborHTMLParser
 
 from helpers.cleaning.text import EDGE, is_bot, normalise_unicode, separate
-from helpers.runs import paths
-from helpers.runs.artifacts import stamp
+from helpers.core import paths
+from helpers.core.artifacts import stamp
 from helpers.sources import Part, below, places, row_part
 from helpers.sources.downloads import GIT_URL, clone
 

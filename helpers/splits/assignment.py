@@ -6,10 +6,10 @@ from typing import ClassVar
 import duckdb
 import pyarrow.parquet as pq
 
-from helpers.cleaning.near_duplicates import NORMAL
-from helpers.corpus.table import SCHEMA, database, scalar, write_posts
-from helpers.runs.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
-from helpers.runs.config import Config
+from helpers.corpus.near_duplicates import NORMAL
+from helpers.corpus.posts_table import SCHEMA, database, scalar, write_posts
+from helpers.core.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
+from helpers.core.config import Config
 from helpers.splits.audit import audit
 
 VERSION = 4  # raised when the same posts and settings give other files

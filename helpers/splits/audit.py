@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.cleaning.near_duplicates import NORMAL
-from helpers.corpus.table import database, scalar
-from helpers.runs.artifacts import read_json
+from helpers.corpus.near_duplicates import NORMAL
+from helpers.corpus.posts_table import database, scalar
+from helpers.core.artifacts import read_json
 
 PAIR = "'^(.+)/[ab]$'"  # the id of a text of a given pair
 COMMUNITY = {"common": "''", "community": "split_part(topic, '/', 1)"}  # SQL of who shares a calendar

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from helpers.corpus.table import scalar
+from helpers.corpus.posts_table import scalar
 from helpers.splits.assignment import Rule
 from helpers.splits.audit import PAIR
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from helpers.corpus.table import scalar
+from helpers.corpus.posts_table import scalar
 
 LEAST = 20  # documents of a topic, where it has them: one alone says little of it
 

@@ -32,9 +32,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
-from helpers.runs.artifacts import read_json, seal, write_json
-from helpers.runs.progress import progress_bar
+from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
+from helpers.core.artifacts import read_json, seal, write_json
+from helpers.core.progress import progress_bar
 
 FILES = {"tokens": "u2", "post_offsets": "i8", "hour": "u1", "time": "i8", "topic": "u2", "author_offsets": "i8"}
 VERSION = 1  # raised when the same posts and settings give other files

@@ -15,8 +15,8 @@ import numpy as np
 import sentencepiece
 
 from helpers.cleaning.text import PLACEHOLDERS
-from helpers.runs.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
-from helpers.tokens import pretrained
+from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.tokens import pretrained_models
 
 VERSION = 1  # raised when the same posts and settings give other tokens
 CHUNK = 500  # texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
@@ -146,14 +146,14 @@ def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, s
 
     kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own ``vocabulary``.
     vocabulary : 300..65,536; another is a ValueError. sentences : posts to train on.
-    pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained`.
+    pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained_models`.
     """
     if kind not in TOKENIZERS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")
     if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
-    model = pretrained.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
+    model = pretrained_models.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
     learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
     fingerprint = fingerprint_of(VERSION, kind, *learned, *[model] * bool(model))
     if is_current(folder / "tokenizer.json", fingerprint):

@@ -19,8 +19,8 @@ from helpers.losses import ARRConfig
 from helpers.losses.distances import cosines
 from helpers.tokens.batch import Batch
 from helpers.tokens.store import TokenStore
-from helpers.topic.documents import TopicCorpus
-from helpers.training.choice import choose, dev_recall
+from helpers.topic.topic_corpus import TopicCorpus
+from helpers.training.model_selection import choose, dev_recall
 from helpers.training.experiment import Experiment, Trained, run
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.cleaning.text import PLACEHOLDERS
-from helpers.runs.artifacts import atomic_write
-from helpers.runs.progress import progress_bar
+from helpers.core.artifacts import atomic_write
+from helpers.core.progress import progress_bar
 
 # a placeholder of cleaning is one word that stands for any content: group 1, never masked and never counted
 WORD = re.compile(rf"({'|'.join(PLACEHOLDERS)})(?!\w)|[^\W_]+(?:['’][^\W_]+)*")

@@ -18,7 +18,7 @@ from helpers.encoders.base import Encoder, embed
 from helpers.evaluation.bootstrap import ends, interval, table, weights
 from helpers.sources.demo_lexicon import PAIRS, TRAITS
 from helpers.tokens.batch import Samples
-from helpers.topic.documents import TopicCorpus
+from helpers.topic.topic_corpus import TopicCorpus
 
 KINDS = ("classes", "values")
 RESAMPLES = 1000

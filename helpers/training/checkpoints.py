@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from helpers.runs.artifacts import atomic_write, fingerprint_of
+from helpers.core.artifacts import atomic_write, fingerprint_of
 
 
 def weights(**parts: nn.Module) -> dict[str, Tensor]:

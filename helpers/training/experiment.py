@@ -15,12 +15,12 @@ from pydantic import Field
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig, build
-from helpers.encoders.whitened import begin_as_wccn, training_windows
+from helpers.encoders.wccn import begin_as_wccn, training_windows
 from helpers.evaluation import ranking
 from helpers.losses import LossConfig, make_loss
-from helpers.runs.artifacts import fingerprint_of, is_current, read_json, write_json
-from helpers.runs.config import Config
-from helpers.runs.paths import checked_name
+from helpers.core.artifacts import fingerprint_of, is_current, read_json, write_json
+from helpers.core.config import Config
+from helpers.core.paths import checked_name
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import TokenStore
@@ -68,7 +68,7 @@ class Trained:
 
     @property
     def about(self) -> dict:
-        """What a row of results says of its training, for :func:`helpers.runs.results.record`."""
+        """What a row of results says of its training, for :func:`helpers.core.results.record`."""
         seconds, device = self.summary["seconds"], self.summary["device"]
         return {"experiment": self.fingerprint, "seed": self.experiment.seed, "seconds": seconds, "device": device}
 

@@ -21,9 +21,9 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from helpers.runs.artifacts import atomic_write, file_fingerprint, is_current, read_json, write_json
-from helpers.runs.config import Config
-from helpers.runs.progress import progress_bar
+from helpers.core.artifacts import atomic_write, file_fingerprint, is_current, read_json, write_json
+from helpers.core.config import Config
+from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch
 from helpers.training import checkpoints
 

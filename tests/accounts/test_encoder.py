@@ -7,8 +7,8 @@ import torch
 import helpers
 from helpers.accounts import weights
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.posts import halves
-from helpers.accounts.uses import Use
+from helpers.accounts.samples import halves
+from helpers.accounts.scoring import Use
 from helpers.evaluation.calibration import Calibration
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery, Decision
-from helpers.accounts.posts import halves, rooms_of
+from helpers.accounts.samples import halves, rooms_of
 
 FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
 

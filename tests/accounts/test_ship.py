@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.runs import paths, results
+from helpers.core import paths, results
 from tests.factories import posts_table
 
 _spec = importlib.util.spec_from_file_location("ship", paths.ROOT / "benchmarks" / "ship.py")

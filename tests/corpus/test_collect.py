@@ -16,9 +16,9 @@ from tests.factories import posts_table, read_posts
 from helpers import sources
 from helpers.cleaning import pseudonyms
 from helpers.corpus import collect as corpus
-from helpers.corpus import table
+from helpers.corpus import posts_table
 from helpers.corpus.collect import CollectConfig
-from helpers.runs import artifacts, paths
+from helpers.core import artifacts, paths
 from helpers.sources import Part
 
 KEY = "00" * 31 + "07"
@@ -144,7 +144,7 @@ def test_every_fact_of_the_data_card_has_a_meaning(source):
 
 
 def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
-    monkeypatch.setattr(table, "ROWS", 64)
+    monkeypatch.setattr(posts_table, "ROWS", 64)
     card = collect()
     file = pq.ParquetFile(posts_of("a"))
     assert file.schema_arrow.names == sources.COLUMNS
@@ -175,8 +175,8 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
 
 
 @pytest.mark.parametrize("place, survives", [
-    ("helpers.cleaning.text.clean", 1), ("helpers.cleaning.signatures.find", 3),
-    ("helpers.cleaning.near_duplicates.near", 3), ("helpers.corpus.deduplicate.write_posts", 3),
+    ("helpers.cleaning.text.clean", 1), ("helpers.corpus.signatures.find", 3),
+    ("helpers.corpus.near_duplicates.near", 3), ("helpers.corpus.deduplicate.write_posts", 3),
     ("helpers.corpus.collect.write_json", 1), ("helpers.corpus.collect.statistics", 3),
 ])
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):

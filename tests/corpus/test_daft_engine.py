@@ -12,9 +12,9 @@ import pytest
 
 from helpers.corpus import capacity, daft_engine, deduplicate
 from helpers.corpus.collect import PART, CollectConfig, collect
-from helpers.corpus.table import database
-from helpers.runs import paths
-from helpers.runs.artifacts import write_json
+from helpers.corpus.posts_table import database
+from helpers.core import paths
+from helpers.core.artifacts import write_json
 
 SETTINGS = {"min_chars": 10, "near_duplicate": 0.8, "strip_signatures": True,
             "names": {("mary",): True, ("bob", "lee"): False}}  # fmt: skip

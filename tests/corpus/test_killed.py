@@ -6,13 +6,13 @@ import time
 
 import psutil
 
-from helpers.runs import paths
+from helpers.core import paths
 
 COLLECT = """
 import os, sys, time
 from helpers import sources
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.runs.paths import Run
+from helpers.core.paths import Run
 
 def read(drops):
     os.write(1, b"%d\\n" % os.getpid())  # in one piece: two of them write at once

@@ -6,11 +6,11 @@ import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders.base import embed
-from helpers.encoders.fitted import FITTED, companions, fit_encoder
+from helpers.encoders.baselines import FITTED, companions, fit_encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.encoders.whitened import Whitened, training_windows, wccn
+from helpers.encoders.wccn import Whitened, training_windows, wccn
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import styled_posts

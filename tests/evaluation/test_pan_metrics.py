@@ -8,7 +8,7 @@ import pytest
 
 from helpers.evaluation.pan_files import evaluate as evaluate_files
 from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, overlap, pan_metrics
-from helpers.runs import paths
+from helpers.core import paths
 from tests.oracles import slow_pan_metrics
 
 PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")

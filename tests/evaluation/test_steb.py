@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from helpers import AuthorEncoder
-from helpers.accounts.posts import samples_of
+from helpers.accounts.samples import samples_of
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build, stream_config
 from helpers.evaluation.steb import STEBModel

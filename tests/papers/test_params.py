@@ -2,8 +2,8 @@
 
 import pytest
 
-from helpers.runs import paths
-from helpers.runs.names import MAX_LETTERS
+from helpers.core import paths
+from helpers.core.names import MAX_LETTERS
 from helpers.runs.stages import stages
 from tests.paper_runs import settings
 

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.runs.stages import Stage, stages
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes

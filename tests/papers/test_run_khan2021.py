@@ -4,7 +4,7 @@ import json
 
 import zstandard
 
-from helpers.runs import results
+from helpers.core import results
 from tests.paper_runs import People, execute, lines, second
 
 MONTHS = [f"{year}-{month:02d}" for year in (2015, 2016, 2017) for month in range(1, 13)][6:29]  # 2015-07 to 2017-05

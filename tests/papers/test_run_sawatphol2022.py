@@ -6,7 +6,7 @@ import json
 import pytest
 import zstandard
 
-from helpers.runs import results
+from helpers.core import results
 from tests.paper_runs import People, execute, lines, second, write_pairs
 
 FANDOMS = ["Sherlock", "Doctor Who", "Naruto", "Bleach"]

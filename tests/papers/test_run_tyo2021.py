@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from helpers.runs import results
+from helpers.core import results
 from tests.paper_runs import People, execute, write_pairs
 
 TINY = {"preset": "tyo2021", "model": "tiny", "dim": 16, "max_tokens": 64}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 from tests.toy_runs import notebook
 
 

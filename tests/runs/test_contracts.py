@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 
 BREAKS = {  # a module that exists in a room, the import that it may not have, the contract that says so
     "tokens/batch.py": ("helpers.encoders.base", "A sampler knows no network"),

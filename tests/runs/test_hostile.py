@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 import pytest
 from bs4 import BeautifulSoup
 
-from helpers.runs import paths, presentation, report
+from helpers.core import paths
+from helpers.runs import report, summary
 
 ATTACKS = [
     "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</script><script>alert(1)</script>",
@@ -42,7 +43,7 @@ def page(tmp_path_factory):
     make, folder = nbformat.v4, tmp_path_factory.mktemp("hostile")
     frame = pd.DataFrame(ATTACKS, index=ATTACKS, columns=ATTACKS[:1])
     figure = json.loads(go.Figure(go.Bar(x=ATTACKS, y=[1] * len(ATTACKS), name=ATTACKS[2])).to_json())
-    datas = [{"text/html": frame.to_html()}, {"text/html": presentation.styled(frame).to_html()},
+    datas = [{"text/html": frame.to_html()}, {"text/html": summary.styled(frame).to_html()},
              {"application/vnd.plotly.v1+json": figure}]  # fmt: skip
     kinds = ("text/plain", "text/html", "text/markdown", "text/latex", "application/javascript")
     datas += [{kind: text} for kind in kinds for text in ATTACKS]
@@ -69,16 +70,16 @@ def test_dangers_are_seen():
 
 def test_a_styled_table_holds_its_words_as_text():
     frame = pd.DataFrame({ATTACKS[0]: [0.12345, None], "text": ATTACKS[:2]}, index=ATTACKS[3:5])
-    html = presentation.styled(frame).to_html()
+    html = summary.styled(frame).to_html()
     assert dangers(html) == [] and "0.123<" in html and "nan" not in html
     assert html.count("&lt;script&gt;") == 3
     table = BeautifulSoup(html, "html.parser").table  # a page with MathJax would make a link of "$\\href{javascript:..."
     assert {"tex2jax_ignore", "mathjax_ignore"} <= set(table["class"])
-    assert ">12.3%<" in presentation.styled(frame[[ATTACKS[0]]], "{:.1%}").to_html()
+    assert ">12.3%<" in summary.styled(frame[[ATTACKS[0]]], "{:.1%}").to_html()
 
 
 def test_a_folded_table_holds_its_words_as_text():
-    html = presentation.folded(ATTACKS[0], pd.DataFrame({"text": ATTACKS[:2]})).data
+    html = summary.folded(ATTACKS[0], pd.DataFrame({"text": ATTACKS[:2]})).data
     assert dangers(html) == [] and html.startswith("<details><summary>&lt;script&gt;")
 
 
@@ -90,4 +91,4 @@ def test_tables_of_a_notebook_are_styled_through_the_helper(path):
             code = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in cell.source.splitlines())
             raw = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)
                    and node.attr in ("style", "to_html")]  # fmt: skip
-            assert not raw, "presentation.styled(frame) in place of frame.style"
+            assert not raw, "summary.styled(frame) in place of frame.style"

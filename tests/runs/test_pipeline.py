@@ -15,7 +15,8 @@ import nbformat
 import psutil
 import pytest
 
-from helpers.runs import paths, pipeline, publish
+from helpers.core import paths
+from helpers.runs import pipeline, publish
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
@@ -215,7 +216,8 @@ def ends(process, seconds=10):
 
 HERE = """
 import pathlib, sys
-from helpers.runs import paths, pipeline, stages
+from helpers.core import paths
+from helpers.runs import pipeline, stages
 toy = pathlib.Path(sys.argv[1])
 paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
 """

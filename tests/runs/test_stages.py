@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.runs.__main__ import main
 from helpers.runs.stages import imports, stages
 from tests.toy_runs import DECLARED, log, notebook, params
@@ -66,10 +66,10 @@ def test_a_changed_helper_makes_what_imports_it_stale():
     def names(code):
         return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}
 
-    assert names("from helpers.runs import paths, pipeline\nimport helpers.runs.parameters") == {
-        "runs/__init__.py", "runs/paths.py", "runs/parameters.py"}  # how notebooks are run does not count
-    assert names("def f():\n    from helpers.runs.artifacts import atomic_write") == {
-        "runs/__init__.py", "runs/artifacts.py"}
+    assert names("from helpers.runs import paths, pipeline\nimport helpers.core.parameters") == {
+        "runs/__init__.py", "core/paths.py", "core/parameters.py"}  # how notebooks are run does not count
+    assert names("def f():\n    from helpers.core.artifacts import atomic_write") == {
+        "runs/__init__.py", "core/artifacts.py"}
     assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.sources import downloads, pipermail
 from helpers.sources.downloads import fetched, get, same_host
 

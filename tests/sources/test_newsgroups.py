@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.sources import COLUMNS, newsgroups, open_source
 from tests.factories import read_source as read
 

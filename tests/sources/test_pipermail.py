@@ -10,7 +10,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.sources import COLUMNS, pipermail
 from tests.factories import read_source as read
 

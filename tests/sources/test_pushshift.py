@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import zstandard
 
-from helpers.sources import ndjson
+from helpers.sources import json_lines
 from helpers.cleaning.text import QUOTE_LINE, clean, is_bot
 from helpers.sources import open_source, pushshift
 
@@ -104,7 +104,7 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
     path = dump(tmp_path, map(json.dumps, records), end="")
     expected = slow(records)[0]
     for size in (1, 7, 1000, 1 << 20):
-        monkeypatch.setattr(ndjson, "BLOCK", size)
+        monkeypatch.setattr(json_lines, "BLOCK", size)
         assert read(path, raw=True)[0].values.tolist() == expected
     monkeypatch.setattr(pushshift, "ROWS", 100)
     frames = list(pushshift.read(path, Counter(), raw=True))
@@ -185,11 +185,11 @@ def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
 def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     path = dump(tmp_path, [comment(), comment(body="long " * 10**6), comment()])
     assert read(path)[0]["text"].str.len().tolist() == [len(GOOD["body"]), 5 * 10**6, len(GOOD["body"])]
-    monkeypatch.setattr(ndjson, "LONGEST", 10**6)
+    monkeypatch.setattr(json_lines, "LONGEST", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
-    monkeypatch.setattr(ndjson, "LONGEST", 1000)
-    monkeypatch.setattr(ndjson, "BLOCK", 64)  # the line after the long one is in several pieces
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
+    monkeypatch.setattr(json_lines, "BLOCK", 64)  # the line after the long one is in several pieces
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
     assert len(rows) == 3 and drops == {"broken_json": 1}
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000], end=""))

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from helpers.cleaning.text import clean
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.sources import COLUMNS, open_source, zulip
 from tests.factories import read_source as read
 

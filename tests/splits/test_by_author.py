@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.factories import read_posts
 
-from helpers.runs.artifacts import file_fingerprint
+from helpers.core.artifacts import file_fingerprint
 from helpers.splits import AuthorSplit, GivenSplit
 from helpers.splits.assignment import split
 from helpers.splits.audit import AuditError, audit

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.corpus.table import database
+from helpers.corpus.posts_table import database
 from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 

@@ -17,7 +17,7 @@ from helpers.accounts.encoder import AuthorEncoder
 from helpers.corpus import daft_engine
 from helpers.tokens.batch import gather
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.runs.artifacts import seal
+from helpers.core.artifacts import seal
 from helpers.tokens import store as store_module
 from helpers.tokens.store import FILES, SUFFIX, build_store, checksum, in_turn, list_topics, open_store, ranges, take
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from helpers.runs import paths
+from helpers.core import paths
 from helpers.training.loop import completed
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from helpers.runs.config import Config
+from helpers.core.config import Config
 from helpers.tokens.batch import WINDOWS
 from helpers.tokens.samplers.authors import AuthorSampler
 from helpers.tokens.samplers.base import Sampler
-from helpers.tokens.samplers.documents import PairSampler, RandomDocumentSampler
+from helpers.tokens.samplers.document_pairs import PairSampler, RandomDocumentSampler
 from helpers.tokens.samplers.sizes import SIZES
 from helpers.tokens.samplers.topics import TopicSampler
 from helpers.tokens.store import TokenStore

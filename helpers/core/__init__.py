@@ -1,0 +1,1 @@
+"""What everything stands on: paths, settings, parameters, files written whole, progress, names, results."""

@@ -1,0 +1,207 @@
+"""Files are whole or absent: after errors, interrupts, kills and a full disk."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from helpers.core import artifacts
+from helpers.core.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, atomic_write, seal, write_json
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+class TestWhole:
+    def test_it_appears_when_complete(self, tmp_path):
+        path = tmp_path / "deep" / "er" / "x.txt"
+        with atomic_write(path) as partial:
+            partial.write_text("new")
+            assert not path.exists() and partial.parent == path.parent
+        assert path.read_text() == "new" and names(path.parent) == ["x.txt"]
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
+    @pytest.mark.parametrize("kind", ["file", "folder"])
+    def test_an_error_keeps_the_old_one_and_leaves_nothing(self, tmp_path, kind, error):
+        path = tmp_path / "x"
+
+        def make(partial, text):
+            if kind == "folder":
+                partial.mkdir()
+                partial = partial / "inside"
+            partial.write_text(text)
+
+        for old in (None, "old"):
+            if old:
+                with atomic_write(path) as partial:
+                    make(partial, old)
+            with pytest.raises(error):
+                with atomic_write(path) as partial:
+                    make(partial, "new")
+                    raise error
+            assert names(tmp_path) == (["x"] if old else [])
+            if old:
+                assert (path / "inside" if kind == "folder" else path).read_text() == old
+
+    def test_a_folder_replaces_a_folder(self, tmp_path):
+        for text in ("old", "new"):
+            with atomic_write(tmp_path / "x") as partial:
+                partial.mkdir()
+                (partial / text).touch()
+        assert names(tmp_path) == ["x"] and names(tmp_path / "x") == ["new"]
+
+    @pytest.mark.parametrize("left", ["file", "folder", "link"])
+    def test_what_a_killed_run_left_does_not_matter(self, tmp_path, left):
+        partial, elsewhere = tmp_path / "x.partial", tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "kept").touch()
+        if left == "file":
+            partial.write_text("half")
+        elif left == "folder":
+            partial.mkdir()
+            (partial / "half").touch()
+        else:
+            partial.symlink_to(elsewhere)
+        with atomic_write(tmp_path / "x") as fresh:
+            assert not fresh.exists()
+            fresh.write_text("new")
+        assert names(tmp_path) == ["elsewhere", "x"] and names(elsewhere) == ["kept"]
+
+    def test_a_block_that_writes_nothing_is_an_error(self, tmp_path):
+        (tmp_path / "x").write_text("old")
+        with pytest.raises(FileNotFoundError):
+            with atomic_write(tmp_path / "x"):
+                pass
+        assert (tmp_path / "x").read_text() == "old"
+
+    def test_killed_while_writing(self, tmp_path):
+        (tmp_path / "x").write_text("old")
+        code = """
+import os, signal, sys
+from helpers.core.artifacts import atomic_write
+with atomic_write(sys.argv[1]) as partial:
+    partial.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+        done = subprocess.run([sys.executable, "-c", code, tmp_path / "x"])
+        assert done.returncode == -signal.SIGKILL
+        assert (tmp_path / "x").read_text() == "old" and names(tmp_path) == ["x", "x.partial"]
+
+    def test_a_full_disk(self, tmp_path):
+        write_json(tmp_path / "x.json", ["old"])
+        code = """
+import resource, signal, sys
+from helpers.core.artifacts import write_json
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_json(sys.argv[1], ["new"] * 1000)
+except OSError as error:
+    sys.exit(error.errno)
+"""
+        done = subprocess.run([sys.executable, "-c", code, tmp_path / "x.json"])
+        assert done.returncode == errno.EFBIG
+        assert read_json(tmp_path / "x.json") == ["old"] and names(tmp_path) == ["x.json"]
+
+    def test_a_name_that_cannot_be_taken(self, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        monkeypatch.setattr(artifacts.os, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            write_json(tmp_path / "x.json", 1)
+        assert names(tmp_path) == []
+
+
+class TestJson:
+    def test_round_trip_readable_and_in_order(self, tmp_path):
+        value = {"ß": [1, 2.5, None, True], "a": "日本", "0": {}}
+        write_json(tmp_path / "x.json", value)
+        assert read_json(tmp_path / "x.json") == value and list(read_json(tmp_path / "x.json")) == list(value)
+        assert "日本" in (tmp_path / "x.json").read_text(encoding="utf-8")
+
+    def test_errors(self, tmp_path):
+        with pytest.raises(ValueError, match="x.json is missing: run the notebook that makes it"):
+            read_json(tmp_path / "x.json")
+        for damage in (b"", b'{"a": 1', b"\xff\xfe\x00"):
+            (tmp_path / "x.json").write_bytes(damage)
+            with pytest.raises(ValueError, match="x.json is not valid JSON"):
+                read_json(tmp_path / "x.json")
+
+    def test_a_changed_byte_is_never_read_as_another_value(self, tmp_path):
+        value = {"fingerprint": "v1", "shares": [0.25, 3], "topics": {"a": 1, 2: None}}
+        write_json(tmp_path / "x.json", value)
+        whole = (tmp_path / "x.json").read_bytes()
+        assert read_json(tmp_path / "x.json") == {**value, "topics": {"a": 1, "2": None}}
+        for place in range(len(whole)):
+            (tmp_path / "x.json").write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            try:
+                read = read_json(tmp_path / "x.json")
+            except ValueError as error:
+                assert "x.json is" in str(error)
+                assert not is_current(tmp_path / "x.json", "v1")
+            else:  # the byte was a blank, or of the word "checksum"
+                assert {name: read[name] for name in value} == {**value, "topics": {"a": 1, "2": None}}
+
+    def test_a_value_that_is_no_json_keeps_the_old_file(self, tmp_path):
+        write_json(tmp_path / "x.json", 1)
+        with pytest.raises(TypeError):
+            write_json(tmp_path / "x.json", object())
+        assert read_json(tmp_path / "x.json") == 1 and names(tmp_path) == ["x.json"]
+
+
+def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
+    path = tmp_path / "posts.parquet"
+    assert not intact(path)
+    path.write_bytes(bytes(range(50)))
+    assert file_fingerprint(path) and not intact(path), "never sealed"
+    seal(path)
+    assert intact(path)
+    for place in range(50):
+        data = bytearray(range(50))
+        data[place] ^= 128
+        path.write_bytes(data)
+        assert not intact(path)
+        with pytest.raises(ValueError, match="posts.parquet is damaged: delete it and run the notebook that makes it"):
+            file_fingerprint(path)
+    with atomic_write(path) as partial:
+        partial.write_bytes(b"new")
+    assert names(tmp_path) == ["posts.parquet"], "the seal was of the old one"
+    assert file_fingerprint(path)
+
+
+def test_is_current(tmp_path):
+    path = tmp_path / "x.json"
+    assert not is_current(path, "v1")
+    write_json(path, {"fingerprint": "v1"})
+    assert is_current(path, "v1") and not is_current(path, "v2")
+    for damage in (b"", b"{", b"[]", b'"v1"', b"{}", b"\xff\xfe\x00", b"null"):
+        path.write_bytes(damage)
+        assert not is_current(path, "v1"), damage
+
+
+class TestFingerprint:
+    def test_equal_values_are_equal(self):
+        assert fingerprint_of({"a": 1, "b": [2]}, "x") == fingerprint_of({"b": [2], "a": 1}, "x")
+        assert len(fingerprint_of()) == 16
+
+    def test_different_values_differ(self):
+        values = [(), (1,), ("1",), (1.5,), (None,), (True,), ([1, 2],), (1, 2), ({"a": 1},), ({"a": 2},), ("é",)]
+        assert len({fingerprint_of(*value) for value in values}) == len(values)
+
+    def test_it_is_the_same_in_every_process(self):
+        code = "from helpers.core.artifacts import fingerprint_of; print(fingerprint_of({'b': 1, 'a': 'é'}, 2))"
+        seen = {
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           env={**os.environ, "PYTHONHASHSEED": seed}).stdout.strip()
+            for seed in ("1", "2")
+        }  # fmt: skip
+        assert seen == {fingerprint_of({"a": "é", "b": 1}, 2)}
+
+    def test_of_a_file(self, tmp_path):
+        (tmp_path / "x").write_bytes(b"abc")
+        assert file_fingerprint(tmp_path / "x") == "ba7816bf8f01cfea"

@@ -1,0 +1,243 @@
+"""Names: one scheme, at most 28 letters, for every identifier, every config and every stored result."""
+
+import itertools
+import re
+from html import unescape
+from types import SimpleNamespace
+
+import nbformat
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+
+from helpers.encoders.baselines import FITTED
+from helpers.encoders.side_features import FEATURES
+from helpers.encoders.stream import PRESETS, StreamConfig
+from helpers import published as papers
+from helpers.losses import LOSSES
+from helpers.core import paths, results
+from helpers.core.names import (
+    GLOSSARY,
+    INSIDE,
+    MAX_LETTERS,
+    NAMES,
+    describe,
+    distinct,
+    explain,
+    label,
+    name_of,
+    short_name,
+)
+from helpers.core.stored_names import STORED_NAMES, translated
+
+STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
+
+
+@pytest.mark.parametrize("identifier, name", [
+    ("tfidf_char", "TF-IDF char 2-5"), ("TPS", "TPS"), ("fused", "Fusion (pairs)"),
+    ("test_cross", "test, unseen topics"), ("MRR", "MRR"), ("not_in_the_map", "not in the map"), (8, "8"),
+])  # fmt: skip
+def test_label(identifier, name):
+    assert label(identifier) == name
+
+
+def test_no_name_is_an_identifier_or_long():
+    assert not [name for name in NAMES.values() if "_" in name or len(name) > MAX_LETTERS]
+
+
+def test_every_baseline_and_loss_has_a_name():
+    assert {*FITTED, *LOSSES, *FEATURES} <= {*NAMES}
+    assert {*LOSSES} <= {*INSIDE}
+
+
+def test_rows_of_published_tables_have_names():
+    for paper, number, level in (("khan2021", 1, "loss"), ("khan2021", 2, "model"), ("khan2021", 4, "sizes"),
+                                 ("sawatphol2022", 2, "model"), ("sawatphol2022", 1, "split")):  # fmt: skip
+        assert set(papers.table(paper, number).index.get_level_values(level)) <= {*NAMES, "train", "uniform"}
+
+
+def experiment(loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder):
+    settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
+                "model": "tiny"} | encoder  # fmt: skip
+    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start, seed=seed,
+                           sampler=SimpleNamespace(kind=kind, min_posts=1, max_posts=max_posts, window=window))  # fmt: skip
+
+
+DOCUMENT = {"post": "transformer", "join_posts": True}
+PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model": "minilm"}
+
+
+@pytest.mark.parametrize("config, options, name", [
+    (experiment(), {}, "Stream TPS"),
+    (experiment("arcface", pooling="iur", features="T"), {}, "IUR T"),
+    (experiment(pooling="iur", features="T"), {}, "IUR T (SupCon)"),
+    (experiment("topk", pooling="luar"), {}, "LUAR-pool TPS (top-k)"),
+    (experiment("topk", features="TP", max_posts=8, seed=2), {}, "Stream TP (top-k)"),
+    (experiment("topk"), {"norm": "s-norm"}, "Stream TPS (top-k), s-norm"),
+    (experiment("topk"), {"system": "Stream+LSA"}, "Stream+LSA TPS (top-k)"),
+    (experiment(features="T"), {"system": "Fusion", "note": "equal weights"}, "Fusion T, equal weights"),
+    (experiment("topk"), {"system": "Fusion", "note": "equal weights"}, "Fusion TPS (top-k), equal"),
+    (experiment(**PRETRAINED), {}, "MiniLM, fine-tuned"),
+    (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
+    (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
+    (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
+    (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
+    (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
+    (experiment("arcface", pooling="iur", features="TP"), {"system": "Stream+LSA"}, "IUR+LSA TP"),
+    (experiment("arcface", pooling="iur", features="TP"), {"system": "Fusion"}, "Fusion IUR TP"),
+    (experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT), {}, "Transformer (mod-contr.)"),
+    (experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}), {}, "a-very-long-name-of-a-… (CE)"),
+])  # fmt: skip
+def test_the_name_of_an_experiment(config, options, name):
+    assert name_of(config, **options) == name
+
+
+def test_every_config_has_a_short_name():
+    """Each preset with each loss and feature: alone, s-normed, in either fusion."""
+    ways = [{}, {"norm": "s-norm"}, {"system": "Stream+LSA"}, {"system": "Fusion", "note": "equal weights"}]
+    for preset, loss, features, way in itertools.product(PRESETS.values(), LOSSES, FEATURES, ways):
+        encoder = StreamConfig(**preset | {"features": "T" if preset.get("join_posts") else features})
+        config = experiment(loss)
+        config.encoder = encoder
+        assert len(name_of(config, **way)) <= MAX_LETTERS, name_of(config, **way)
+
+
+def test_the_parts_of_a_name():
+    assert short_name("TF-IDF subword", norm="s-norm") == "TF-IDF subword, s-norm"
+    assert short_name("LSA-WCCN", note="topic erased") == "LSA-WCCN, topic erased"
+    assert short_name("MiniLM SupCon, PxK", note="topic erased") == "MiniLM SupCon, PxK, erased"
+    assert short_name("Fusion", "TPS", "topk") == "Fusion TPS (top-k)"
+    assert short_name("Fusion", "T", note="equal weights") == "Fusion T, equal weights"
+
+
+@pytest.mark.parametrize("config, words", [
+    (experiment(), "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; "
+                   "supervised contrastive loss (SupCon); samples of 1-16 posts"),
+    (experiment("topk", features="TP", time="continuous", max_posts=1, window="random", seed=2, start="a1b2"),
+     "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; time as sines and cosines; "
+     "top-k loss; single posts; random windows of tokens; seed 2; continued from another training"),
+    (experiment("contrastive", "pairs", max_posts=1, **DOCUMENT | {"model": "minilm"}),
+     "MiniLM (contrastive): transformer MiniLM; contrastive loss; batches of pairs"),
+])  # fmt: skip
+def test_describe(config, words):
+    assert describe(config) == words
+
+
+def test_rows_of_one_name_are_told_apart():
+    assert distinct(["a", "b"], [0, 0]) == ["a", "b"]
+    assert distinct(["a", "a", "b"], [0, 1, 0]) == ["a, seed 0", "a, seed 1", "b"]
+    assert distinct(["a", "a", "a"], [0, 0, None]) == ["a", "a (2)", "a (3)"]
+
+
+def test_a_name_is_explained_by_the_glossary():
+    said = explain("Fusion TPS (top-k), equal weights")
+    assert [said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights")] == sorted(
+        said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights"))
+    assert GLOSSARY["T"] not in said, "a term is a whole word"
+    assert explain("somebody's own name") == ""
+    assert explain("TF-IDF subword, s-norm").count("TF-IDF subword:") == 1
+
+
+def test_the_glossary_says_a_sentence_of_each_term():
+    assert all((sentence[0].isupper() or sentence.startswith(("all-MiniLM", "s-norm"))) and sentence.endswith(".")
+               for sentence in GLOSSARY.values())
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
+def test_every_stored_result_has_a_name_of_today(path):
+    raw = pd.read_csv(path, keep_default_na=False)
+    frame = results.read(path)
+    stored = raw.label.where(raw.label != "", raw.model).str.replace(r", seed \d+\b", "", regex=True)
+    unknown = set(stored) - set(STORED_NAMES.index) - set(STORED_NAMES.name)
+    assert not unknown, "a line of stored_names.csv for each"
+    assert not [name for name in frame.label.unique() if len(name) > MAX_LETTERS or "_" in name]
+    assert frame.value.tolist() == raw.value.tolist(), "names change, values do not"
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
+def test_no_two_stored_rows_have_one_name(path):
+    said = ["label", "training_authors", "base", "protocol", "split", "max_tokens", "sample_size", "metric", "seed"]
+    assert not results.read(path).duplicated(said).any()
+
+
+def test_a_stored_label_is_translated_once():
+    raw = {"model": ["a", "b_first400", "topk", "c"], "metric": ["MRR", "MRR", "hardest AUC", "MRR"],
+           "label": ["TF-IDF, subwords, adapted, seed 1", "LSA encoder, 400 authors", "", "my own name"],
+           "training_authors": pd.array([pd.NA] * 4, dtype="Int64")}  # fmt: skip
+    frame = translated(pd.DataFrame(raw))
+    assert frame.label.tolist() == ["TF-IDF subword, s-norm", "LSA-WCCN, s-norm", "", "my own name"]
+    assert frame.training_authors.tolist() == [pd.NA, 400, pd.NA, pd.NA]
+    assert frame.metric.tolist() == ["MRR", "MRR", "hardest_AUC", "MRR"]
+    pd.testing.assert_frame_equal(translated(frame), frame)
+
+
+def shown(figure):
+    """Every text of a figure that a reader sees: title, panels, axes with their ticks, legend."""
+    layout = figure["layout"]
+    yield layout.get("title", {}).get("text") or ""
+    yield from (note.get("text") or "" for note in layout.get("annotations", []))
+    for axis in (layout[name] for name in layout if re.fullmatch(r"[xy]axis\d*", name)):
+        yield from [(axis.get("title") or {}).get("text") or "", *map(str, axis.get("ticktext") or [])]
+    for trace in figure["data"]:
+        yield trace.get("name") or ""
+        yield from (value for axis in "xy" for value in list(trace.get(axis) or []) if isinstance(value, str))
+
+
+def identifiers(text):
+    """Find the identifiers in a text: words with an underscore, and identifiers that no name holds."""
+    said = " ".join([*NAMES.values(), *INSIDE.values()])
+    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous", "right", "found"}  # words
+    return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
+
+
+def test_an_identifier_is_seen():
+    assert identifiers("supcon is best, tfidf_word (khan2021)") == ["supcon", "tfidf_word", "khan2021"]
+    assert not identifiers("Stream TPS (top-k), Fusion T, SupCon + blind ARR and TF-IDF")
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_no_figure_of_a_notebook_shows_an_identifier(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        for output in cell.get("outputs", []):
+            if figure := output.get("data", {}).get("application/vnd.plotly.v1+json"):
+                assert not [text for text in shown(figure) if identifiers(text)]
+                assert figure["layout"]["title"]["text"], "a finding, which is also what a screen reader says"
+                assert "image/png" in output["data"], "GitHub draws no plotly figure"
+
+
+def long_names(figure):
+    """Names of a legend and of a category axis that have too many letters."""
+    names = [trace.get("name") or "" for trace in figure["data"] if trace.get("showlegend", True)]
+    for trace in figure["data"]:
+        if trace.get("type") == "bar":
+            names += [value for value in list(trace.get("y") or []) if isinstance(value, str)]
+    return sorted({name for name in map(unescape, names) if len(name) > MAX_LETTERS})
+
+
+def test_a_long_name_is_seen():
+    bar = {"type": "bar", "name": "test", "y": ["Fusion T", "everything, with stream, text + hour"]}
+    assert long_names({"data": [bar, {"name": "a" * 29}]}) == ["a" * 29, bar["y"][1]]
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_names_of_a_notebook_are_short_and_of_today(path):
+    """Legends, bars and the tables of systems; and no name of before anywhere."""
+    before = [name for name in STORED_NAMES.index if ", " in name or " + " in name]
+    before = [name for name in before if name not in set(STORED_NAMES.name)]
+    for cell in nbformat.read(path, as_version=4).cells:
+        texts = [cell.source] if cell.cell_type == "markdown" else []
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            texts += [output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")]
+            if figure := data.get("application/vnd.plotly.v1+json"):
+                assert not long_names(figure)
+                texts += shown(figure)
+            for table in BeautifulSoup(data.get("text/html", ""), "html.parser").find_all("table"):
+                heads = [cell.text for cell in table.find_all("th")]
+                if "system" in heads:
+                    column = heads.index("system")
+                    cells = [row.find_all(["th", "td"]) for row in table.find_all("tr")[1:]]
+                    names = [row[column].text for row in cells if len(row) > column]
+                    assert not [name for name in names if len(name) > MAX_LETTERS]
+        text = unescape("\n".join(texts))
+        assert not [name for name in before if name in text]

@@ -1,0 +1,254 @@
+"""Every way a notebook's parameters can be wrong, and settings of a Config."""
+
+import ast
+import importlib
+import math
+import pkgutil
+from contextlib import nullcontext
+from typing import Optional, get_args
+
+import nbformat
+import pytest
+from pydantic import Field
+
+import helpers
+from helpers.losses import LOSSES, LossConfig
+from helpers.core import paths
+from helpers.core.config import Config
+from helpers.core.parameters import check, unknown
+
+DECLARED = {
+    "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
+    "window": str | None, "limit": Optional[int], "extra": dict,
+}  # fmt: skip
+GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2], "losses": ["topk"], "window": None, "limit": 3, "extra": {}}  # fmt: skip
+
+
+def notebook(**changed):
+    return {"__annotations__": DECLARED, "__name__": "__main__", "_private": 1, "In": [], "Out": {}, "exit": "x", "math": math, **GOOD, **changed}  # fmt: skip
+
+
+def test_good_parameters_come_back_in_their_order():
+    settings = check(notebook())
+    assert settings == GOOD and list(settings) == list(DECLARED)
+
+
+def test_a_whole_number_serves_as_a_float():
+    lr = check(notebook(lr=1))["lr"]
+    assert type(lr) is float and lr == 1.0
+
+
+@pytest.mark.parametrize("text, value", [("false", False), ("true", True)])
+def test_papermill_hands_truth_over_as_text(text, value):
+    assert check(notebook(overlap=text))["overlap"] is value
+    assert check(notebook(window=text))["window"] == text, "text stays text where it is declared"
+
+
+@pytest.mark.parametrize("name", ["stepps", "Steps", "seed"])
+def test_unknown_name(name):
+    with pytest.raises(ValueError, match=f"unknown parameter '{name}'.*valid: extra, limit, .*steps, window$"):
+        check(notebook(**{name: 3}))
+
+
+def test_the_nearest_name_is_named():
+    with pytest.raises(ValueError, match="did you mean 'steps'"):
+        check(notebook(stepps=3))
+
+
+def test_imports_functions_and_private_names_are_no_parameters():
+    assert check(notebook(pytest=pytest, helper=lambda: 1, Path=paths.Path, _x=3, __y=4)) == GOOD
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [("overlap", "no"), ("overlap", 1), ("steps", True), ("steps", 5.0), ("steps", "5"), ("lr", "0.1"), ("lr", True),
+     ("run", 5), ("run", None), ("sizes", 3), ("sizes", ["1"]), ("sizes", [1, True]), ("sizes", (1, 2)),
+     ("losses", "topk"), ("window", 3), ("limit", "3"), ("extra", [])],
+)  # fmt: skip
+def test_wrong_type(name, value):
+    with pytest.raises(ValueError, match=f"parameter '{name}' must be .*not {type(value).__name__}"):
+        check(notebook(**{name: value}))
+
+
+def test_every_wrong_parameter_is_named_in_one_line():
+    with pytest.raises(ValueError) as error:
+        check(notebook(steps="5", lr=3, sizes=["a", "b"]), lr=(0, 1))
+    assert str(error.value).splitlines() == [
+        "parameter 'steps' must be int, not str '5'; parameter 'lr' must lie in 0..1, not 3.0; "
+        "parameter 'sizes' must be list[int], not list ['a', 'b']"]
+
+
+def test_a_parameter_may_be_called_like_an_attribute_of_pydantic():
+    assert check({"__annotations__": {"copy": int, "model_config": str}, "copy": 1, "model_config": "x"}) == {
+        "copy": 1, "model_config": "x"}
+
+
+def test_a_type_is_named_as_it_was_written():
+    with pytest.raises(ValueError, match=r"must be list\[int\], not str 'x'"):
+        check(notebook(sizes="x"))
+    with pytest.raises(ValueError, match=r"must be str \| None, not int 3"):
+        check(notebook(window=3))
+
+
+class TestValues:
+    @pytest.mark.parametrize("allowed", [["prefix", "random"], {"prefix", "random"}, {"prefix": 1, "random": 2}], ids=["list", "set", "dict"])  # fmt: skip
+    def test_choices(self, allowed):
+        assert check(notebook(window="random"), window=allowed)["window"] == "random"
+        assert check(notebook(window=None), window=allowed)["window"] is None, "left open"
+        with pytest.raises(ValueError, match="parameter 'window' must be one of .*prefix.*, not 'suffix'"):
+            check(notebook(window="suffix"), window=allowed)
+
+    def test_bounds(self):
+        for value in (0, 0.5, 1):
+            assert check(notebook(lr=value), lr=(0, 1))["lr"] == value
+        for value in (-0.001, 1.001):
+            with pytest.raises(ValueError, match=r"parameter 'lr' must lie in 0\.\.1"):
+                check(notebook(lr=value), lr=(0, 1))
+
+    @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+    def test_no_number_is_never_within_bounds(self, value):
+        for bounds in ({}, {"lr": (0, 1)}):
+            with pytest.raises(ValueError, match="parameter 'lr' must be a finite number, not"):
+                check(notebook(lr=value), **bounds)
+
+    @pytest.mark.parametrize("name", ["seed", "seeds"])
+    def test_seeds_have_bounds_anyway(self, name):
+        hint, wrap = (int, lambda seed: seed) if name == "seed" else (list[int], lambda seed: [0, seed])
+        for seed in (-1, 2**32):
+            with pytest.raises(ValueError, match=f"parameter '{name}' must lie in 0..4294967295, not {seed}"):
+                check({"__annotations__": {name: hint}, name: wrap(seed)})
+        check({"__annotations__": {name: hint}, name: wrap(2**32 - 1)})
+
+    def test_lists_must_not_be_empty_unless_they_may(self):
+        for name, other in (("sizes", "losses"), ("losses", "sizes")):
+            with pytest.raises(ValueError, match=f"parameter '{name}' must not be empty"):
+                check(notebook(**{name: []}), [other])
+        with pytest.raises(ValueError, match="parameter 'extra' must not be empty"):
+            check(notebook(), extra=["a"])
+        assert check(notebook(sizes=[]), ["extra", "sizes"], extra=["a"])["sizes"] == []
+        with pytest.raises(ValueError, match="unknown name in check.. 'size'"):
+            check(notebook(), ["size"])
+
+    def test_lists_element_by_element(self):
+        assert check(notebook(sizes=[1, 16]), sizes=(1, 16))["sizes"] == [1, 16]
+        with pytest.raises(ValueError, match="'sizes' must lie in 1..16, not 17"):
+            check(notebook(sizes=[1, 17]), sizes=(1, 16))
+        with pytest.raises(ValueError, match="'losses' must be one of topk, supcon, not 'arcface'"):
+            check(notebook(losses=["topk", "arcface"]), losses=["topk", "supcon"])
+
+    def test_a_rule_for_a_name_that_is_not_declared(self):
+        with pytest.raises(ValueError, match=r"unknown name in check\(\) 'step'.*did you mean 'steps'"):
+            check(notebook(), step=(1, 2))
+
+
+def test_unknown():
+    assert unknown(["a"], ["a", "b"]) is None
+    assert unknown(["zzz", "yyy"], ["b", "a"], "thing") == "unknown thing 'yyy', 'zzz'; valid: a, b"
+
+
+class Inner(Config):
+    min_posts: int = Field(1, ge=1)
+
+
+class Outer(Config):
+    name: str = "x"
+    lr: float = 0.1
+    inner: Inner = Inner()
+
+
+# these are checked by validators, or are what was measured
+ELSEWHERE = {"TimeSplit.train_until", "TimeSplit.dev_until", "LinkingConfig.query_from", "LinkingConfig.target_from",
+             "LinkingConfig.target_until", "Measured.seed", "Measured.queries", "Measured.targets",
+             "Measured.sample_size", "Measured.training_authors", "Measured.max_tokens", "Measured.seconds"}  # fmt: skip
+
+
+def configs(of=Config):
+    for one in of.__subclasses__():
+        if one.__module__.startswith("helpers."):
+            yield one
+            yield from configs(one)
+
+
+def unbounded(schema):
+    """Is there a number without a lower bound in a JSON schema?"""
+    if isinstance(schema, list):
+        return any(map(unbounded, schema))
+    if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
+        return False
+    number = schema.get("type") in ("integer", "number") and not {"minimum", "exclusiveMinimum"} & set(schema)
+    return number or any(unbounded(value) for name, value in schema.items() if name not in ("default", "$defs"))
+
+
+def test_every_number_of_every_config_has_bounds():
+    for module in pkgutil.walk_packages(helpers.__path__, "helpers."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    every = {one.__name__: one for one in configs()}
+    assert len(every) > 12
+    fields = {f"{name}.{field}": schema for name, one in every.items()
+              for field, schema in one.model_json_schema().get("properties", {}).items()}  # fmt: skip
+    assert {name for name, schema in fields.items() if unbounded(schema)} == ELSEWHERE
+
+
+@pytest.mark.parametrize("name", [*LOSSES, "arr"])
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "0.1", [0.1, 0.2], True])
+def test_every_number_of_every_loss_has_bounds(name, value):
+    for setting, default in LossConfig(name=name).settings.items():
+        if type(default) in (int, float):
+            with pytest.raises(ValueError, match=f"'{setting}' is "):
+                LossConfig.of({"name": name, "settings": {setting: value}})
+    for setting in {"temperature", "base_temperature", "scale", "k"} & set(LossConfig(name=name).settings):
+        with pytest.raises(ValueError, match=f"'{setting}' is 0"):
+            LossConfig.of({"name": name, "settings": {setting: 0}})
+
+
+def numeric(hint):
+    return hint in (int, float) or any(map(numeric, get_args(hint)))
+
+
+@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_number_and_list_of_every_notebook_is_checked(path):
+    """Run its own call of check() with values out of bounds, and with empty lists, which it must name where allowed."""
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    call = ast.unparse(ast.parse(next(cell for cell in cells if cell.startswith("check("))).body[0])
+    good, imported = {"__name__": "__main__"}, {}
+    exec(next(cell for cell in cells if cell.startswith("run: str")), good)
+    exec(cells[0], imported)  # imports, nothing else
+
+    def checked(**changed):
+        return eval(call, {**imported, "globals": lambda: {**good, **changed}})
+
+    settings = checked()
+    for name, hint in good["__annotations__"].items():
+        for value in (-1, 10**12) * numeric(hint):
+            value = float(value) if "float" in str(hint) else value
+            with pytest.raises(ValueError, match=f"'{name}' must lie in"):
+                checked(**{name: [value] if isinstance(settings[name], list) else value})
+        if isinstance(settings[name], list) and settings[name]:
+            may_be_empty = f"'{name}'" in call.split("=")[0]
+            with nullcontext() if may_be_empty else pytest.raises(ValueError, match=f"'{name}' must not be empty"):
+                checked(**{name: []})
+
+
+class TestConfig:
+    @pytest.mark.parametrize("value", [True, "3", 3.0, 0, -1, math.nan, [1, 2]])
+    def test_a_number_is_nothing_else(self, value):
+        with pytest.raises(ValueError, match="outer: 'inner.min_posts' is "):
+            Outer.of({"inner": {"min_posts": value}}, "outer")
+
+    def test_a_dict_of_settings(self):
+        assert Outer.of({"inner": {"min_posts": 3}}) == Outer(inner=Inner(min_posts=3))
+        assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint
+
+    @pytest.mark.parametrize("settings, message", [
+        ({"nam": 1}, "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name"),
+        ({"inner": {"min_post": 1}}, "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts"),
+        ({"inner": {"min_posts": 0}},
+         "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1"),
+        ({"lr": "1.0e6"}, "outer: 'lr' is '1.0e6': Input should be a valid number (in YAML write 1.0e-4 and 1.0e+6)"),
+        ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
+    ])  # fmt: skip
+    def test_what_is_wrong_is_said_in_one_line(self, settings, message):
+        with pytest.raises(ValueError) as error:
+            Outer.of(settings, "outer")
+        assert str(error.value) == message

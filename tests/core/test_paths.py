@@ -1,0 +1,49 @@
+"""The folders of a run and names of files."""
+
+import pytest
+
+from helpers.core import paths
+from helpers.core.paths import checked_name, slug
+
+
+@pytest.mark.parametrize("words, name", [
+    (("MLL + ARR", "cross_topic", 43), "MLL---ARR-cross-topic-43"), (("a/../b\0<x>",), "a----b--x-"),
+    (("Größe 1.5",), "Größe-1-5"), (("",), ""),
+])  # fmt: skip
+def test_slug(words, name):
+    assert slug(*words) == name
+
+
+class TestPaths:
+    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101])
+    def test_a_name_cannot_leave_its_folder(self, name):
+        with pytest.raises(ValueError, match="run .*: use letters, digits"):
+            paths.Run(name)
+        with pytest.raises(ValueError, match="model .*: use letters, digits"):
+            checked_name("model", name)
+
+    def test_a_good_name_is_as_it_was(self):
+        assert checked_name("model", "TPS-supcon_1.5") == "TPS-supcon_1.5"
+
+    def test_a_run_is_below_the_outputs_and_naming_it_makes_nothing(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+        monkeypatch.chdir("/")
+        run = paths.Run("khan-2021_v1.2")
+        places = [getattr(run, name) for name in vars(type(run)) if isinstance(getattr(type(run), name), property)]
+        assert run.folder == tmp_path / "khan-2021_v1.2"
+        assert len(set(places)) == len(places)
+        assert all(place == run.folder or run.folder in place.parents for place in places)
+        assert not list(tmp_path.iterdir())
+
+    def test_without_the_variable_they_are_beside_the_package(self, monkeypatch):
+        monkeypatch.delenv("AUTHORBOOK_OUTPUTS", raising=False)
+        assert paths.outputs() == paths.ROOT / "outputs"
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", "")
+        assert paths.outputs() == paths.ROOT / "outputs"
+
+    def test_a_users_path(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        assert paths.resolve("data/x.csv") == paths.ROOT / "data" / "x.csv"
+        assert paths.resolve(tmp_path / "x") == tmp_path / "x"
+        assert paths.resolve("~/x") == tmp_path / "x"

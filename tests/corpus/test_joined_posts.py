@@ -1,0 +1,91 @@
+"""Documents against plain Python: what is joined, what is cut, what is dropped, and that the counts add up."""
+
+import random
+
+import pytest
+from tests.factories import read_posts
+
+from helpers.corpus import joined_posts
+from helpers.corpus.joined_posts import join_posts
+
+
+def join_slowly(rows, max_chars, min_chars, per_topic):
+    """One post at a time; (documents, posts and characters used)."""
+    runs = {}
+    for author, time, topic, text in sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2])):
+        runs.setdefault((author, topic) if per_topic else author, []).append((author, time, topic, text))
+    found, posts, characters = [], 0, 0
+    for run in runs.values():
+        start, pages = 0, {}
+        for row in run:
+            pages.setdefault(start // max_chars, []).append(row)
+            start += len(row[3]) + 1
+        for page in pages.values():
+            whole = "\n".join(row[3] for row in page)
+            part = whole[:max_chars]
+            if len(part) >= min_chars:
+                found.append((*page[0][:3], part))
+                posts += len(page)
+                characters += len(part) - (len(page) - 1)
+    return sorted(found, key=lambda row: (row[0], row[1], row[3], row[2])), posts, characters
+
+
+def made(seed):
+    rng = random.Random(seed)
+    letters = "ab \n'\"é🤦🏼\u0301"
+    rows = [(f"o'{rng.randrange(6)}", rng.randrange(50), rng.choice("xy"), f"{i}" + "".join(
+        rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300])))) for i in range(200)]
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("per_topic", [True, False])
+@pytest.mark.parametrize("seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)])
+def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size, per_topic):
+    monkeypatch.setattr(joined_posts, "SLICE", size)
+    rows = made(seed)
+    report = join_posts(write_posts(rows), tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars,
+                        per_topic=per_topic)  # fmt: skip
+    found, posts, characters = join_slowly(rows, max_chars, min_chars, per_topic)
+    assert read_posts(tmp_path / "out.parquet") == found and found
+    assert report["documents"] == len(found) and report["authors"] == len({row[0] for row in found})
+    assert report["posts_used"] == posts and posts + report["posts_in_short_documents"] == len(rows)
+    assert report["characters_used"] == characters
+    lost = report["characters_in_short_documents"] + report["characters_cut"]
+    assert characters + lost == sum(len(row[3]) for row in rows)
+
+
+def test_by_hand(tmp_path, write_posts):
+    rows = [("a", 1, "x", "1234"), ("a", 2, "y", "other"), ("a", 3, "x", "678901"), ("a", 9, "x", "no"),
+            ("b", 4, "x", "0" * 25), ("b", 5, "x", "short"), ("c", 1, "x", "so")]  # fmt: skip
+    report = join_posts(write_posts(rows), tmp_path / "out.parquet", max_chars=10, min_chars=3)
+    # a starts "no" at 4 + 1 + 6 + 1 = 12: the second document; b's second post starts at 26
+    assert read_posts(tmp_path / "out.parquet") == [
+        ("a", 1, "x", "1234\n67890"), ("a", 2, "y", "other"), ("b", 4, "x", "0" * 10), ("b", 5, "x", "short"),
+    ]  # fmt: skip
+    del report["fingerprint"]
+    assert report == {
+        "max_chars": 10, "min_chars": 3, "per_topic": True, "documents": 4, "authors": 2, "topics": 2, "posts_used": 5,
+        "posts_in_short_documents": 2, "characters_used": 29, "characters_in_short_documents": 4, "characters_cut": 16,
+        "documents_cut": 2,
+    }  # fmt: skip
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "out.parquet", "out.parquet.json", "out.parquet.sha256", "posts.parquet",
+    ]  # fmt: skip
+
+
+def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
+    path, out = write_posts(made(0)), tmp_path / "out.parquet"
+    first = join_posts(path, out, max_chars=100, min_chars=30)
+    before = out.stat().st_mtime_ns
+    assert join_posts(path, out, max_chars=100, min_chars=30) == first and out.stat().st_mtime_ns == before
+    assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]
+
+
+def test_what_cannot_be_joined_is_refused(tmp_path, write_posts):
+    path = write_posts(made(0))
+    for max_chars, min_chars in ((10, 0), (10, 11)):
+        with pytest.raises(ValueError, match=rf"min_chars \({min_chars}\)"):
+            join_posts(path, tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars)
+    with pytest.raises(ValueError, match="no author has 9999 characters in a topic"):
+        join_posts(path, tmp_path / "out.parquet", max_chars=9999, min_chars=9999)
+    assert [file.name for file in tmp_path.iterdir()] == ["posts.parquet"]

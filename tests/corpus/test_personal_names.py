@@ -1,0 +1,112 @@
+"""Names in texts: greetings and signatures, and the names that a corpus knows."""
+
+import time
+from collections import Counter
+
+import pytest
+
+from helpers.corpus import personal_names
+from tests.factories import posts_table
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hi Jane,\nit works.\n\nCheers,\nBob", "Hi @user,\nit works.\n\nCheers,\n@self"),
+        ("Dear Prof. Doe and Jack, it works. Best regards, Bob Lee", "Dear @user, it works. Best regards, @self"),
+        ("Thanks Jane. It works.\n\n-Bob", "Thanks @user. It works.\n\n-@self"),
+        ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
+        ("It works\n\nyours sincerely\njane\n----", "It works\n\nyours sincerely\n@self\n----"),
+        ("It works. HTH,\n\nJane Maria DOE", "It works. HTH,\n\n@self"),
+        ("It works.\n\nJane\n\nP.S. Ok?\n\nBob", "It works.\n\n@self\n\nP.S. Ok?\n\n@self"),
+        ("Yeah -- it works. Sure, and Hmm", "Yeah -- it works. Sure, and Hmm"),
+        ("It works. -- Jane", "It works. -- Jane"),
+        ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
+        ("It works.\n\njane", "It works.\n\n@self"),
+        ("It works, thanks,\n\nHans-Peter M.", "It works, thanks,\n\n@self"),
+        ("It works.\nJane", "It works.\n@self"),
+        ("It works\nThanks for any comments\nJane", "It works\nThanks for any comments\n@self"),
+        ("It works\nMy 2c,\nJane", "It works\nMy 2c,\n@self"),
+        ("It works, thanks for your help, Jane", "It works, thanks for your help, @self"),
+        ("It works\nMany thanks, jane", "It works\nMany thanks, @self"),
+        ("it is the best solution", "it is the best solution"),
+        ("It runs on Linux and\nWindows", "It runs on Linux and\nWindows"),
+        ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
+        ("Hi R users, it works. Best wishes", "Hi R users, it works. Best wishes"),
+        ("Hello World, it works, thanks", "Hello World, it works, thanks"),
+        ("Thanks for this.\nIt is the best\nsolution", "Thanks for this.\nIt is the best\nsolution"),
+    ],
+)
+def test_greetings_and_signatures(text, expected):
+    assert personal_names.letter(text)[0] == expected
+
+
+def test_whom_a_letter_names():
+    assert personal_names.letter("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")[1] == ["Jane", "Jack", "Bob Lee"]
+
+
+def known(tmp_path, texts, people, heard=(), parts=1):
+    rows = [("a", i, "t", text) for i, text in enumerate([*texts] + 20 * ["Jane Doe"])]
+    paths = [posts_table(tmp_path / f"{part}.parquet", rows[part::parts]) for part in range(parts)]
+    heard = Counter(heard)
+    listed = personal_names.listed(people, heard)
+    used = [personal_names.uses(sorted(set().union(*listed.values())), path) for path in paths]
+    masked = personal_names.known(listed, heard, used)
+    starts = frozenset(form[0] for form in masked)
+    return [personal_names.mask(text, masked, starts) for text in texts]
+
+
+def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
+    people = ["Jane Doe", "Will Hope", "Mark Lean", "Ann B. Lee", "rust_fan", "q@doe.example", "Python Fan"]
+    pairs = {
+        "I asked Jane, and JANE DOE told me": "I asked @user, and @user told me",
+        "as jane doe wrote, Doe's idea": "as @user wrote, @user's idea",
+        "will it work? I hope. Will it? They will hope": "will it work? I hope. Will it? They will hope",
+        "ask Will Hope to mark it, Mark the lean one": "ask @user to mark it, Mark the lean one",
+        "python is no Python, a fan of rust": "python is no Python, a fan of rust",
+        "Ann Lee and Ann B. Lee and doe@x and a/Doe and Doe.x": "@user and @user and doe@x and a/Doe and Doe.x",
+        "ask rust_fan or Rust Fan, python": "ask rust_fan or @user, python",
+        "so said Bob, and Tim": "so said @user, and Tim",
+        "the Kenward-Jane test, Jane-like, Jane--no": "the Kenward-Jane test, Jane-like, @user--no",
+        "as Jane Smith wrote, see Jane B. Smith's idea": "as @user wrote, see @user's idea",
+        "as you told Jane But no, thanks Jane Smith": "as you told @user But no, thanks @user Smith",
+        "It works. Jane Doe": "It works. @self",
+        "It works for all -Jane Doe and more": "It works for all -@self and more",
+        "It works for Jane Doe": "It works for @user",
+        "It works. Cheers, Jane P.S. Thanks, Jane": "It works. Cheers, @self P.S. Thanks, @user",
+    }
+    heard = ["Bob"] * 3 + ["Tim"]
+    for parts in (1, 3):
+        assert known(tmp_path, list(pairs), people, heard, parts) == list(pairs.values())
+
+
+def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
+    assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 20) == ["ask @user, said @user"]
+
+
+def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):
+    assert known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"]) == ["ask @user about Sar and ter"]
+
+
+def test_a_path_says_nothing_about_a_name(tmp_path):
+    assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == ["/bob x/bob $bob, ask @user"]
+
+
+def test_what_is_left_is_a_share():
+    texts = ["I asked Mark.", "Mark my words", "so mark it", "in Rust and C"]
+    assert personal_names.left(texts, personal_names.words_of({"Mark Doe"}, Counter())) == 0.25
+    assert personal_names.words_of({"rust_fan", "Jane Doe", "Lone", "a@b.org"}, Counter({"Bob": 1})) == {"jane", "doe"}
+
+
+@pytest.mark.parametrize(
+    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "\n\nJane\nPS", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
+)
+def test_hostile_texts_cost_linear_time(piece):
+    from helpers.cleaning.text import clean
+
+    text = piece * (400_000 // len(piece))
+    start = time.perf_counter()
+    personal_names.letter(text)
+    personal_names.mask(text, {("doe",): False, ("doe", "doe"): True}, frozenset({"doe"}))
+    clean(text)
+    assert time.perf_counter() - start < 5  # quadratic cost would be minutes

@@ -1,0 +1,177 @@
+"""Pairs against enumeration of all of them; given pairs are found again."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.evaluation.document_pairs import KIND_NAMES, KINDS, PairsConfig, capacity, count_kinds, given_pairs, make_pairs
+from helpers.published import table
+
+
+def documents(size=60, authors=8, topics=4, seed=0):
+    rng = np.random.default_rng(seed)
+    author = rng.choice(authors, size, p=np.arange(1, authors + 1) / np.arange(1, authors + 1).sum())
+    topic = (author + rng.integers(0, 2, size)) % topics
+    return pd.DataFrame({"author": [f"a{each}" for each in author], "topic": [f"t{each}" for each in topic]})
+
+
+def enumerated(table):
+    """Every pair of documents by kind."""
+    kinds = {kind: set() for kind in KINDS}
+    rows = list(zip(table.author, table.topic))
+    for i, j in combinations(range(len(rows)), 2):
+        kinds[rows[i][0] == rows[j][0], rows[i][1] == rows[j][1]].add((i, j))
+    return kinds
+
+
+def drawn(pairs):
+    """The pairs by kind; none may be there twice."""
+    kinds = {kind: set() for kind in KINDS}
+    for row in pairs.itertuples():
+        pair = min(row.first, row.second), max(row.first, row.second)
+        assert pair not in kinds[row.same, row.same_topic]
+        kinds[row.same, row.same_topic].add(pair)
+    return kinds
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
+    table = documents(seed=seed)
+    every = enumerated(table)
+    assert capacity(table) == {kind: len(pairs) for kind, pairs in every.items()}
+    for count in (1, 40, 2 * min(len(every[True, True]) + len(every[True, False]), 10**9)):
+        pairs = make_pairs(table, count, seed)
+        found = drawn(pairs)
+        assert len(pairs) == count and all(found[kind] <= every[kind] for kind in KINDS)
+        assert abs(pairs.same.sum() - count / 2) <= 0.5
+    assert found[True, True] == every[True, True] and found[True, False] == every[True, False], "all there are"
+
+
+def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
+    texts = pd.DataFrame({"author": list("aaab"), "topic": list("xxyy")})
+    pairs = pd.DataFrame({"same": [True, False, False], "same_topic": [True, True, True]})
+    counted = count_kinds(pairs, texts)
+    assert counted.index.tolist() == list(KIND_NAMES.values())
+    assert counted.pairs.tolist() == [1, 0, 2, 0] and counted.possible.tolist() == [1, 2, 1, 2]
+    assert KINDS == list(KIND_NAMES) == table("tyo2021", 0).index.tolist()
+
+
+def test_all_pairs_of_every_kind_can_be_had():
+    table = documents(40)
+    every = enumerated(table)
+    of_one, total = len(every[True, True]) + len(every[True, False]), 40 * 39 // 2
+    assert drawn(make_pairs(table, total, same_share=of_one / total)) == every
+
+
+def test_topics_are_balanced_where_they_can_be():
+    kinds = make_pairs(documents(2000, 50), 1000).value_counts(["same", "same_topic"])
+    assert kinds.tolist() == [250] * 4
+    table = documents(2000, 50)
+    table["topic"] = table.author + table.groupby("author").cumcount().astype(str)  # like PAN's fandoms
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 0): 50, (1, 0): 50}
+    table["topic"] = "one"
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 1): 50, (1, 1): 50}
+
+
+def test_a_rare_kind_is_found_without_trying_all():
+    table = pd.DataFrame({"author": np.arange(30_000) // 2, "topic": np.arange(30_000) == 7})
+    pairs = make_pairs(table, 50_000, same_share=0)
+    assert pairs.same_topic.sum() == 25_000, "of 29,998 across topics"
+    for kind in ((True, False), (False, False)):
+        assert len(drawn(pairs)[kind]) == (kind == (False, False)) * 25_000
+
+
+@pytest.mark.parametrize("count", [300, 10_000, 60_000])
+def test_authors_come_alike_as_far_as_their_pairs_go(count):
+    """30 authors of 4 documents and one of 400: 6 pairs each and 79,800."""
+    author = np.concatenate([np.repeat(np.arange(30), 4), np.full(400, 30)])
+    pairs = make_pairs(pd.DataFrame({"author": author, "topic": 0}), count, same_share=1)
+    times = Counter(author[pairs["first"]].tolist())
+    if count == 300:
+        assert times[30] > 100 and all(2 <= times[each] <= 6 for each in range(30))
+    else:
+        assert all(times[each] == 6 for each in range(30))
+    few = make_pairs(pd.DataFrame({"author": author, "topic": 0}), 62, same_share=1, seed=1)
+    assert Counter(author[few["first"]].tolist())[30] < 10
+
+
+def test_uniform_over_the_pairs_of_two_authors():
+    table = pd.DataFrame({"author": list("aabbc"), "topic": list("xyxyz")})
+    times = Counter()
+    for seed in range(300):
+        times.update(drawn(make_pairs(table, 4, seed, same_share=0))[False, False])
+    assert set(times) == enumerated(table)[False, False]
+    assert sum(times.values()) == 600 and max(times.values()) < 1.4 * min(times.values())
+
+
+def test_deterministic_and_shuffled():
+    table = documents(500, 20)
+    one, again, other = make_pairs(table, 200, 3), make_pairs(table, 200, 3), make_pairs(table, 200, 4)
+    pd.testing.assert_frame_equal(one, again)
+    assert not one.equals(other)
+    assert 60 < one.same[:100].sum() + one.same_topic[:100].sum() < 140
+    ordered = make_pairs(table.sort_values(["author", "topic"]), 200)
+    for _, part in ordered.groupby("same"):
+        assert 30 < (part["first"] < part["second"]).sum() < 70, "the order of a pair says nothing"
+
+
+def test_errors():
+    table = documents()
+    with pytest.raises(ValueError, match="1000000 pairs of one author asked for, [0-9]+ can be made"):
+        make_pairs(table, 2_000_000)
+    with pytest.raises(ValueError, match="needs an author and a topic"):
+        make_pairs(table.assign(topic=None), 4)
+    with pytest.raises(ValueError, match="same_share 2 and topic_share"):
+        make_pairs(table, 4, same_share=2)
+    assert len(make_pairs(table, 0)) == 0 and len(make_pairs(table[:0], 0)) == 0
+
+
+def test_topic_alone_never_tells_who_wrote():
+    """Few texts of one author on one topic: pairs of two authors are then as seldom within a topic."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"author": rng.integers(0, 40, 200), "topic": rng.integers(0, 30, 200)})
+    pairs = make_pairs(table, 240)
+    shares = pairs.groupby("same").same_topic.mean()
+    assert 0 < shares[True] < 0.5 and shares[True] == pytest.approx(shares[False], abs=0.02)
+    assert make_pairs(table, 240, topic_share=0.0).same_topic.sum() == 0
+    loose, room = make_pairs(table, 240, topic_share=None), capacity(table)
+    for same in (True, False):
+        natural = room[same, True] / (room[same, True] + room[same, False])
+        assert loose[loose.same == same].same_topic.mean() == pytest.approx(natural, abs=0.02)
+
+
+def test_given_pairs_are_found_again_in_any_order():
+    rng = np.random.default_rng(0)
+    author = rng.integers(0, 30, (40, 2))
+    author[::2, 1] = author[::2, 0]
+    texts = pd.DataFrame([(f"{author[row, side]}", f"t{(row + side) % 3}", f"pair {row}/{'ab'[side]}")
+                          for row in range(40) for side in (0, 1)], columns=["author", "topic", "id"])  # fmt: skip
+    table = texts.sample(frac=1, random_state=0).drop(5).reset_index(drop=True)
+    found = given_pairs(table)
+    assert len(found) == 39, "one text is not there any more"
+    for row in found.itertuples():
+        one, other = table.loc[row.first], table.loc[row.second]
+        assert one.id.endswith("/a") and other.id == one.id[:-1] + "b"
+        assert row.same == (one.author == other.author) and row.same_topic == (one.topic == other.topic)
+    assert found["first"].is_monotonic_increasing and 10 < found.same.sum() < 30
+    with pytest.raises(ValueError, match="no two documents"):
+        given_pairs(table.assign(id=[f"{row}" for row in range(len(table))]))
+    for wrong in (table.drop(columns="id"), table.assign(id="p/a")):
+        with pytest.raises(ValueError, match="need documents with an id each"):
+            given_pairs(wrong)
+
+
+def test_pairs_of_a_run_are_drawn_as_the_config_says():
+    tables = {"train": documents(), "dev": documents(seed=1), "test": documents(seed=2)}
+    balanced = PairsConfig(dev=40, test=60, seed=3).pairs_of(tables)
+    assert list(balanced) == ["dev", "test"]
+    assert balanced["dev"].equals(make_pairs(tables["dev"], 40, 3))
+    natural = PairsConfig(kind="natural", dev=40, test=60).pairs_of(tables)
+    assert natural["test"].equals(make_pairs(tables["test"], 60, 0, topic_share=None))
+    named = {split: table[:6].assign(id=["1/a", "1/b", "3/b", "2/a", "2/b", "3/a"]) for split, table in tables.items()}
+    assert PairsConfig(kind="given").pairs_of(named)["test"].equals(given_pairs(named["test"]))
+    with pytest.raises(ValueError, match="pairs: 'kind' is 'even'"):
+        PairsConfig.of({"kind": "even"}, "pairs")

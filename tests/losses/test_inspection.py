@@ -1,0 +1,67 @@
+"""Which pairs a loss acts on, against derivatives by the matrix of cosines; and what a step costs."""
+
+import pytest
+import torch
+from torch.func import functional_call
+from torch.nn.functional import normalize
+
+from helpers.losses import LOSSES, make_loss
+from helpers.losses.inspection import pair_gradients, step_cost
+from tests.factories import labelled_vectors
+
+OF_POINTS = [name for name in LOSSES if name != "mll"]  # of points alone; the length of a class vector counts too
+NAMES = [name for name in OF_POINTS if name != "arcface"]
+LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
+
+
+def circle(seed=0):
+    angle = 6.28 * torch.rand(6, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.stack([angle.cos(), angle.sin()], 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_the_derivative_by_the_cosines(name):
+    """The matrix of cosines is the variable: its Cholesky factor has rows with just these cosines."""
+    loss, acts = make_loss(name), 0
+    for seed in range(5):
+        points, labels = labelled_vectors(seed, authors=3, samples=2, dim=8)
+        points = normalize(points, dim=1)
+        matrix = (points @ points.T).requires_grad_()
+        (gradient,) = torch.autograd.grad(loss(torch.linalg.cholesky(matrix), labels), matrix)
+        slow = (gradient + gradient.T).fill_diagonal_(0)  # the cosine of a pair stands twice in the matrix
+        pairs = pair_gradients(lambda lifted: loss(lifted, labels), points)
+        torch.testing.assert_close(pairs, slow, rtol=1e-3, atol=1e-4)
+        acts += bool(slow.any())
+    assert acts > 2
+
+
+@pytest.mark.parametrize("name", OF_POINTS)
+def test_the_pairs_together_are_the_gradient(name):
+    gentle = {"scale": 4.0} if name == "arcface" else {}  # at 64 a sample that is right carries no gradient at all
+    points, loss = circle(3), make_loss(name, 3, 2, **gentle)
+    value = lambda p: loss(p, LABELS)
+    if name == "arcface":  # its vectors are points too
+        points = torch.cat([points, loss.weight.detach()])
+        value = lambda p: functional_call(loss, {"weight": p[6:]}, (p[:6], LABELS))
+    unit = normalize(points, dim=1).requires_grad_()
+    (gradient,) = torch.autograd.grad(value(unit), unit)
+    pairs = pair_gradients(value, points)
+    assert torch.equal(pairs.diagonal(), torch.zeros(len(points), dtype=torch.float64))
+    torch.testing.assert_close(pairs, pairs.T)
+    unit = unit.detach()
+    together = pairs @ unit
+    together = together - (together * unit).sum(1, keepdim=True) * unit
+    torch.testing.assert_close(together, gradient.double(), rtol=1e-3, atol=1e-3)
+    if name == "arcface":
+        assert not pairs[:6, :6].any() and not pairs[6:, 6:].any(), "samples do not meet each other"
+        assert ((pairs[:6, 6:] < 0) == (LABELS[:, None] == torch.arange(3))).all(), "pulled to their own vector"
+
+
+def test_cost():
+    small, large = (step_cost(make_loss("arcface", classes, 8), 32, 8, classes, 1) for classes in (10, 1000))
+    assert small["parameter_bytes"] == 4 * 4 * 10 * 8 and large["parameter_bytes"] == 4 * 4 * 1000 * 8
+    assert large["kept_bytes"] > 32 * 1000 * 4 > small["kept_bytes"]
+    few, many = (step_cost(make_loss("supcon"), size, 8, 10**6, 1) for size in (64, 128))
+    assert few["parameter_bytes"] == many["parameter_bytes"] == 0
+    assert 3 < many["kept_bytes"] / few["kept_bytes"] < 4.5 and many["kept_bytes"] >= 128**2 * 4
+    assert 0 < many["seconds"] < 5

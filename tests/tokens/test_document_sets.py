@@ -1,0 +1,43 @@
+"""The documents of a run: made once, opened as they were, rows of tables and stores in one order."""
+
+import numpy as np
+import pytest
+
+from helpers.core.paths import Run
+from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
+from helpers.tokens.tokenizer import prepare
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch, write_posts):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    run = Run("some")
+    run.posts.mkdir(parents=True)
+    for split, authors in (("train", "ab"), ("dev", "cd"), ("test", "ef")):
+        rows = [(author, 10 * number, "xy"[number % 2], f"{author} says {number}")
+                for author in authors for number in range(8)]  # fmt: skip
+        write_posts(rows, f"some/posts/{split}.parquet")
+    prepare(run.tokenizer, "bytes", 0, run.posts / "train.parquet")
+    return run
+
+
+def test_a_row_of_a_table_is_a_post_of_its_store(files):
+    documents = make_documents(files, DocumentConfig(max_chars=18, min_chars=10))
+    for split, store in documents.stores.items():
+        table = documents.tables[split]
+        assert store.posts == len(table) == 2 * 2 * 2
+        names = np.repeat(store.author_names(), store.posts_per_author())
+        assert names.tolist() == table.author.tolist()
+        texts = [documents.tokenizer.decode(part) for part in np.split(store.tokens, store.post_offsets[1:-1])]
+        assert all(text.count("says") == 2 and text[0] == author for text, author in zip(texts, table.author))
+
+
+def test_they_are_opened_as_they_were_made(files):
+    with pytest.raises(ValueError, match=r"documents\.json is missing"):
+        open_documents(files)
+    made = make_documents(files, DocumentConfig(max_chars=0))
+    opened = open_documents(files)
+    assert all(opened.tables[split].equals(made.tables[split]) for split in made.tables)
+    assert opened.stores["dev"].meta == made.stores["dev"].meta and opened.stores["dev"].posts == 16
+    joined = make_documents(files, DocumentConfig(max_chars=18, min_chars=1))
+    assert open_documents(files).stores["dev"].posts == joined.stores["dev"].posts == 8

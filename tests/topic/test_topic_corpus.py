@@ -1,0 +1,119 @@
+"""A run's documents split by topic: made, reopened, masked, and what retrieval among them puts into the results."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.encoders.stream import StreamConfig
+from helpers.losses import LossConfig
+from helpers.core import results
+from helpers.core.paths import Run
+from helpers.splits.by_topic import TopicSplit
+from helpers.tokens import tokenizer
+from helpers.tokens.document_sets import DocumentConfig
+from helpers.tokens.samplers import SamplerConfig
+from helpers.topic.arr import train_with_students
+from helpers.topic.topic_corpus import make_corpus, open_corpus
+from helpers.topic.probes import probe_encoder, two_samples
+from helpers.topic.cross_topic import baseline, by_chance, compare, measure, open_trained
+from helpers.training.model_selection import experiments
+from tests.factories import TopicShares, posts_table, styled_posts
+
+RULE = TopicSplit(author_share=0.7, topic_share=0.5)
+TINY = StreamConfig(features="T", filters=4, token_dim=4, attention=4, dim=8)
+SAMPLER = SamplerConfig(authors_per_batch=8, samples_per_author=2, max_posts=1, overlap=False, max_tokens=16)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
+        files = Run("small")
+        files.folder.mkdir()
+        posts = posts_table(files.folder / "selected.parquet", styled_posts(), row_group_size=200)
+        tokenizer.prepare(files.tokenizer, "bytes", 256, posts)
+        yield files
+
+
+@pytest.fixture(scope="module")
+def corpus(files):
+    return make_corpus(files, RULE, DocumentConfig(max_chars=0))
+
+
+def test_rows_of_tables_are_posts_of_stores(corpus):
+    assert corpus.kind == "cross_topic" and list(corpus.stores) == list(TopicSplit.splits)
+    for part, store in corpus.stores.items():
+        table = corpus.table(part)
+        assert len(table) == store.posts == len(corpus.topics(part))
+        assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == table.text[0]
+    known = corpus.stores["train"].meta["topics"]
+    assert set(corpus.topics("train")) == set(known) and not set(corpus.topics("test_cross")) & set(known)
+
+
+def test_it_is_found_again_by_its_data(files, corpus):
+    data = corpus.stores["test_in"].meta["fingerprint"]
+    again = open_corpus(files, "cross_topic", data)
+    assert again.report == corpus.report and again.tokenizer.fingerprint == corpus.tokenizer.fingerprint
+    assert np.array_equal(again.stores["dev"].tokens, corpus.stores["dev"].tokens)
+    with pytest.raises(ValueError, match="no documents of the split 'random'"):
+        open_corpus(files, "random", data)
+
+
+def test_posts_are_joined_within_a_topic(files):
+    rule = RULE.model_copy(update={"kind": "random"})
+    joined = make_corpus(files, rule, DocumentConfig(max_chars=100, min_chars=60))
+    assert joined.table("train").text.str.len().between(60, 100).all()
+
+
+def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
+    masked = corpus.masked(frozenset({"w00", "w01"}), 16)
+    before, after = corpus.table("test_in"), masked.table("test_in")
+    assert before[["author", "topic"]].equals(after[["author", "topic"]])
+    assert after.text.str.contains("*", regex=False).any()
+    assert not after.text.str.contains("w05").any() and before.text.str.contains("w05").any()
+    assert masked.kind == corpus.kind and masked.stores["dev"].posts == corpus.stores["dev"].posts
+
+
+def test_chance_is_what_random_ranks_give(corpus):
+    """Against 2,000 random orders of the targets."""
+    chance = by_chance(corpus, "test_in")
+    topics, authors = corpus.topics("test_in"), corpus.table("test_in").author.to_numpy()
+    count = corpus.stores["test_in"].posts_per_author()
+    targets, queries = (count - count // 2), count // 2
+    rng, hits = np.random.default_rng(0), []
+    owner = np.repeat(np.arange(len(count)), targets)
+    for _ in range(2000):
+        near = set(rng.choice(owner, 8, replace=False))
+        hits.append(sum(queries[list(near)]) / queries.sum())
+    assert chance["R@8 by chance"] == pytest.approx(np.mean(hits), abs=0.01)
+    assert 0 < chance["targets on query's topic"] <= 1 and len(topics) == len(authors)
+
+
+def test_bases_students_and_their_results(files, corpus):
+    """One base and one student of three steps: recorded, compared, opened by name, probed."""
+    plan = lambda loss, settings: experiments(TINY, SAMPLER, loss, settings, {"steps": 3, "lr": 0.01, "eval_every": 3})
+    trained = train_with_students({"supcon": plan("supcon", {})}, {"arr": plan("arr", {})}, corpus,
+                                  baseline("tfidf", corpus, TINY, 16), files.models / "arr")  # fmt: skip
+    base, student = trained["supcon"], trained["supcon_arr"]
+    assert student.experiment.teacher == student.experiment.start == base.fingerprint
+    assert student.experiment.loss == LossConfig(name="arr")
+    ranks = {model: measure(files, corpus, one.encoder, 16, model=model, experiment=one.fingerprint)
+             for model, one in trained.items()}  # fmt: skip
+    added = compare(files, corpus, [ranks["supcon_arr"]], [ranks["supcon"]], model="supcon_arr", base="supcon",
+                    experiment=student.fingerprint)  # fmt: skip
+    assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
+    frame = results.read(files)
+    assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
+    again, opened = open_trained(files, "cross_topic", ["supcon", "supcon_arr"])
+    assert [one.fingerprint for one in opened.values()] == [base.fingerprint, student.fingerprint]
+    with pytest.raises(ValueError, match="no model 'mll'.*it has: supcon, supcon_arr"):
+        open_trained(files, "cross_topic", ["mll"])
+    rows, _ = two_samples(again.stores["train"].posts, 200)
+    assert probe_encoder(opened["supcon"].encoder, again, rows, 16).value.between(0, 1).all()
+
+
+def test_a_probe_of_topic_shares_knows_the_topic(corpus):
+    rows, _ = two_samples(corpus.stores["train"].posts, 300)
+    known = probe_encoder(TopicShares(len(corpus.stores["train"].meta["topics"]) + 1), corpus, rows)
+    assert known.value["topic_accuracy"] > 0.99 > known.value["topic_majority"]
+    assert isinstance(known, pd.DataFrame) and list(known.columns) == ["value", "low", "high"]

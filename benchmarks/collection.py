@@ -24,10 +24,10 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
-from helpers.corpus.collect import ENGINES, PART
-from helpers.corpus.posts_table import database
 from helpers.core.artifacts import file_fingerprint
+from helpers.corpus.collect import ENGINES, PART
+from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
+from helpers.corpus.posts_table import open_database
 
 SIMILARITY, PARTS, GROUP = 0.8, 8, 10_000  # rows of a row group, as sources write them
 
@@ -51,19 +51,32 @@ def posts(count, seed=0):
 def write(folder, count):
     for part in range(PARTS):
         rows = list(posts(count // PARTS, part))
-        pq.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART), folder / f"{part}.parquet", GROUP)
+        pq.write_table(
+            pa.table(list(zip(*rows, strict=True)), schema=PART), folder / f"{part}.parquet", GROUP
+        )
 
 
 def one(engine, folder, strip=True):
     """Merge the parts of a folder by an engine; print a JSON line of what it took and gave."""
     began, target = time.perf_counter(), folder / f"{engine}.table"
-    with database(folder / "collect" / "merge", "1GB", 2) as connection:
+    with open_database(folder / "collect" / "merge", "1GB", 2) as connection:
         counts = ENGINES[engine](connection, folder / "collect" / "merge", sorted(folder.glob("*.parquet")), target,
                                  min_chars=10, near_duplicate=SIMILARITY, strip_signatures=strip, names={})  # fmt: skip
     counts.pop("steps", None)
     took = time.perf_counter() - began
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
-    print(json.dumps({"seconds": took, "peak": peak, "file": file_fingerprint(target), "counts": counts}), flush=True)
+    peak = (
+        max(
+            resource.getrusage(who).ru_maxrss
+            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        )
+        / 1024
+    )
+    print(
+        json.dumps(
+            {"seconds": took, "peak": peak, "file": file_fingerprint(target), "counts": counts}
+        ),
+        flush=True,
+    )
 
 
 def held(process):
@@ -94,13 +107,19 @@ def compare(count):
     for engine, row in rows.items():
         print(f"{count:>10,} {engine:7} {row['seconds']:8,.1f} s, largest process {row['peak']:6,.0f} MB, "
               f"all at once {row['all']:6,.0f} MB, {row['file']}", flush=True)  # fmt: skip
-    assert rows["duckdb"]["file"] == rows["daft"]["file"] and rows["duckdb"]["counts"] == rows["daft"]["counts"]
+    assert (
+        rows["duckdb"]["file"] == rows["daft"]["file"]
+        and rows["duckdb"]["counts"] == rows["daft"]["counts"]
+    )
 
 
 def shingles(text):
     words = text.split()
-    return frozenset(tuple(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1)) \
-        if len(words) >= MIN_WORDS else frozenset()
+    return (
+        frozenset(tuple(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1))
+        if len(words) >= MIN_WORDS
+        else frozenset()
+    )
 
 
 def oracle(count):
@@ -108,28 +127,44 @@ def oracle(count):
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), count)
         files = sorted(Path(folder).glob("*.parquet"))
-        rows = sorted(row for file in files for row in zip(*pq.read_table(file).drop("id").to_pydict().values()))
+        rows = sorted(
+            row
+            for file in files
+            for row in zip(*pq.read_table(file).drop("id").to_pydict().values())
+        )
         first = {}
-        for author, when, topic, text in sorted(rows, key=lambda row: (row[1], row[0], row[3], row[2])):
+        for author, when, topic, text in sorted(
+            rows, key=lambda row: (row[1], row[0], row[3], row[2])
+        ):
             first.setdefault(text.lower(), (author, when, topic, text))
         sets, copies, holders = [], set(), defaultdict(list)
         for number, text in enumerate(first):
             sets.append(shingles(text))
             earlier = {other for run in sets[-1] for other in holders[run]}
-            if any(len(sets[-1] & sets[other]) >= SIMILARITY * len(sets[-1] | sets[other]) for other in earlier):
+            if any(
+                len(sets[-1] & sets[other]) >= SIMILARITY * len(sets[-1] | sets[other])
+                for other in earlier
+            ):
                 copies.add(text)
             for run in sets[-1]:
                 holders[run].append(number)
         for engine in ENGINES:
             measured(engine, folder, "--keep-signatures")
-            left = {text.lower() for text in pq.read_table(Path(folder) / f"{engine}.table")["text"].to_pylist()}
+            left = {
+                text.lower()
+                for text in pq.read_table(Path(folder) / f"{engine}.table")["text"].to_pylist()
+            }
             found = set(first) - left
-            print(f"{engine}: {len(copies):,} near copies among {count:,} posts, found {len(found):,}, "
-                  f"recall {len(found & copies) / len(copies):.4f}, precision {len(found & copies) / len(found):.4f}")
+            print(
+                f"{engine}: {len(copies):,} near copies among {count:,} posts, found {len(found):,}, "
+                f"recall {len(found & copies) / len(copies):.4f}, precision {len(found & copies) / len(found):.4f}"
+            )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000])
     parser.add_argument("--oracle", type=int)
     parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 
 from helpers.encoders.base import embed
-from helpers.encoders.stream import build, stream_config
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.sources import demo
 from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Samples
@@ -39,7 +39,9 @@ def in_memory(ids):
     offsets = np.concatenate([[0], np.cumsum([len(one) for one in ids])])
     nothing = np.zeros(len(ids), np.int64)
     one_each = np.arange(len(ids) + 1)
-    return Samples.of_posts(TokenStore(Path(), {}, np.concatenate(ids), offsets, nothing, nothing, nothing, one_each))
+    return Samples.of_posts(
+        TokenStore(Path(), {}, np.concatenate(ids), offsets, nothing, nothing, nothing, one_each)
+    )
 
 
 def main():
@@ -54,9 +56,9 @@ def main():
     torch.set_num_threads(options.threads)
     texts = mixed_texts(options.texts, options.documents)
     tokenizer = HuggingFace(pretrained_models.tokenizer_file("minilm"))
-    encoders = {name: build(stream_config("sawatphol2022", model="minilm", precision=name), tokenizer.vocabulary, 1)
+    encoders = {name: build_stream_encoder(stream_config("sawatphol2022", model="minilm", precision=name), tokenizer.vocabulary, 1)
                 for name in ("no", "bf16")}  # fmt: skip
-    other = SentenceTransformer(pretrained_models.locate("minilm"), device="cpu")
+    other = SentenceTransformer(pretrained_models.locate_model("minilm"), device="cpu")
     other.max_seq_length = 512
 
     def ours(precision):

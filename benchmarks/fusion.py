@@ -1,7 +1,7 @@
 """Time and memory of fused, gallery-normalised scores over those of the members' bare products.
 
-    python benchmarks/fusion.py                          5,000 queries x 100,000 targets, three sparse members, two dense
-    python benchmarks/fusion.py --queries 500            the same ratio in a tenth of the time
+python benchmarks/fusion.py                          5,000 queries x 100,000 targets, three sparse members, two dense
+python benchmarks/fusion.py --queries 500            the same ratio in a tenth of the time
 """
 
 import argparse
@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 
 from helpers.evaluation.fusion import FusedGallery
 from helpers.evaluation.score_norm import NormalisedGallery
-from helpers.evaluation.scores import BLOCK, prepare, score_blocks
+from helpers.evaluation.scores import BLOCK, as_rows, score_blocks
 from helpers.tokens.batch import Samples
 from helpers.training.loop import device_name
 
@@ -36,14 +36,18 @@ class Rows:
 
 
 def dense(count, dim, rng):
-    return prepare(torch.nn.functional.normalize(torch.from_numpy(rng.standard_normal((count, dim), np.float32))))
+    return as_rows(
+        torch.nn.functional.normalize(
+            torch.from_numpy(rng.standard_normal((count, dim), np.float32))
+        )
+    )
 
 
 def counted(count, dim, rng):
     """Unit rows with features by Zipf's law, the commonest ones with the least weight, as an idf gives them."""
     column = np.minimum((dim ** rng.random(count * WORDS)).astype(np.int64) - 1, dim - 1)
     weight, row = np.log(dim / (1.0 + column)), np.repeat(np.arange(count), WORDS)
-    return prepare(normalize(sparse.csr_matrix((weight, (row, column)), (count, dim))))
+    return as_rows(normalize(sparse.csr_matrix((weight, (row, column)), (count, dim))))
 
 
 def bare(members, queries):
@@ -66,16 +70,23 @@ def fused(gallery, queries):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--queries", type=int, default=5_000)
     parser.add_argument("--targets", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=3)
     arguments = parser.parse_args()
     rng, place = np.random.default_rng(0), np.arange(arguments.targets)
     targets = Samples(None, place, np.ones_like(place), place)
-    members = [*(dense(len(place), dim, rng) for dim in DENSE), *(counted(len(place), dim, rng) for dim in SPARSE)]
+    members = [
+        *(dense(len(place), dim, rng) for dim in DENSE),
+        *(counted(len(place), dim, rng) for dim in SPARSE),
+    ]
     began = time.perf_counter()
-    gallery = FusedGallery([(NormalisedGallery(Rows(rows, targets)), 1 / len(members)) for rows in members])
+    gallery = FusedGallery(
+        [(NormalisedGallery(Rows(rows, targets)), 1 / len(members)) for rows in members]
+    )
     made = time.perf_counter() - began
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     queries = targets[place[: arguments.queries]]
@@ -84,8 +95,10 @@ def main():
     compare({"bare products": lambda: bare(members, queries), "fused, normalised": lambda: fused(gallery, queries)},
             arguments.times)  # fmt: skip
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(f"statistics of the gallery, once: {made:.1f} s; scores of all pairs would take "
-          f"{len(queries) * len(targets) * 4 / 2**30:.1f} GiB, scoring took {grown / 2**20:.1f} GiB beyond the gallery")
+    print(
+        f"statistics of the gallery, once: {made:.1f} s; scores of all pairs would take "
+        f"{len(queries) * len(targets) * 4 / 2**30:.1f} GiB, scoring took {grown / 2**20:.1f} GiB beyond the gallery"
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,9 @@ def processor() -> float:
     return time.process_time() + others.ru_utime + others.ru_stime
 
 
-def timed(ways: dict[str, Callable[[], object]], times: int) -> dict[str, list[tuple[float, float]]]:
+def timed(
+    ways: dict[str, Callable[[], object]], times: int
+) -> dict[str, list[tuple[float, float]]]:
     """Of each way and repeat the seconds by the clock and of the processor; a way that returns a float timed itself."""
     took = {name: [] for name in ways}
     for _ in range(times):

@@ -25,7 +25,9 @@ from helpers.accounts.index import CANDIDATES, VectorIndex
 from helpers.training.loop import device_name
 
 
-def made(accounts: int, dim: int, asked: int, communities: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def made(
+    accounts: int, dim: int, asked: int, communities: int = 200
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vectors of accounts, second samples of some of them, and samples of others, all of unit length."""
     rng = np.random.default_rng(0)
     spread = np.arange(1, dim + 1) ** -0.45
@@ -57,7 +59,9 @@ def listed(vectors, lists, probes):
     import faiss
 
     width = vectors.shape[1]
-    codes = faiss.index_factory(width, f"RR{width},IVF{lists},RaBitQfs2", faiss.METRIC_INNER_PRODUCT)
+    codes = faiss.index_factory(
+        width, f"RR{width},IVF{lists},RaBitQfs2", faiss.METRIC_INNER_PRODUCT
+    )
     codes.train(vectors[:: len(vectors) // (100 * lists) + 1])
     codes.add(vectors)
     faiss.extract_index_ivf(codes).nprobe = probes
@@ -74,7 +78,9 @@ def listed(vectors, lists, probes):
 def timed(make):
     began, before = time.perf_counter(), time.process_time()
     result = make()
-    print(f"  {time.perf_counter() - began:6.1f} s, {time.process_time() - before:6.1f} s of the processor")
+    print(
+        f"  {time.perf_counter() - began:6.1f} s, {time.process_time() - before:6.1f} s of the processor"
+    )
     return result
 
 
@@ -95,17 +101,28 @@ def compare(ways, groups, k):
     print(f"{'':22} {'median':>8} {'p95':>8} {'processor':>10} {'p95':>8} {'ratio':>7}   "
           f"recall@{k} of {', '.join(groups)}")  # fmt: skip
     for name in ways:
-        times = [value for taken in (clock[name], processor[name]) for value in np.quantile(taken, [0.5, 0.95])]
-        means = (np.mean([share for group, share in found[name] if group == number]) for number in range(len(groups)))
+        times = [
+            value
+            for taken in (clock[name], processor[name])
+            for value in np.quantile(taken, [0.5, 0.95])
+        ]
+        means = (
+            np.mean([share for group, share in found[name] if group == number])
+            for number in range(len(groups))
+        )
         print(f"{name:22} {times[0]:5.1f} ms {times[1]:5.1f} ms {times[2]:7.1f} ms {times[3]:5.1f} ms "
               f"{times[2] / base:6.2f}x   {', '.join(f'{mean:.4f}' for mean in means)}")  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--accounts", type=int, default=1_000_000)
     parser.add_argument("--dimensions", type=int, default=256)
-    parser.add_argument("--vectors", type=Path, help="(N, D) float32 of unit length, in random order")
+    parser.add_argument(
+        "--vectors", type=Path, help="(N, D) float32 of unit length, in random order"
+    )
     parser.add_argument("--queries", type=int, default=100, help="of each group")
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--lists", type=int, default=0)
@@ -122,7 +139,9 @@ def main():
     else:
         vectors, members, others = made(arguments.accounts, arguments.dimensions, arguments.queries)
         groups = {"members": members, "nobody": others}
-    print(f"{len(vectors):,} x {vectors.shape[1]}, {arguments.threads} thread(s), {device_name(torch.device('cpu'))}")
+    print(
+        f"{len(vectors):,} x {vectors.shape[1]}, {arguments.threads} thread(s), {device_name(torch.device('cpu'))}"
+    )
     print("build, exact")
     exact = timed(lambda: VectorIndex(vectors, False))
     print("build, coded")
@@ -137,7 +156,9 @@ def main():
     }
     if arguments.lists:
         print(f"build, {arguments.lists} lists, {arguments.probes} read")
-        ways[f"{arguments.lists} lists"] = timed(lambda: listed(vectors, arguments.lists, arguments.probes))
+        ways[f"{arguments.lists} lists"] = timed(
+            lambda: listed(vectors, arguments.lists, arguments.probes)
+        )
     compare(ways, groups, arguments.k)
 
 

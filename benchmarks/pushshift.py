@@ -50,10 +50,12 @@ def comment(number: int, rng: random.Random, era: str) -> str:
     if chance < 0.1:
         body = f"&gt; {' '.join(words[:12])}\n\n{body}"
     elif chance < 0.25:
-        body = f"{body}.\n\n{body[:80]} &amp; so \"on\" \u00e9"
+        body = f'{body}.\n\n{body[:80]} &amp; so "on" \u00e9'
     elif chance < 0.26:
         body += "\n\n    x = 1\n\nso"
-    author = rng.choice(["[deleted]"] * 3 + ["AutoModerator"] + [f"User_{rng.randrange(3_000_000)}"] * 56)
+    author = rng.choice(
+        ["[deleted]"] * 3 + ["AutoModerator"] + [f"User_{rng.randrange(3_000_000)}"] * 56
+    )
     record = {
         "controversiality": 0, "body": body, "subreddit_id": "t5_2qh1i", "link_id": f"t3_{number:x}", "stickied": False,
         "subreddit": rng.choice(["AskReddit", "pics", "funny", "nba"]), "score": rng.randrange(-5, 400), "ups": 2,
@@ -77,34 +79,50 @@ def write(path: Path, size: int, era: str):
         while size > 0:
             rng.shuffle(lines)  # or zstd would only find one repetition
             block = b"".join(lines)
-            file.write(block if len(block) <= size else block[: block.rfind(b"\n", 0, size + 1000) + 1])
+            file.write(
+                block if len(block) <= size else block[: block.rfind(b"\n", 0, size + 1000) + 1]
+            )
             size -= len(block)
 
 
 def loop(path: Path):
     if path.suffix == ".zst":
-        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.WINDOW).stream_reader(open(path, "rb"))
+        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.WINDOW).stream_reader(
+            open(path, "rb")
+        )
     else:
         binary = open(path, "rb")
     with io.TextIOWrapper(binary, "utf-8") as file:
         for line in file:
             record = json.loads(line)
-            record["author"], record["created_utc"], record["subreddit"], record["body"], record["id"]
+            (
+                record["author"],
+                record["created_utc"],
+                record["subreddit"],
+                record["body"],
+                record["id"],
+            )
 
 
 def source(path: Path, raw: bool):
-    for _ in pushshift.read(path, Counter(), raw):
+    for _ in pushshift.read_comments(path, Counter(), raw):
         pass
 
 
-WAYS = {"json.loads": loop, "source, raw": lambda path: source(path, True), "source": lambda path: source(path, False)}
+WAYS = {
+    "json.loads": loop,
+    "source, raw": lambda path: source(path, True),
+    "source": lambda path: source(path, False),
+}
 
 
 def measured(way: str, path: Path):
     """(seconds, seconds of the processor, MB at most) of one way in a process of its own."""
     command = [sys.executable, __file__, "--one", way, "--file", str(path)]
     threads = {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | threads)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | threads
+    )
     return json.loads(done.stdout)
 
 
@@ -123,13 +141,15 @@ def peak():
 
 
 def compare(path, times):
-    size = sum(map(len, json_lines.blocks(path, Counter()))) / 1e6
+    size = sum(map(len, json_lines.byte_blocks(path, Counter()))) / 1e6
     rows = {way: [] for way in WAYS}
     for _ in range(times):
         for way in WAYS:
             rows[way].append(measured(way, path))
     print(f"{path.name}, {size:,.0f} MB uncompressed, medians of {times}")
-    print(f"{'':12} {'MB/s':>7} {'ratio':>7} {'MB/s of processor time':>25} {'ratio':>7} {'peak':>9}")
+    print(
+        f"{'':12} {'MB/s':>7} {'ratio':>7} {'MB/s of processor time':>25} {'ratio':>7} {'peak':>9}"
+    )
     base = [statistics.median(column) for column in zip(*rows["json.loads"])]
     for way, taken in rows.items():
         wall, processor, _ = (statistics.median(column) for column in zip(*taken))
@@ -139,7 +159,9 @@ def compare(path, times):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--file", type=Path, help="a dump of your own")
     parser.add_argument("--era", choices=("2015", "2019"), default="2015")
     parser.add_argument("--gigabytes", type=float, default=0.5)
@@ -160,7 +182,9 @@ def main():
             else:
                 for gigabytes in (0.3, 3):
                     write(path, int(gigabytes * 1e9), arguments.era)
-                    print(f"{path.name} {gigabytes:4} GB: peak {measured('source', path)[2]:,.0f} MB")
+                    print(
+                        f"{path.name} {gigabytes:4} GB: peak {measured('source', path)[2]:,.0f} MB"
+                    )
             path.unlink()
 
 

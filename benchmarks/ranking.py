@@ -1,6 +1,6 @@
 """Time of exact ranking over that of the bare matrix product: what the rule for ties and counting ranks add.
 
-    python benchmarks/ranking.py                         5,000 queries x 100,000 targets x 512 dimensions
+python benchmarks/ranking.py                         5,000 queries x 100,000 targets x 512 dimensions
 """
 
 import argparse
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from in_turns import compare
 
-from helpers.evaluation.ranking import OwnTargets
+from helpers.evaluation.ranking import PositiveTargets
 from helpers.evaluation.scores import BLOCK, TILE, score_blocks
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
@@ -35,12 +35,16 @@ def ranked(queries, targets):
     """Ranks from vectors; query i and target i are by one author."""
     authors = np.arange(len(targets))
     samples = Samples(None, authors, np.ones_like(authors), authors)
-    own = OwnTargets(Trials(samples[: len(queries)], samples))
-    return np.concatenate([own.ranks(rows, scores) for rows, scores in score_blocks(queries, targets)])
+    own = PositiveTargets(Trials(samples[: len(queries)], samples))
+    return np.concatenate(
+        [own.ranks(rows, scores) for rows, scores in score_blocks(queries, targets)]
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--queries", type=int, default=5_000)
     parser.add_argument("--targets", type=int, default=100_000)
     parser.add_argument("--dimensions", type=int, default=512)

@@ -15,16 +15,16 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import Decision
 from helpers.accounts.samples import without_passages
-from helpers.evaluation import calibration, ranking
-from helpers.evaluation.bootstrap import summary, table
-from helpers.evaluation.detection import Costs
-from helpers.evaluation.score_norm import adapted
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
+from helpers.evaluation import calibration, ranking
+from helpers.evaluation.bootstrap import bootstrap_means, metric_table
+from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.score_norm import adapted
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
-from helpers.training.experiment import load
+from helpers.training.experiment import load_trained
 
 POSTS = 16
 
@@ -34,26 +34,34 @@ def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     stores = [build_store(run.posts / f"{split}.parquet", folder.parent / f"{folder.name}-tokens" / split,
                           tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
               for split in ("train", "dev")]  # fmt: skip
-    trained = load(run.models / stream, open_store(run.tokens / "train"))
+    trained = load_trained(run.models / stream, open_store(run.tokens / "train"))
     return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
 
 
-def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path) -> None:
+def measure(
+    encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Path, folder: Path
+) -> None:
     """Record how an encoder ranks and decides among the accounts of a posts table."""
     tokenizer = encoder.tokenizer
-    whole = build_store(posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
+    whole = build_store(
+        posts, folder, tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary
+    )
     store, _ = without_passages(whole, encoder.kinds)  # as in use
     trials = ranking.ranking_trials(store, POSTS)
-    models = {name: ("gallery", encoder.model(True, False)),
-              f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
-              f"{name}_alone": ("alone", encoder.model(False, False))}
+    models = {
+        name: ("gallery", encoder.model(True, False)),
+        f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
+        f"{name}_alone": ("alone", encoder.model(False, False)),
+    }
     models |= {f"{kind}_gallery": ("", adapted(kind, None, tokenizer)) for kind in COUNTED}
     ranks = {}
     for model, (use, scored) in models.items():
         gallery = scored.gallery(trials.targets, MAX_TOKENS)
         scores = np.concatenate([block.copy() for _, block in gallery.scores(trials.queries)])
-        ranks[model], measured = ranking.evaluate(scored, trials, MAX_TOKENS)[::-1]
-        measured = pd.concat([measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])])
+        ranks[model], measured = ranking.evaluate_ranking(scored, trials, MAX_TOKENS)[::-1]
+        measured = pd.concat(
+            [measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])]
+        )
         kind = model.removesuffix("_gallery")
         system = short_name(label(kind), norm="s-norm") if kind in COUNTED else name_of_row(model)
         results.record(file, measured, model=model, label=system, protocol="own accounts", split=split,
@@ -61,7 +69,7 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
                        data=store.meta["fingerprint"])  # fmt: skip
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
-    results.record(file, ranking.differences(ranks[name], ranks[f"{base}_gallery"]), model=name,
+    results.record(file, ranking.ranking_differences(ranks[name], ranks[f"{base}_gallery"]), model=name,
                    label=name_of_row(name), base=f"{base}_gallery", protocol="own accounts", split=split,
                    sample_size=POSTS, queries=len(scores), targets=len(scores), max_tokens=MAX_TOKENS,
                    data=store.meta["fingerprint"])  # fmt: skip
@@ -69,26 +77,42 @@ def measure(encoder: AuthorEncoder, posts: Path, split: str, name: str, file: Pa
 
 def open_world(scores: np.ndarray) -> pd.DataFrame:
     """Return R@P90 of the best target of each query, where every second query has no account in the gallery."""
-    own, others = scores.diagonal(), np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1)
+    own, others = (
+        scores.diagonal(),
+        np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1),
+    )
     present = np.arange(len(scores)) % 2 == 0
     best, right = np.where(present, np.maximum(own, others), others), present & (own > others)
     order = np.argsort(-best, kind="stable")
     found = right[order].cumsum()
     precise = found >= 0.9 * (1 + np.arange(len(order)))
-    return table({"open_R@P90": found[precise].max(initial=0) / present.sum()})
+    return metric_table({"open_R@P90": found[precise].max(initial=0) / present.sum()})
 
 
 def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
     """Return Cllr and minCllr, and recall and false links per 10,000 pairs at the default costs, each pair alone."""
     same, decision = np.eye(len(scores), dtype=bool), Decision()
     llr = encoder.uses[use].llr(scores, POSTS, POSTS)
-    costs = Costs(prior=decision.prior, miss=decision.miss, false_accept=decision.false_link)
+    costs = DetectionCosts(
+        prior=decision.prior, miss=decision.miss, false_accept=decision.false_link
+    )
     linked = llr >= costs.threshold
-    rates = summary({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
-    return pd.concat([rates, table({
-        "Cllr": calibration.cllr(llr[same].tolist() + llr[~same].tolist(), [1] * same.sum() + [0] * (~same).sum()),
-        "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
-        "false_per_10000": 1e4 * linked[~same].mean()})])
+    rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
+    return pd.concat(
+        [
+            rates,
+            metric_table(
+                {
+                    "Cllr": calibration.cllr(
+                        llr[same].tolist() + llr[~same].tolist(),
+                        [1] * same.sum() + [0] * (~same).sum(),
+                    ),
+                    "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
+                    "false_per_10000": 1e4 * linked[~same].mean(),
+                }
+            ),
+        ]
+    )
 
 
 def name_of_row(model: str) -> str:
@@ -105,16 +129,36 @@ def name_of_row(model: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--run", default="open", help="whose posts and models it is made of")
-    parser.add_argument("--stream", default="T-supcon", help="the trained stream, which reads text alone")
-    parser.add_argument("--tokenizer", help="a folder with another tokenizer than the run's, such as one without names")
-    parser.add_argument("--folder", required=True, help="where it is kept; what is there is measured, not made again")
+    parser.add_argument(
+        "--stream", default="T-supcon", help="the trained stream, which reads text alone"
+    )
+    parser.add_argument(
+        "--tokenizer",
+        help="a folder with another tokenizer than the run's, such as one without names",
+    )
+    parser.add_argument(
+        "--folder",
+        required=True,
+        help="where it is kept; what is there is measured, not made again",
+    )
     parser.add_argument("--name", default="open_small", help="of its rows in the table of results")
     parser.add_argument("--results", required=True, help="the table of results")
-    parser.add_argument("--on", nargs="+", default=[], metavar="SPLIT=POSTS.parquet", help="accounts to measure it on")
+    parser.add_argument(
+        "--on",
+        nargs="+",
+        default=[],
+        metavar="SPLIT=POSTS.parquet",
+        help="accounts to measure it on",
+    )
     options = parser.parse_args()
     run, folder = Run(options.run), Path(options.folder)
     if not (folder / "model.json").exists():
-        make(run, options.stream, tokenizers.load(options.tokenizer or run.tokenizer), folder).save(folder)
+        make(
+            run,
+            options.stream,
+            tokenizers.load_tokenizer(options.tokenizer or run.tokenizer),
+            folder,
+        ).save(folder)
     encoder = AuthorEncoder.load(folder)
     for each in options.on:
         split, _, posts = each.partition("=")

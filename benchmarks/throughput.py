@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import nn
 
-from helpers.encoders.stream import build, parameter_counts, stream_config
+from helpers.encoders.stream import build_stream_encoder, parameter_counts, stream_config
 from helpers.encoders.text_cnn import TextCNN
 from helpers.losses import make_loss
 from helpers.tokens.batch import PAD, Batch
@@ -59,7 +59,9 @@ class Conventional(nn.Module):
 
 class Plain(Conventional):
     def forward(self, tokens):
-        return torch.cat([convolve(part).amax(2) for convolve, part in self.each(self.embed(tokens))], 1).relu()
+        return torch.cat(
+            [convolve(part).amax(2) for convolve, part in self.each(self.embed(tokens))], 1
+        ).relu()
 
 
 class Dense(Conventional):
@@ -67,7 +69,9 @@ class Dense(Conventional):
         pooled = []
         for convolution, part in self.each(self.embed(tokens)):
             weight = convolution.weight.unsqueeze(2).to(memory_format=torch.channels_last)
-            windows = nnf.conv2d(part.unsqueeze(2), weight, convolution.bias)  # (N, d, 1, L): channels-last already
+            windows = nnf.conv2d(
+                part.unsqueeze(2), weight, convolution.bias
+            )  # (N, d, 1, L): channels-last already
             pooled.append(nnf.max_pool2d(windows, (1, windows.shape[3])).flatten(1))
         return torch.cat(pooled, 1).relu()
 
@@ -75,7 +79,11 @@ class Dense(Conventional):
 def synthetic(step, vocabulary, topics, sampler):
     """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut as drawn ones."""
     rng = np.random.default_rng([0, step])
-    authors, samples, length = sampler.authors_per_batch, sampler.samples_per_author, sampler.max_tokens
+    authors, samples, length = (
+        sampler.authors_per_batch,
+        sampler.samples_per_author,
+        sampler.max_tokens,
+    )
     count = draw_sizes("beta31", authors * samples, rng)
     mask = np.arange(count.max()) < count[:, None]
     weight = 1 / np.arange(1, vocabulary + 1)
@@ -88,7 +96,7 @@ def synthetic(step, vocabulary, topics, sampler):
 
 
 def make(name, vocabulary, topics, sizes, seed=0):
-    encoder = build(stream_config(**sizes), vocabulary, topics, seed)
+    encoder = build_stream_encoder(stream_config(**sizes), vocabulary, topics, seed)
     encoder.post.path = "projected"
     if not name.startswith("projected"):
         encoder.post = {"plain": Plain, "dense": Dense}[name](encoder.post)
@@ -98,7 +106,11 @@ def make(name, vocabulary, topics, sizes, seed=0):
 def step(name, encoder, optimizer, batch):
     """Seconds and loss of one step."""
     began = time.perf_counter()
-    with torch.autocast("cpu", torch.bfloat16) if name in ("dense", "projected_bf16") else nullcontext():
+    with (
+        torch.autocast("cpu", torch.bfloat16)
+        if name in ("dense", "projected_bf16")
+        else nullcontext()
+    ):
         embeddings = encoder(batch)
     loss = LOSS(embeddings, batch.authors)
     loss.backward()
@@ -108,10 +120,16 @@ def step(name, encoder, optimizer, batch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
-    parser.add_argument("--store", help="a token store to take batches from; else Zipf-distributed tokens")
-    parser.add_argument("--steps", type=int, default=5, help="timed steps of each way, after one untimed")
+    parser.add_argument(
+        "--store", help="a token store to take batches from; else Zipf-distributed tokens"
+    )
+    parser.add_argument(
+        "--steps", type=int, default=5, help="timed steps of each way, after one untimed"
+    )
     parser.add_argument("--authors", type=int, default=64)
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--max-tokens", type=int, default=32, help="tokens a post")
@@ -126,7 +144,9 @@ def main():
         draw = make_sampler(config, store, 0)
         topics = max(topics, len(store.meta["topics"]) + 1)
         if (highest := int(store.tokens[: 10**7].max())) >= vocabulary:
-            parser.error(f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}")
+            parser.error(
+                f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}"
+            )
     ways = {name: make(name, vocabulary, topics, sizes) for name in arguments.ways}
     seconds, losses, posts, distinct = {name: [] for name in ways}, {}, [], []
     for number in range(arguments.steps + 1):
@@ -141,7 +161,9 @@ def main():
     encoder = next(iter(ways.values()))[0]
     device = device_name(torch.device("cpu"))
     print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device}")
-    print(f"a batch: {statistics.mean(posts):,.0f} posts, {statistics.mean(distinct):,.0f} distinct tokens")
+    print(
+        f"a batch: {statistics.mean(posts):,.0f} posts, {statistics.mean(distinct):,.0f} distinct tokens"
+    )
     print(f"{'':14} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
     base = statistics.median(seconds[arguments.ways[0]])
     for name, took in seconds.items():

@@ -42,11 +42,13 @@ def build(out: Path) -> Path:
     titles = {stem: title(book) for stem, book in books.items()}
     out.mkdir(parents=True, exist_ok=True)
     for path in files:
-        report.build([path], out / f"{path.stem}.html", "authorbook", beside=titles)
+        report.build_report([path], out / f"{path.stem}.html", "authorbook", beside=titles)
     with TemporaryDirectory() as folder:
         contents = Path(folder) / "index.ipynb"
         nbformat.write(front(books), contents)
-        return report.build([contents], out / "index.html", "authorbook: the notebooks", beside=titles)
+        return report.build_report(
+            [contents], out / "index.html", "authorbook: the notebooks", beside=titles
+        )
 
 
 def first(out: Path) -> Path:
@@ -56,9 +58,13 @@ def first(out: Path) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     source, executed = paths.NOTEBOOKS / "00_start_here.ipynb", out / "00_start_here.ipynb"
     papermill.execute_notebook(source, executed, cwd=paths.NOTEBOOKS, **PAPERMILL)
-    return report.build([executed], out / "start.html", "authorbook")
+    return report.build_report([executed], out / "start.html", "authorbook")
 
 
 if __name__ == "__main__":
-    page = first(paths.outputs() / "first") if sys.argv[1:] == ["first"] else build(paths.outputs() / "book")
-    print(f"open in a browser: {paths.shown(page)}")
+    page = (
+        first(paths.outputs() / "first")
+        if sys.argv[1:] == ["first"]
+        else build(paths.outputs() / "book")
+    )
+    print(f"open in a browser: {paths.display_path(page)}")

@@ -8,10 +8,10 @@ import pandas as pd
 from page_rows import Choice, Value
 from pydantic import Field
 
-from helpers.published import claims
 from helpers.core.config import Config
 from helpers.core.names import GLOSSARY, label
 from helpers.core.results import LOWER_IS_BETTER
+from helpers.published import claims
 
 MISSING = "–"
 Cells = dict[str, list[Value | None]]  # by the name of the row

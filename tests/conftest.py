@@ -14,7 +14,9 @@ from tests.factories import posts_table, store_in_memory
 @pytest.fixture
 def write_posts(tmp_path):
     """rows of (author, seconds since 1970, topic, text) -> Parquet file, in the given order."""
-    return lambda rows, name="posts.parquet", **options: posts_table(tmp_path / name, rows, **options)
+    return lambda rows, name="posts.parquet", **options: posts_table(
+        tmp_path / name, rows, **options
+    )
 
 
 @pytest.fixture

@@ -28,7 +28,9 @@ def posts_table(path, rows, row_group_size=7):
     return path
 
 
-def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False):
+def store_in_memory(
+    counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False
+):
     """Number of posts of each author -> store in memory; ``lengths`` are the posts' tokens, drawn where not given.
 
     Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts: token = post.
@@ -40,24 +42,39 @@ def store_in_memory(counts, seed=0, longest=12, vocabulary=2**16, topics=5, leng
     lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
     author = np.repeat(np.arange(len(counts)), counts)
     post = np.repeat(np.arange(posts), lengths)
-    tokens, hour, topic = post % vocabulary, rng.integers(0, 24, posts), rng.integers(0, topics, posts)
+    tokens, hour, topic = (
+        post % vocabulary,
+        rng.integers(0, 24, posts),
+        rng.integers(0, topics, posts),
+    )
     if habits:
         own = rng.integers(0, vocabulary, (len(counts), 6))
         tokens = own[author[post], rng.integers(0, 6, len(post))]
         hour = (author * 7 + rng.integers(0, 3, posts)) % 24
     offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
-    days = np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()  # time grows from post to post
+    days = (
+        np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()
+    )  # time grows from post to post
     time = (days * 24 + hour) * 3600
     meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
     return TokenStore(
-        Path("nowhere"), meta, tokens.astype("u2"), offsets[0], hour.astype("u1"), time, topic.astype("u2"), offsets[1]
+        Path("nowhere"),
+        meta,
+        tokens.astype("u2"),
+        offsets[0],
+        hour.astype("u1"),
+        time,
+        topic.astype("u2"),
+        offsets[1],
     )
 
 
 def read_source(kind, location, **options):
     """(all rows, drops) of a source."""
     drops = Counter()
-    frames = [frame for part in open_source(kind, str(location), **options) for frame in part.read(drops)]
+    frames = [
+        frame for part in open_source(kind, str(location), **options) for frame in part.read(drops)
+    ]
     rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
     assert list(rows.columns[:4]) == COLUMNS
     return rows, dict(drops)
@@ -77,7 +94,9 @@ def uneven_vectors(seed, labels=(0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3)):
     rng = torch.Generator().manual_seed(seed)
     labels = torch.tensor(labels)
     centre = torch.randn(int(labels.max()) + 1, 6, generator=rng, dtype=torch.float64)
-    return 0.8 * centre[labels] + torch.randn(len(labels), 6, generator=rng, dtype=torch.float64), labels
+    return 0.8 * centre[labels] + torch.randn(
+        len(labels), 6, generator=rng, dtype=torch.float64
+    ), labels
 
 
 def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
@@ -110,7 +129,14 @@ def styled_posts(authors=40, posts=40, seed=0):
         for post in range(posts):
             time = (post * 24 + (hour + rng.integers(3)) % 24) * 3600
             topic_now = topic if rng.random() < 0.7 else rng.integers(5)
-            rows.append((f"a{author:02d}", int(time), f"t{topic_now}", " ".join(rng.choice(words, 8, p=share))))
+            rows.append(
+                (
+                    f"a{author:02d}",
+                    int(time),
+                    f"t{topic_now}",
+                    " ".join(rng.choice(words, 8, p=share)),
+                )
+            )
     return sorted(rows)
 
 
@@ -139,7 +165,9 @@ class HabitCounts(Encoder):
     def forward(self, batch):
         self.calls += len(batch)
         parts = [(batch.hours, 24)] + [(batch.topics, 10)] * (not self.hours)
-        counts = [(nnf.one_hot(values, size) * batch.mask[..., None]).sum(1) for values, size in parts]
+        counts = [
+            (nnf.one_hot(values, size) * batch.mask[..., None]).sum(1) for values, size in parts
+        ]
         return nnf.normalize(torch.cat(counts, 1).float(), dim=1)
 
 
@@ -163,7 +191,14 @@ def read_posts(path):
     """rows of (author, seconds since 1970, topic, text) of a posts table, in its order."""
     table = pq.read_table(path)
     times = table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64())
-    return list(zip(*(column.to_pylist() for column in (table["author"], times, table["topic"], table["text"]))))
+    return list(
+        zip(
+            *(
+                column.to_pylist()
+                for column in (table["author"], times, table["topic"], table["text"])
+            )
+        )
+    )
 
 
 class TopicShares(Encoder):

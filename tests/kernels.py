@@ -25,7 +25,9 @@ class RunningKernel(nbval.plugin.RunningKernel):
                 except RuntimeError as error:
                     if attempt == ATTEMPTS:
                         raise
-                    warnings.warn(f"kernel {attempt} of {ATTEMPTS} did not start: {error}", stacklevel=2)
+                    warnings.warn(
+                        f"kernel {attempt} of {ATTEMPTS} did not start: {error}", stacklevel=2
+                    )
 
 
 nbval.plugin.RunningKernel = RunningKernel

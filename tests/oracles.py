@@ -55,7 +55,10 @@ def slow_ranks(queries, targets, query_authors, target_authors):
     for query, author in zip(queries.astype(np.float64), query_authors):
         scores = [round(float(query @ target) * GRID) for target in targets.astype(np.float64)]
         best = max(score for score, other in zip(scores, target_authors) if other == author)
-        result.append(1 + sum(score >= best for score, other in zip(scores, target_authors) if other != author))
+        result.append(
+            1
+            + sum(score >= best for score, other in zip(scores, target_authors) if other != author)
+        )
     return result
 
 
@@ -65,7 +68,11 @@ def slow_errors(queries, targets, authors, topics):
     for query, author, topic in zip(queries.astype(np.float64), authors[0], topics[0]):
         scores = [round(float(query @ target) * GRID) for target in targets.astype(np.float64)]
         own = max(score for score, other in zip(scores, authors[1]) if other == author)
-        others = [(score, what) for score, what, other in zip(scores, topics[1], authors[1]) if other != author]
+        others = [
+            (score, what)
+            for score, what, other in zip(scores, topics[1], authors[1])
+            if other != author
+        ]
         most = max(score for score, _ in others)
         same = any(what == topic for score, what in others if score == most)
         kinds.append("right" if most < own else "same_topic_error" if same else "other_topic_error")
@@ -74,7 +81,13 @@ def slow_errors(queries, targets, authors, topics):
 
 def slow_pan_metrics(scores, same, definition):
     """Every metric of PAN, one pair at a time."""
-    wins = sum((a > b) + (a == b) / 2 for a, y in zip(scores, same) if y for b, z in zip(scores, same) if not z)
+    wins = sum(
+        (a > b) + (a == b) / 2
+        for a, y in zip(scores, same)
+        if y
+        for b, z in zip(scores, same)
+        if not z
+    )
     n, right, unanswered, error = len(same), 0, 0, 0
     tp = fp = fn = strict_tp = strict_fp = strict_fn = doubtful = 0
     for score, truth in zip(scores, same):
@@ -83,7 +96,11 @@ def slow_pan_metrics(scores, same, definition):
             unanswered += 1
         else:
             right += (score > 0.5) == truth
-            tp, fp, fn = tp + (score > 0.5 and truth), fp + (score > 0.5 and not truth), fn + (score < 0.5 and truth)
+            tp, fp, fn = (
+                tp + (score > 0.5 and truth),
+                fp + (score > 0.5 and not truth),
+                fn + (score < 0.5 and truth),
+            )
         answer = 1 if score > 0.5 else 0 if score < 0.5 else 0.5 if definition == "pan21" else 1
         strict_tp += answer == 1 and truth
         strict_fp += answer == 1 and not truth
@@ -97,4 +114,7 @@ def slow_pan_metrics(scores, same, definition):
         "Brier": 1 - error / n,
     }
     names = ["AUC", "F1", "c@1", "F_0.5u"] + ["Brier"] * (definition == "pan21")
-    return found | {"overall": sum(found[name] for name in names) / len(names), "n_unanswered": unanswered}
+    return found | {
+        "overall": sum(found[name] for name in names) / len(names),
+        "n_unanswered": unanswered,
+    }

@@ -9,11 +9,14 @@ from datetime import UTC, datetime
 import nbformat
 
 from helpers.core import paths
-from helpers.runs import pipeline, stages
 from helpers.core.paths import Run
+from helpers.runs import pipeline, stages
 
 _letters = random.Random(0)
-WORDS = ["".join(_letters.choices("abcdefghijklmnopqrstuvwxyz", k=_letters.randrange(3, 8))) for _ in range(400)]
+WORDS = [
+    "".join(_letters.choices("abcdefghijklmnopqrstuvwxyz", k=_letters.randrange(3, 8)))
+    for _ in range(400)
+]
 
 
 class People:
@@ -26,7 +29,11 @@ class People:
         """A text; of a topic where one is given."""
         habit = self.habits.setdefault(author, self.rng.sample(WORDS, 12))
         own = [self.rng.choice(habit if self.rng.random() < 0.7 else WORDS) for _ in range(words)]
-        told = [f"{topic.lower().replace(' ', '')}{self.rng.randrange(6)}" for _ in range(words // 3)] if topic else []
+        told = (
+            [f"{topic.lower().replace(' ', '')}{self.rng.randrange(6)}" for _ in range(words // 3)]
+            if topic
+            else []
+        )
         return " ".join([*own, *told, str(self.rng.randrange(10**6))])
 
 
@@ -85,14 +92,26 @@ def execute(run, changes, outputs, monkeypatch):
 
 
 # what needs data, or a package that not all have
-SKIPPED = {"ensure", "require", "read_json", "open_store", "open_documents", "open_trained", "load", "print"}
+SKIPPED = {
+    "ensure",
+    "check_installed",
+    "read_json",
+    "open_store",
+    "open_documents",
+    "open_trained",
+    "load_trained",
+    "load_tokenizer",
+    "print",
+}
 
 
 def settings(stage):
     """The names that a notebook has after it has checked its parameters and made its configs of them."""
     cells = nbformat.read(paths.NOTEBOOKS / f"{stage.notebook}.ipynb", as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
-    (at,) = [number for number, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", [])]
+    (at,) = [
+        number for number, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", [])
+    ]
     names, missing = {}, set()
     for cell in code[: at + 1]:
         exec(cell.source, names)
@@ -101,7 +120,11 @@ def settings(stage):
         for node in ast.parse(cell.source).body:
             used = {getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(node)}
             if used & (SKIPPED | missing):
-                made = (each for each in ast.walk(node) if isinstance(getattr(each, "ctx", None), ast.Store))
+                made = (
+                    each
+                    for each in ast.walk(node)
+                    if isinstance(getattr(each, "ctx", None), ast.Store)
+                )
                 missing |= {each.id for each in made if isinstance(each, ast.Name)}
             else:
                 exec(ast.unparse(node), names)

@@ -24,7 +24,11 @@ def test_the_book_has_a_page_a_notebook_and_one_that_leads_to_all(tmp_path, monk
                 "**Paper.** [next](01_b.ipynb)")  # fmt: skip
         notebook(tmp_path / f"notebooks/{name}.ipynb", (text,), "print(1)", parameters="")
     index = book.build(tmp_path / "out")
-    assert sorted(path.name for path in index.parent.iterdir()) == ["00_a.html", "01_b.html", "index.html"]
+    assert sorted(path.name for path in index.parent.iterdir()) == [
+        "00_a.html",
+        "01_b.html",
+        "index.html",
+    ]
     page = BeautifulSoup(index.read_text(), "html.parser")
     assert [a["href"] for a in page.nav.find_all("a")] == [a["href"] for a in page.main.find_all("a")] == [
         "00_a.html", "01_b.html"]  # fmt: skip
@@ -43,9 +47,11 @@ def lab(tmp_path):
     for name in ("01_a", "02_b"):
         (tmp_path / f"notebooks/{name}.ipynb").write_text("committed")
     jupyter = tmp_path / "bin" / "jupyter"
-    jupyter.write_text("#!/bin/sh\necho jupyter \"$@\"")
+    jupyter.write_text('#!/bin/sh\necho jupyter "$@"')
     jupyter.chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if name != "AUTHORBOOK_OUTPUTS"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "AUTHORBOOK_OUTPUTS"
+    }
 
     def run(*settings):
         return subprocess.run(["make", "-s", "-o", ".venv/.ok", "lab", "BIN=bin", *settings], cwd=tmp_path, check=True,
@@ -67,19 +73,27 @@ def test_a_copy_that_was_changed_stays_and_others_are_renewed(lab):
     lab()
     (lab.copies / "01_a.ipynb").write_text("mine")
     said = lab()
-    assert "01_a.ipynb has your changes and is kept" in said and "02_b" not in said and "newer" not in said
+    assert (
+        "01_a.ipynb has your changes and is kept" in said
+        and "02_b" not in said
+        and "newer" not in said
+    )
     for name in ("01_a", "02_b"):
         (lab.notebooks / f"{name}.ipynb").write_text("newer")
     said = lab()
     assert "notebooks/01_a.ipynb is newer" in said and "02_b" not in said
-    assert (lab.copies / "01_a.ipynb").read_text() == "mine" and (lab.copies / "02_b.ipynb").read_text() == "newer"
+    assert (lab.copies / "01_a.ipynb").read_text() == "mine" and (
+        lab.copies / "02_b.ipynb"
+    ).read_text() == "newer"
     assert {path.read_text() for path in lab.notebooks.iterdir()} == {"newer"}
     (lab.copies / "01_a.ipynb").unlink()
     assert "changes" not in lab() and (lab.copies / "01_a.ipynb").read_text() == "newer"
 
 
 def test_help_names_every_command_once_in_the_order_of_use():
-    said = subprocess.run(["make", "-s", "help"], cwd=paths.ROOT, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        ["make", "-s", "help"], cwd=paths.ROOT, check=True, capture_output=True, text=True
+    ).stdout
     named = [line.split()[1] for line in said.splitlines() if line.startswith("make ")]
     assert named == ["first", "mine", "lab", "book", "reproduce", "train", "test", "bench",
                      "setup", "distributed", "publish", "clean"]  # fmt: skip

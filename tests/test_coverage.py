@@ -11,7 +11,11 @@ from helpers.published import claims
 
 DOCUMENT = paths.ROOT / "docs" / "coverage.md"
 STATES = ["shown", "on own data", "partly", "not yet"]
-IDS = [f"{paper}{row:02d}" for paper, rows in (("K", 26), ("S", 17), ("R", 16)) for row in range(1, rows + 1)]
+IDS = [
+    f"{paper}{row:02d}"
+    for paper, rows in (("K", 26), ("S", 17), ("R", 16))
+    for row in range(1, rows + 1)
+]
 FILE = re.compile(r"\b(?:params|helpers|tests)/[\w./-]*\w")
 
 
@@ -20,7 +24,9 @@ def read():
     text = DOCUMENT.read_text(encoding="utf-8")
     above, _, below = text.partition("\n| id |")
     lines = below.splitlines()[2:]
-    return above, [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.strip()]
+    return above, [
+        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.strip()
+    ]
 
 
 ABOVE, ROWS = read()
@@ -31,7 +37,9 @@ def headings(notebook):
     """The headings of a notebook's Markdown cells, without their marks; none where there is no such notebook."""
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
-    lines = [line for cell in cells if cell.cell_type == "markdown" for line in cell.source.splitlines()]
+    lines = [
+        line for cell in cells if cell.cell_type == "markdown" for line in cell.source.splitlines()
+    ]
     return {line.lstrip("#").strip() for line in lines if re.match("#+ ", line)}
 
 
@@ -63,8 +71,12 @@ def test_the_files_that_it_names_are_there():
 
 def test_the_counts_above_the_table_are_those_of_the_table():
     counted = Counter(row[3] for row in ROWS)
-    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == [(str(counted[state]), state) for state in STATES]
-    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, "each state has its meaning"
+    assert re.findall(r"(\d+) \*([a-z ]+)\*", ABOVE) == [
+        (str(counted[state]), state) for state in STATES
+    ]
+    assert re.findall(r"^\| ([a-z ]+) \| [A-Z]", ABOVE, re.M) == STATES, (
+        "each state has its meaning"
+    )
 
 
 def test_rows_say_measured_where_a_stored_draw_has_a_verdict():

@@ -32,7 +32,10 @@ def markdown_tables(text):
     """The tables of a page: their headers and their rows, as lists of cells."""
     tables = []
     for lines in TABLE.findall(build.visible(text)):
-        rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines.splitlines()]
+        rows = [
+            [cell.strip() for cell in line.strip().strip("|").split("|")]
+            for line in lines.splitlines()
+        ]
         tables.append((rows[0], rows[2:]))
     return tables
 
@@ -63,7 +66,9 @@ def anchors(text):
 def test_tables_and_numbers_are_what_the_results_say(page):
     text = page.read_text(encoding="utf-8")
     assert build.filled(text) == text, "run `.venv/bin/python docs/build.py`"
-    assert text.count("<!-- table\n") == text.count("<!-- end -->") == len(build.BLOCK.findall(text))
+    assert (
+        text.count("<!-- table\n") == text.count("<!-- end -->") == len(build.BLOCK.findall(text))
+    )
     inline = text.count("<!-- = ")
     assert inline == text.count("<!-- / -->") == len(build.page_values.INLINE.findall(text))
     assert not re.findall(r"^\s*<!-- =.*", text, re.M), "Markdown takes such a line for HTML"
@@ -111,9 +116,13 @@ def test_readme_is_short_and_types_no_result():
     text = paths.ROOT.joinpath("README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
     assert len(build.BLOCK.sub("", text).splitlines()) <= 80
-    assert not re.findall(r"\b0\.\d{2,}", prose(text)), "a result stands in prose: let docs/build.py write it"
+    assert not re.findall(r"\b0\.\d{2,}", prose(text)), (
+        "a result stands in prose: let docs/build.py write it"
+    )
     lines = re.sub(r"\]\([^)]*\)", "]", build.visible(build.BLOCK.sub("", text))).splitlines()
-    assert not [line for line in lines if len(line) > 300 and not line.startswith("|")], "what a reader sees"
+    assert not [line for line in lines if len(line) > 300 and not line.startswith("|")], (
+        "what a reader sees"
+    )
 
 
 def test_the_page_of_results_is_short():
@@ -125,14 +134,18 @@ def test_the_page_of_results_is_short():
 @pytest.mark.parametrize("page", ["results.md", "results-full.md", "data.md", "design.md"])
 def test_a_page_types_no_score(page):
     text = prose((paths.ROOT / "docs" / page).read_text(encoding="utf-8"))
-    assert not re.findall(r"(?<!temperature )(?<!prior of )\b0\.\d{2,}", text), "let docs/build.py say it"
+    assert not re.findall(r"(?<!temperature )(?<!prior of )\b0\.\d{2,}", text), (
+        "let docs/build.py say it"
+    )
 
 
 def test_every_comparison_of_the_page_of_results_is_checked():
     """A line that compares in words carries a statement, on that line or on the next one of its paragraph."""
     text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     text = TYPED.sub("", build.BLOCK.sub("", text))
-    words = re.compile(r"\b(above|below|higher|lower|highest|lowest|ahead|gains|loses|falls|rises|shrinks)\b")
+    words = re.compile(
+        r"\b(above|below|higher|lower|highest|lowest|ahead|gains|loses|falls|rises|shrinks)\b"
+    )
     compares = 0
     for paragraph in re.split(r"\n(?=\n|\* |\d\. )", text):
         if words.search(build.visible(paragraph)) and "<!-- =" in paragraph:
@@ -157,7 +170,9 @@ ROWS = [
 
 def write(path, rows, **about):
     """A table of results with these rows, in one protocol and split."""
-    frame = pd.DataFrame(rows, columns=["model", "label", "seed", "base", "metric", "value", "low", "high"])
+    frame = pd.DataFrame(
+        rows, columns=["model", "label", "seed", "base", "metric", "value", "low", "high"]
+    )
     frame = frame.assign(**{"protocol": "ranking", "split": "test", "queries": 9} | about)
     if path.exists():
         frame = pd.concat([pd.read_csv(path), frame])
@@ -177,9 +192,21 @@ def lines(about, **more):
 
 def test_a_table_by_hand(results):
     about = results | {"columns": ["MRR"]}
-    assert lines(about) == ["| system | MRR |", "|---|---|", "| U | 0.650 |", "| T | 0.600 ± 0.141 |"]
-    assert lines(about, rows=["T"], first="name") == ["| name | MRR |", "|---|---|", "| T | 0.600 ± 0.141 |"]
-    assert lines(about, rows=["T", "U"], order="given")[2:] == ["| T | 0.600 ± 0.141 |", "| U | 0.650 |"]
+    assert lines(about) == [
+        "| system | MRR |",
+        "|---|---|",
+        "| U | 0.650 |",
+        "| T | 0.600 ± 0.141 |",
+    ]
+    assert lines(about, rows=["T"], first="name") == [
+        "| name | MRR |",
+        "|---|---|",
+        "| T | 0.600 ± 0.141 |",
+    ]
+    assert lines(about, rows=["T", "U"], order="given")[2:] == [
+        "| T | 0.600 ± 0.141 |",
+        "| U | 0.650 |",
+    ]
     assert lines(about, seed=0)[2:] == ["| U | 0.650 |", "| T | 0.500 (0.400 to 0.600) |"]
     assert lines(results, columns=["seeds", "accounts", {"metric": "MRR", "value_only": True}]) == [
         "| system | seeds | accounts | MRR |", "|---|---|---|---|", "| U | 1 | 9 | 0.650 |", "| T | 2 | 9 | 0.600 |"]  # fmt: skip
@@ -274,7 +301,9 @@ def test_what_a_page_may_not_compute(results, expression, message):
     ("best.first == max(both.u, t.first)", True),
 ])  # fmt: skip
 def test_a_comparison_in_words(results, statement, holds):
-    found = build.page_values.false_statements(page(results, f"So it is. <!-- holds: {statement} -->"))
+    found = build.page_values.false_statements(
+        page(results, f"So it is. <!-- holds: {statement} -->")
+    )
     assert found == ([] if holds else [statement])
 
 
@@ -300,7 +329,9 @@ def test_notebooks_open_online_once_the_address_is_known():
     assert all((paths.NOTEBOOKS / book).exists() for book in books) and len(set(books)) == 3
     assert "git clone -q https://github.com/some.body/author-book authorbook" in text
     page = "a\n<!-- online -->\nold\n<!-- /online -->\nb"
-    cited = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8")).get("repository-code", "")
+    cited = yaml.safe_load((paths.ROOT / "CITATION.cff").read_text("utf-8")).get(
+        "repository-code", ""
+    )
     assert build.filled(page) == f"a\n<!-- online -->\n{build.online(cited)}<!-- /online -->\nb"
     with pytest.raises(ValueError, match="not https://github.com/<owner>/<name>"):
         build.online("https://example.org/x")
@@ -314,12 +345,19 @@ def test_binder_installs_what_is_pinned():
     workflow = (paths.ROOT / ".github/workflows/ci.yml").read_text("utf-8")
     assert f'python: ["{python}"' in workflow, "a version that CI tests"
     makefile = (paths.ROOT / "Makefile").read_text("utf-8")
-    assert (folder / "requirements.txt").read_text("utf-8").strip() in makefile, "the uv of make setup"
+    assert (folder / "requirements.txt").read_text("utf-8").strip() in makefile, (
+        "the uv of make setup"
+    )
 
 
 def test_a_page_is_filled(results):
     about = yaml.safe_dump(results | {"columns": ["MRR"]})
     text = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
     once = build.filled(text)
-    assert "| U | 0.650 |" in once and "old" not in once and once.startswith("before") and once.endswith("after 0.1\n")
+    assert (
+        "| U | 0.650 |" in once
+        and "old" not in once
+        and once.startswith("before")
+        and once.endswith("after 0.1\n")
+    )
     assert build.filled(once) == once

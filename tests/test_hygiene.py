@@ -18,10 +18,14 @@ RUNS = sorted(path for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")
 MODULES = sorted((paths.ROOT / "helpers").rglob("*.py"))
 MARKERS = {"NBVAL_CHECK_OUTPUT", "NBVAL_SKIP", "NBVAL_RAISES_EXCEPTION", "NBVAL_IGNORE_OUTPUT"}
 # a folder of somebody's machine, not an address
-MACHINE_PATH = re.compile(r"(?<![\w.:/~-])(?:/(?:home|Users|root|tmp|work|mnt|var/folders)/[\w.-]|[A-Z]:\\\\?Users\\)")
+MACHINE_PATH = re.compile(
+    r"(?<![\w.:/~-])(?:/(?:home|Users|root|tmp|work|mnt|var/folders)/[\w.-]|[A-Z]:\\\\?Users\\)"
+)
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(paths.ROOT).as_posix())
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda path: path.relative_to(paths.ROOT).as_posix()
+)
 
 
 def code_cells(path):
@@ -30,12 +34,16 @@ def code_cells(path):
 
 def tree(source):
     """The syntax tree of a cell, IPython's own lines aside."""
-    lines = ("pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines())
+    lines = (
+        "pass" if line.lstrip().startswith(("%", "!")) else line for line in source.splitlines()
+    )
     return ast.parse("\n".join(lines))
 
 
 def parameter_cells(cells):
-    return [number for number, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])]
+    return [
+        number for number, cell in enumerate(cells) if "parameters" in cell.metadata.get("tags", [])
+    ]
 
 
 @each_notebook
@@ -46,17 +54,28 @@ def test_parameters_are_declared_found_and_read(path):
     (number,) = parameter_cells(cells)  # exactly one
     body = tree(cells[number].source).body
     assert len(body) > 1, "IPython reads a lone line `run: str = ...` as the magic %run"
-    assert all(isinstance(node, ast.AnnAssign) and node.value is not None for node in body), "annotate every parameter"
+    assert all(isinstance(node, ast.AnnAssign) and node.value is not None for node in body), (
+        "annotate every parameter"
+    )
     declared = [node.target.id for node in body]
     found = papermill.inspect_notebook(str(path))
-    assert declared == list(found), "papermill does not see all parameters: one line each, no second `=`"
-    assert [name for name in declared if not found[name]["help"]] == [], "a parameter without a comment"
+    assert declared == list(found), (
+        "papermill does not see all parameters: one line each, no second `=`"
+    )
+    assert [name for name in declared if not found[name]["help"]] == [], (
+        "a parameter without a comment"
+    )
     assert "run" in declared
-    used = set()  # check(globals()) reads them all by name: only a mention after it says that they matter
-    for cell in cells[number + 1:]:
+    used = (
+        set()
+    )  # check(globals()) reads them all by name: only a mention after it says that they matter
+    for cell in cells[number + 1 :]:
         used |= {node.id for node in ast.walk(tree(cell.source)) if isinstance(node, ast.Name)}
-        used |= {node.value for node in ast.walk(tree(cell.source)) if isinstance(node, ast.Constant)
-                 and isinstance(node.value, str)}  # settings["lr"]
+        used |= {
+            node.value
+            for node in ast.walk(tree(cell.source))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }  # settings["lr"]
     assert set(declared) <= used, "declared, but read in no later cell"
 
 
@@ -64,7 +83,9 @@ def test_parameters_are_declared_found_and_read(path):
 def test_it_was_run_in_order_without_errors(path):
     cells = [cell for cell in code_cells(path) if cell.source.strip()]
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
-    assert not [output for cell in cells for output in cell.outputs if output.output_type == "error"]
+    assert not [
+        output for cell in cells for output in cell.outputs if output.output_type == "error"
+    ]
 
 
 @each_notebook
@@ -73,7 +94,9 @@ def test_its_metadata_is_the_same_everywhere(path):
     nbformat.validate(book)
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     assert book.metadata.kernelspec == kernel
-    assert set(book.metadata) <= {"kernelspec", "language_info"}, "papermill, widgets or an editor left something"
+    assert set(book.metadata) <= {"kernelspec", "language_info"}, (
+        "papermill, widgets or an editor left something"
+    )
     assert {key for cell in book.cells for key in cell.metadata} <= {"tags"}
     ids = [cell.id for cell in book.cells]
     assert len(ids) == len(set(ids))
@@ -92,7 +115,12 @@ def test_it_holds_no_folder_of_a_machine(path):
 def test_a_folder_of_a_machine_is_seen():
     for text in ("/home/me/x", "in '/" + "tmp/x'", "/root/.cache", "C:\\Users\\me"):
         assert MACHINE_PATH.search(text), text
-    for text in ("https://example.org/home/x", "/".join(["outputs", "tmp", "x"]), "posts/home", "~/home/x"):
+    for text in (
+        "https://example.org/home/x",
+        "/".join(["outputs", "tmp", "x"]),
+        "posts/home",
+        "~/home/x",
+    ):
         assert not MACHINE_PATH.search(text), text
 
 
@@ -100,17 +128,25 @@ def test_a_folder_of_a_machine_is_seen():
 def test_what_prose_cites_is_checked(path):
     for cell in code_cells(path):
         lines = [line.strip() for line in cell.source.splitlines() if "NBVAL" in line]
-        assert {line.removeprefix("# ") for line in lines} <= MARKERS, "a marker is the whole comment"
+        assert {line.removeprefix("# ") for line in lines} <= MARKERS, (
+            "a marker is the whole comment"
+        )
         if "# NBVAL_CHECK_OUTPUT" in lines:
             assert cell.outputs and cell.execution_count, "nothing is stored, so nothing is checked"
-            assert not [o for o in cell.outputs if o.get("name") == "stderr"], "warnings differ between machines"
+            assert not [o for o in cell.outputs if o.get("name") == "stderr"], (
+                "warnings differ between machines"
+            )
 
 
 @each_notebook
 def test_its_answer_is_checked(path):
     """Every statement of the first cell has a line of its own that says True; nbval compares it in make test."""
     cells = nbformat.read(path, as_version=4).cells
-    (heading,) = [number for number, cell in enumerate(cells) if cell.source.startswith("## The answer, checked")]
+    (heading,) = [
+        number
+        for number, cell in enumerate(cells)
+        if cell.source.startswith("## The answer, checked")
+    ]
     check = cells[heading + 1]
     assert check.cell_type == "code" and "# NBVAL_CHECK_OUTPUT" in check.source.splitlines()
     lines = "".join(output.get("text", "") for output in check.outputs).splitlines()
@@ -123,7 +159,9 @@ def test_it_stays_readable(path):
     assert path.stat().st_size < 1.5e6
     for cell in code_cells(path):
         assert len(cell.source.splitlines()) <= 25, cell.source.splitlines()[0]
-        assert not any("widget" in kind for output in cell.outputs for kind in output.get("data", {}))
+        assert not any(
+            "widget" in kind for output in cell.outputs for kind in output.get("data", {})
+        )
     first = nbformat.read(path, as_version=4).cells[0]
     assert first.cell_type == "markdown" and re.match(r"# \S", first.source)
 
@@ -135,14 +173,22 @@ def test_it_shows_and_does_not_build(path):
     (number,) = parameter_cells(cells)
     assert len(tree(cells[number].source).body) <= 12, "more than 12 parameters"
     lines = [line for cell in cells for line in cell.source.splitlines()]
-    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) <= 150, "lines of code"
+    assert sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines) <= 150, (
+        "lines of code"
+    )
     assert not [line for line in lines if len(line) > 100], "lines over 100 characters"
-    assert len([cell for cell in book.cells if cell.cell_type == "markdown"]) >= len(cells), "more code than words"
+    assert len([cell for cell in book.cells if cell.cell_type == "markdown"]) >= len(cells), (
+        "more code than words"
+    )
 
 
 def prose(path):
     """The Markdown of a notebook, by heading of the second level; "" holds what stands before the first."""
-    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"]
+    cells = [
+        cell.source
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "markdown"
+    ]
     parts = re.split(r"^## (.+)$", "\n".join(cells), flags=re.M)
     return dict(zip(["", *parts[1::2]], parts[::2]))
 
@@ -160,7 +206,11 @@ def test_it_asks_answers_links_and_ends_with_exercises(path):
 @each_notebook
 def test_its_links_lead_somewhere(path):
     text = "\n".join(prose(path).values())
-    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#", "attachment:"))]
+    links = [
+        link
+        for link in re.findall(r"\]\(([^)\s]+)\)", text)
+        if not link.startswith(("http", "#", "attachment:"))
+    ]
     assert not [link for link in links if not (path.parent / link).exists()]
 
 
@@ -170,7 +220,17 @@ def test_the_first_notebook_leads_to_every_other():
     assert not [path.name for path in NOTEBOOKS[1:] if f"]({path.name})" not in text]
 
 
-MAKERS = {"train", "run", "record", "write_json", "atomic_write", "to_csv", "to_json", "to_parquet", "save"}
+MAKERS = {
+    "train",
+    "run",
+    "record",
+    "write_json",
+    "atomic_write",
+    "to_csv",
+    "to_json",
+    "to_parquet",
+    "save",
+}
 
 
 def called(node):
@@ -197,7 +257,9 @@ def test_params_are_known_to_their_notebooks(run):
 
 def test_there_is_no_mark_of_a_gpu_or_of_a_local_build_in_the_pins():
     pins = (paths.ROOT / "constraints.txt").read_text().split()
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "name==version only, no +cpu, no address"
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), (
+        "name==version only, no +cpu, no address"
+    )
     names = [normal(pin) for pin in pins]
     assert len(names) == len(set(names))
 
@@ -216,7 +278,9 @@ def test_conda_users_get_the_same_set():
     assert {normal(name) for name in wanted} <= pins, "not pinned in constraints.txt"
     environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
     *conda, pip = environment["dependencies"]
-    assert [normal(name) for name in conda] == ["python", "pip"], "all else comes from pip, at the pinned versions"
+    assert [normal(name) for name in conda] == ["python", "pip"], (
+        "all else comes from pip, at the pinned versions"
+    )
     first, *listed, last = pip["pip"]
     assert (first, last) == ("-c constraints.txt", "-e .[dev]")
     assert sorted(map(normal, listed)) == sorted(map(normal, wanted))
@@ -226,8 +290,14 @@ def test_conda_users_get_the_same_set():
 
 def test_every_line_of_the_conda_file_says_what_needs_it():
     text = (paths.ROOT / "environment.yml").read_text()
-    lines = [line for line in text.splitlines() if re.match(r"\s+- [a-z]", line) and "nodefaults" not in line
-             and "conda-forge" not in line and "pip:" not in line]
+    lines = [
+        line
+        for line in text.splitlines()
+        if re.match(r"\s+- [a-z]", line)
+        and "nodefaults" not in line
+        and "conda-forge" not in line
+        and "pip:" not in line
+    ]
     assert lines and all("  # " in line for line in lines)
 
 
@@ -247,7 +317,16 @@ def test_importing_helpers_brings_nothing_heavy():
 
 def test_a_first_embedding_waits_for_nothing_that_it_does_not_use():
     """scikit-learn and what it brings take as long as torch, and serve fitting only: `make bench` has the seconds."""
-    heavy = ("sklearn", "scipy.stats", "scipy.optimize", "transformers", "accelerate", "torch._dynamo", "plotly", "umap")
+    heavy = (
+        "sklearn",
+        "scipy.stats",
+        "scipy.optimize",
+        "transformers",
+        "accelerate",
+        "torch._dynamo",
+        "plotly",
+        "umap",
+    )
     code = (f"import sys; from helpers import AuthorEncoder; e = AuthorEncoder.load('open-small'); "
             f"print(e.encode([['a post']]).shape[0], [m for m in {heavy} if m in sys.modules])")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -260,21 +339,39 @@ def test_a_module_says_what_it_is_and_its_functions_are_short(path):
     tree = ast.parse(text)
     assert ast.get_docstring(tree), "no docstring"
     assert not MACHINE_PATH.findall(text)
-    assert not [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120], "lines over 120 columns"
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    assert not [node.name for node in functions if node.end_lineno - node.lineno + 1 > 60], "functions over 60 lines"
-    assert not [node.name for node in functions if len(parameters(node)) > 8], "more than 8 parameters: take a config"
+    assert not [number for number, line in enumerate(text.splitlines(), 1) if len(line) > 120], (
+        "lines over 120 columns"
+    )
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert not [node.name for node in functions if node.end_lineno - node.lineno + 1 > 60], (
+        "functions over 60 lines"
+    )
+    assert not [node.name for node in functions if len(parameters(node)) > 8], (
+        "more than 8 parameters: take a config"
+    )
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert not [node.module for node in imports if node.level], "import helpers.room.module by its full name"
+    assert not [node.module for node in imports if node.level], (
+        "import helpers.room.module by its full name"
+    )
 
 
 def parameters(function):
     """The names that a function takes, self and cls aside."""
     takes = function.args
-    every = [*takes.posonlyargs, *takes.args, *takes.kwonlyargs, *filter(None, (takes.vararg, takes.kwarg))]
+    every = [
+        *takes.posonlyargs,
+        *takes.args,
+        *takes.kwonlyargs,
+        *filter(None, (takes.vararg, takes.kwarg)),
+    ]
     return [each.arg for each in every if each.arg not in ("self", "cls")]
 
 
 def test_helpers_have_few_rooms():
-    rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {"__init__.py", "__pycache__"}
+    rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {
+        "__init__.py",
+        "__pycache__",
+    }
     assert len(rooms) <= 13, sorted(rooms)

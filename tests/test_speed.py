@@ -27,7 +27,10 @@ def speed():
 
 
 def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
-    took = {"loop": [4.0, 8.0, 4.0], "here": [1.0, 1.6, 2.0]}  # the second repeat of both was disturbed
+    took = {
+        "loop": [4.0, 8.0, 4.0],
+        "here": [1.0, 1.6, 2.0],
+    }  # the second repeat of both was disturbed
     rows = [("c", "s", way, repeat, seconds, seconds / 2, 10 if way == "loop" else 20, "MB")
             for way, all_of in took.items() for repeat, seconds in enumerate(all_of)]  # fmt: skip
     frame = pd.DataFrame(rows, columns=speed.COLUMNS)
@@ -43,9 +46,13 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
         pytest.importorskip("daft")
     losses = {} if name == "processes" else None
     more = {"losses": losses} if name == "processes" else {}
-    table = speed.COMPARISONS[name](1 if name in ("processes", "collection") else 2, **SMALL[name], **more)
+    table = speed.COMPARISONS[name](
+        1 if name in ("processes", "collection") else 2, **SMALL[name], **more
+    )
     assert {*speed.COLUMNS, "threads", "device"} <= set(table)
-    assert np.isfinite(table.seconds).all() and (table.seconds > 0).all() and (table.amount > 0).all()
+    assert (
+        np.isfinite(table.seconds).all() and (table.seconds > 0).all() and (table.amount > 0).all()
+    )
     groups = table.groupby(["comparison", "size"]).way.nunique()
     assert (groups >= 2).all() and len(table) == groups.sum() * table.repeat.nunique()
     if losses is not None:
@@ -56,10 +63,20 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
 
 
 def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):
-    command = [sys.executable, FOLDER / "speed.py", "--out", tmp_path / "new" / "speed.csv", "--repeats", "1"]
+    command = [
+        sys.executable,
+        FOLDER / "speed.py",
+        "--out",
+        tmp_path / "new" / "speed.csv",
+        "--repeats",
+        "1",
+    ]
     run = {"capture_output": True, "text": True}
     wrong = subprocess.run([*command, "reeder"], **run)
     assert wrong.returncode == 2 and "no comparison reeder: one of training" in wrong.stderr
     done = subprocess.run([*command, "start"], **run)
     assert done.returncode == 0 and "first embedding" in done.stdout, done.stderr[-1000:]
-    assert list(pd.read_csv(tmp_path / "new" / "speed.csv").way) == ["import torch", "first embedding"]
+    assert list(pd.read_csv(tmp_path / "new" / "speed.csv").way) == [
+        "import torch",
+        "first embedding",
+    ]

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from safetensors.torch import load_file
 
-from helpers.encoders.stream import build, stream_config
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.losses import make_loss
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.training.experiment import dev_score
@@ -36,18 +36,22 @@ class Setting:
         self.score = dev_score(self.store, FOUR.model_copy(update={"max_posts": 4}))
 
     def encoder(self, seed=0, **settings):
-        return build(stream_config(**{**TINY, **settings}), 200, 5, seed)
+        return build_stream_encoder(stream_config(**{**TINY, **settings}), 200, 5, seed)
 
     def draw(self, step):
         self.drawn.append(step)
         return self.sampler(step)
 
-    def train(self, folder, config=CONFIG, fingerprint="v1", encoder=None, loss="supcon", **changed):
+    def train(
+        self, folder, config=CONFIG, fingerprint="v1", encoder=None, loss="supcon", **changed
+    ):
         self.drawn = []
         encoder = encoder or self.encoder()
         loss = make_loss(loss, 40, TINY["dim"]) if isinstance(loss, str) else loss
         parts = {"draw": self.draw, "score": self.score, **changed}
-        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(**parts, progress=False)
+        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(
+            **parts, progress=False
+        )
 
 
 def equal(one, other):
@@ -56,7 +60,9 @@ def equal(one, other):
 
 
 def same_history(one, other):
-    left, right = (pd.read_csv(path / "history.csv").drop(columns="seconds") for path in (one, other))
+    left, right = (
+        pd.read_csv(path / "history.csv").drop(columns="seconds") for path in (one, other)
+    )
     return left.equals(right)
 
 
@@ -117,7 +123,9 @@ def losses(folder):
     told = {}
     for line in Path(f"{folder}.losses").read_text().splitlines():
         step, loss = line.split()
-        assert abs(told.setdefault(int(step), float(loss)) - float(loss)) <= 1e-5 * abs(float(loss)), step
+        assert abs(told.setdefault(int(step), float(loss)) - float(loss)) <= 1e-5 * abs(
+            float(loss)
+        ), step
     return told
 
 
@@ -127,4 +135,6 @@ def run(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings)
     command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, loss,
                dtype, json.dumps(settings)]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment)
+    return subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment
+    )

@@ -14,7 +14,9 @@ def notebook(path, *cells, parameters=DECLARED):
     make, made = nbformat.v4, []
     if parameters:
         made.append(make.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
-    made += [make.new_markdown_cell(*c) if isinstance(c, tuple) else make.new_code_cell(c) for c in cells]
+    made += [
+        make.new_markdown_cell(*c) if isinstance(c, tuple) else make.new_code_cell(c) for c in cells
+    ]
     kernel = {"kernelspec": publish.KERNELSPEC, "language_info": {"name": "python"}}
     nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
 

@@ -11,7 +11,10 @@ import sys
 COMMANDS = {  # the arguments of each, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
     "nearest": ("posts account", "rank the accounts that are most similar to one account"),
-    "compare": ("posts others", "rank the accounts of a second file for each account of a first one"),
+    "compare": (
+        "posts others",
+        "rank the accounts of a second file for each account of a first one",
+    ),
     "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
 }
 
@@ -42,13 +45,25 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument(place)
         for column in ("author", "time", "topic", "text"):
             command.add_argument(f"--{column}", help=f"the file's column of the {column} (guessed)")
-        command.add_argument("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
-        command.add_argument("--run", default="mine", help="the folder in outputs/ to work in (mine)")
-        command.add_argument("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
+        command.add_argument(
+            "--encoder",
+            default="open-small",
+            help="name of one that ships, or a folder (open-small)",
+        )
+        command.add_argument(
+            "--run", default="mine", help="the folder in outputs/ to work in (mine)"
+        )
+        command.add_argument(
+            "--names", action="store_true", help="show the accounts' own names, not pseudonyms"
+        )
         if name != "encode":
-            command.add_argument("--prior", type=float, default=0.05, help="probability of a second account (0.05)")
+            command.add_argument(
+                "--prior", type=float, default=0.05, help="probability of a second account (0.05)"
+            )
             command.add_argument("-k", type=int, default=5, help="candidates of each account (5)")
-    command.add_argument("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
+    command.add_argument(
+        "--accounts", nargs="*", default=[], help="accounts to ask about (default: all)"
+    )
     return parser
 
 

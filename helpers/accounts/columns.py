@@ -17,14 +17,16 @@ CALLED = {
 }  # fmt: skip
 
 
-def columns_of(location: str, given: dict) -> dict:
+def column_types(location: str, given: dict) -> dict:
     """The file's column for each of author, text, time and topic: as given, else by what it is often called.
 
     Time and topic are None where there is none. Raises ValueError where author or text cannot be told, or nothing read.
     """
-    there = list(map(str, table(location, nrows=100).columns))
+    there = list(map(str, read_columns(location, nrows=100).columns))
     if len(there) == 1 and ";" in there[0]:
-        raise ValueError(f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv")
+        raise ValueError(
+            f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv"
+        )
     lower = {name.lower().strip(): name for name in reversed(there)}
     found = {kind: given.get(kind) or next((lower[name] for name in called.split() if name in lower), None)
              for kind, called in CALLED.items()}  # fmt: skip
@@ -34,17 +36,25 @@ def columns_of(location: str, given: dict) -> dict:
             raise ValueError(f"{Path(location).name}: which column is the {kind}? There are {names}; "
                              f"say {kind.upper()}=<column>, or --{kind} <column>")  # fmt: skip
         if column is not None and column not in there:
-            raise ValueError(f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}")
+            raise ValueError(
+                f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}"
+            )
     return found
 
 
-def table(location: str, nrows: int | None = None, usecols: list[str] | None = None) -> pd.DataFrame:
+def read_columns(
+    location: str, nrows: int | None = None, usecols: list[str] | None = None
+) -> pd.DataFrame:
     """The first rows, or some columns, of a file as text. Raises ValueError where it cannot be read."""
     path = resolve(location)
     kind = path.name.lower().removesuffix(".gz")
     try:
         if kind.endswith(".parquet"):
-            return (pq.read_schema(path).empty_table() if nrows else pq.read_table(path, columns=usecols)).to_pandas()
+            return (
+                pq.read_schema(path).empty_table()
+                if nrows
+                else pq.read_table(path, columns=usecols)
+            ).to_pandas()
         if kind.endswith((".jsonl", ".ndjson")):
             return pd.read_json(path, lines=True, nrows=nrows, dtype=False)
         return pd.read_csv(path, nrows=nrows, usecols=usecols, dtype=str, sep="\t" if kind.endswith(".tsv") else ",",

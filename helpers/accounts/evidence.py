@@ -15,14 +15,21 @@ from scipy.stats import hypergeom
 
 from helpers.accounts.encoder import MAX_TOKENS
 from helpers.accounts.gallery import AccountGallery, Decision
-from helpers.accounts.samples import UNKNOWN, concatenated, in_memory, rooms_of, texts, whole
+from helpers.accounts.samples import (
+    UNKNOWN,
+    concatenate_samples,
+    in_memory,
+    rooms_of,
+    texts_of,
+    whole_accounts,
+)
 from helpers.encoders.base import Encoder, embed
+from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.frequent_tokens import Masked
 from helpers.encoders.tfidf import BUCKETS, TfidfEncoder, ngram_counts
-from helpers.encoders.wccn import Whitened
+from helpers.encoders.wccn import WCCN
 from helpers.evaluation.score_norm import NormalisedGallery, statistics
-from helpers.figures.style import escaped
+from helpers.figures.style import escape_html
 from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.topic.masking import WORD
 
@@ -34,7 +41,9 @@ CHANCE, MORE, OTHERS = 0.001, 2, 3  # of a topic's words, see :func:`topic_words
 SUBWORDS = ("tfidf_subword", "lsa", "lsa_masked")  # whose features are subwords and pairs of them
 
 
-def contributions(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> pd.DataFrame:
+def contributions(
+    gallery: AccountGallery, query: Samples, target: str, name: str = ""
+) -> pd.DataFrame:
     """Split a query's score with a target: ``member``, ``feature``, ``contribution``, the largest first.
 
     query : one sample. target : an account of the gallery. name : of the query, where it is one of the gallery too.
@@ -45,9 +54,17 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
     column, own = gallery.columns([target, name])
     rows, members = [], [member for member, weight in gallery.model.weights.items() if weight]
     for member, (part, weight) in zip(members, gallery.scored.parts, strict=True):
-        slope, offset = line(part, query, column, own) if isinstance(part, NormalisedGallery) else (1.0, 0.0)
+        slope, offset = (
+            dividing_line(part, query, column, own)
+            if isinstance(part, NormalisedGallery)
+            else (1.0, 0.0)
+        )
         inner = getattr(part, "inner", part)
-        told = list(_features(inner.encoder, query, inner.rows[column : column + 1], gallery.encoder.tokenizer))
+        told = list(
+            _features(
+                inner.encoder, query, inner.rows[column : column + 1], gallery.encoder.tokenizer
+            )
+        )
         rows += [(member, feature, weight * slope * value) for feature, value in told if value]
         rows.append((member, OFFSET, weight * offset))
     frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
@@ -55,15 +72,17 @@ def contributions(gallery: AccountGallery, query: Samples, target: str, name: st
     return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
 
-def line(part: NormalisedGallery, query: Samples, target: int, own: int) -> tuple[float, float]:
+def dividing_line(
+    part: NormalisedGallery, query: Samples, target: int, own: int
+) -> tuple[float, float]:
     """Return slope and offset that turn the raw score of a query and a target into the s-normed one. own : its row."""
-    (_, block), = part.inner.scores(query)
+    ((_, block),) = part.inner.scores(query)
     mean_q, scale_q = statistics(block[:, part.drawn])[:, 0] if own < 0 else part.of_targets[:, own]
     mean_t, scale_t = part.of_targets[:, target]
     return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
 
-def by_member(parts: pd.DataFrame) -> pd.DataFrame:
+def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     """Sum :func:`contributions` by member, its offset within it; the total last."""
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
     total = pd.Series({"All members": sums.sum()})
@@ -78,11 +97,16 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     room, of neither account. Both are one-sided hypergeometric tests of posts, at CHANCE. Empty where no room is shared
     or known, or everybody writes in the same: then nothing tells topic from habit.
     """
-    from sklearn.feature_extraction.text import CountVectorizer  # a second, which a first embedding need not wait for
+    from sklearn.feature_extraction.text import (
+        CountVectorizer,  # a second, which a first embedding need not wait for
+    )
 
     column, own = gallery.columns([target, name])
-    store = concatenated(query, gallery.targets).store
-    account, rooms = np.repeat(np.arange(store.authors), store.posts_per_author()) - 1, rooms_of(store)
+    store = concatenate_samples(query, gallery.targets).store
+    account, rooms = (
+        np.repeat(np.arange(store.authors), store.posts_per_author()) - 1,
+        rooms_of(store),
+    )
     pair = account == -1, account == column
     there = np.isin(rooms, [*set(rooms[pair[0]]) & set(rooms[pair[1]]) - {UNKNOWN}])
     others = ~np.isin(account, [-1, column, own])
@@ -91,13 +115,18 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
         return []
     counter = CountVectorizer(binary=True, analyzer=lambda text: [
         match[0].lower() for match in WORD.finditer(text) if not match[1]])  # fmt: skip
-    holds = counter.fit_transform(texts(store, np.arange(store.posts), gallery.encoder.tokenizer))
+    holds = counter.fit_transform(
+        texts_of(store, np.arange(store.posts), gallery.encoder.tokenizer)
+    )
     crowd, base, *both = ((np.asarray(holds[rows].sum(0))[0], rows.sum())
                           for rows in (here, elsewhere, *(side & there for side in pair)))  # fmt: skip
     typical = (_by_chance(crowd, base) < CHANCE) & (crowd[0] / crowd[1] >= MORE * base[0] / base[1])
     for side in both:
         typical &= (side[0] > 0) & (_by_chance(side, crowd) >= CHANCE)
-    users = [len(np.unique(account[here & (holds[:, [word]].toarray()[:, 0] > 0)])) for word in np.flatnonzero(typical)]
+    users = [
+        len(np.unique(account[here & (holds[:, [word]].toarray()[:, 0] > 0)]))
+        for word in np.flatnonzero(typical)
+    ]
     return list(counter.get_feature_names_out()[typical][np.array(users, int) >= OTHERS])
 
 
@@ -112,9 +141,14 @@ def without_words(gallery: AccountGallery, query: Samples, target: str, words: C
 
     words : in lower case, such as :func:`topic_words`; the rest as in :func:`contributions`.
     """
-    sides = [_erased(side, words, gallery.encoder.tokenizer) for side in (query, gallery.accounts([target]))]
+    sides = [
+        _erased(side, words, gallery.encoder.tokenizer)
+        for side in (query, gallery.accounts([target]))
+    ]
     there = name in gallery.names
-    changed = gallery.exchanged(concatenated(*sides) if there else sides[1], [name, target][not there :])
+    changed = gallery.exchanged(
+        concatenate_samples(*sides) if there else sides[1], [name, target][not there :]
+    )
     return changed.rank(sides[0], [name], len(changed), decision).set_index("target").loc[target]
 
 
@@ -122,7 +156,9 @@ def _erased(samples, words, tokenizer):
     store = in_memory(samples).store
     posts = [post[~_within([tokenizer.piece(token) for token in post], words)]
              for post in np.split(store.tokens, store.post_offsets[1:-1])]  # fmt: skip
-    return whole(replace(store, tokens=np.concatenate(posts), post_offsets=np.cumsum([0, *map(len, posts)])))
+    return whole_accounts(
+        replace(store, tokens=np.concatenate(posts), post_offsets=np.cumsum([0, *map(len, posts)]))
+    )
 
 
 def _within(pieces, words):
@@ -130,10 +166,15 @@ def _within(pieces, words):
     letters = np.zeros(sum(map(len, pieces)), bool)
     for match in WORD.finditer("".join(pieces)):
         letters[slice(*match.span())] = match[0].lower() in words
-    return np.array([part.any() for part in np.split(letters, np.cumsum([*map(len, pieces)]))[: len(pieces)]], bool)
+    return np.array(
+        [part.any() for part in np.split(letters, np.cumsum([*map(len, pieces)]))[: len(pieces)]],
+        bool,
+    )
 
 
-def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()) -> str:
+def highlight(
+    parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()
+) -> str:
     """Show, as HTML, the posts of a sample that a score rests on most: blue speaks for one person, orange against.
 
     parts : of :func:`contributions`. A subword's colour is what it and its pairs contribute wherever they occur; what
@@ -146,7 +187,11 @@ def highlighted(parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8
     for post in batch.tokens[batch.mask].tolist():
         pieces = [tokenizer.piece(token) for token in post if token != PAD]
         pairs = [worth.get(left + right, 0.0) / 2 for left, right in zip(pieces, pieces[1:])]
-        sums = np.array([worth.get(piece, 0.0) for piece in pieces]) + np.array([0.0, *pairs]) + np.array([*pairs, 0.0])
+        sums = (
+            np.array([worth.get(piece, 0.0) for piece in pieces])
+            + np.array([0.0, *pairs])
+            + np.array([*pairs, 0.0])
+        )
         told.append((pieces, sums[: len(pieces)]))
     largest = max((np.abs(sums).max(initial=0) for _, sums in told), default=0) or 1.0
     told = sorted(told, key=lambda one: -np.abs(one[1]).sum())[:posts]
@@ -158,7 +203,7 @@ def _marked(piece: str, strength: float, of_topic: bool) -> str:
     colour = "0,114,178" if strength > 0 else "213,94,0"
     shade = f"background:rgba({colour},{abs(strength):.2f});" if abs(strength) >= 0.05 else ""
     style = shade + ("text-decoration:underline dotted" if of_topic else "")
-    return f'<span style="{style}">{escaped(piece)}</span>' if style else escaped(piece)
+    return f'<span style="{style}">{escape_html(piece)}</span>' if style else escape_html(piece)
 
 
 def _features(encoder: Encoder, query: Samples, target, tokenizer) -> Iterator[tuple[str, float]]:
@@ -170,15 +215,23 @@ def _features(encoder: Encoder, query: Samples, target, tokenizer) -> Iterator[t
             names = _names(batch, encoder.tokenizer.vocabulary, BUCKETS, tokenizer.piece)
         else:
             names = encoder.weighting.get_feature_names_out()
-        yield from ((names[feature], float(value)) for feature, value in zip(product.coords[1], product.data))
-    elif isinstance(encoder, Whitened):
+        yield from (
+            (names[feature], float(value))
+            for feature, value in zip(product.coords[1], product.data)
+        )
+    elif isinstance(encoder, WCCN):
         yield from _whitened(encoder, batch, torch.as_tensor(target)[0], tokenizer)
     else:
-        yield WHOLE, float(torch.as_tensor(embed(encoder, query, MAX_TOKENS))[0] @ torch.as_tensor(target)[0])
+        yield (
+            WHOLE,
+            float(
+                torch.as_tensor(embed(encoder, query, MAX_TOKENS))[0] @ torch.as_tensor(target)[0]
+            ),
+        )
 
 
 @torch.no_grad()
-def _whitened(encoder: Whitened, batch: Batch, target, tokenizer) -> Iterator[tuple[str, float]]:
+def _whitened(encoder: WCCN, batch: Batch, target, tokenizer) -> Iterator[tuple[str, float]]:
     """The parts of ``normalize((sum of feature rows - mean) W) . target``, the mean's among them."""
     names, rows = _rows(encoder.encoder, batch, tokenizer)
     length = ((rows.sum(0) - encoder.mean) @ encoder.whiten).norm()
@@ -189,15 +242,23 @@ def _whitened(encoder: Whitened, batch: Batch, target, tokenizer) -> Iterator[tu
 
 def _rows(encoder: Encoder, batch: Batch, tokenizer) -> tuple[list[str], torch.Tensor]:
     """Names of features, and the rows whose sum is the encoder's row of a batch of one sample."""
-    if isinstance(encoder, Masked):
-        shown = {int(number): token for token, number in enumerate(encoder.shown.tolist())
-                 if number < encoder.encoder.vocabulary - 1}
-        return _counted(encoder.encoder, encoder.view(batch),
-                        lambda token: tokenizer.piece(shown[token]) if token in shown else HIDDEN)
+    if isinstance(encoder, FrequentTokens):
+        shown = {
+            int(number): token
+            for token, number in enumerate(encoder.shown.tolist())
+            if number < encoder.encoder.vocabulary - 1
+        }
+        return _counted(
+            encoder.encoder,
+            encoder.view(batch),
+            lambda token: tokenizer.piece(shown[token]) if token in shown else HIDDEN,
+        )
     if isinstance(encoder, LSAEncoder):
         return _counted(encoder, batch, tokenizer.piece)
     hours = batch.hours[batch.mask]
-    alone = replace(batch, hours=hours[:, None], mask=torch.ones(len(hours), 1, dtype=torch.bool))  # a post a sample
+    alone = replace(
+        batch, hours=hours[:, None], mask=torch.ones(len(hours), 1, dtype=torch.bool)
+    )  # a post a sample
     return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(alone) / len(hours)
 
 
@@ -221,4 +282,3 @@ def _names(batch: Batch, vocabulary: int, buckets: int, spell) -> dict[int, str]
             hashed = (left * 1_000_003 + right * 7_919) % buckets + vocabulary
             names.setdefault(hashed, {})[f"{spell(left)}{spell(right)}"] = None
     return {feature: " / ".join(each) for feature, each in names.items()}
-

@@ -11,7 +11,15 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.samples import Posts, concatenated, in_memory, passages, samples_of, whole, without_passages
+from helpers.accounts.samples import (
+    Posts,
+    concatenate_samples,
+    in_memory,
+    passages,
+    samples_of,
+    whole_accounts,
+    without_passages,
+)
 from helpers.core.config import Config
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore
@@ -48,11 +56,26 @@ class AccountGallery:
     above 10, and on average they speak for nobody: without other accounts of the same place nobody is linked.
     """
 
-    def __init__(self, encoder: AuthorEncoder, targets: Samples, names: Sequence[str], hours: bool = False,
-                 rows: dict[str, np.ndarray] | None = None, drawn: np.ndarray | None = None, beyond: int = 0):
+    def __init__(
+        self,
+        encoder: AuthorEncoder,
+        targets: Samples,
+        names: Sequence[str],
+        hours: bool = False,
+        rows: dict[str, np.ndarray] | None = None,
+        drawn: np.ndarray | None = None,
+        beyond: int = 0,
+    ):
         if len(names) != len(targets) or len(set(names)) != len(targets):
-            raise ValueError(f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different")
-        self.encoder, self.targets, self.names, self.hours = encoder, targets, np.asarray(names, object), hours
+            raise ValueError(
+                f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different"
+            )
+        self.encoder, self.targets, self.names, self.hours = (
+            encoder,
+            targets,
+            np.asarray(names, object),
+            hours,
+        )
         self.adapted, self.beyond = len(targets) >= ENOUGH, beyond
         self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
         self.rows = encoder.rows(targets) if rows is None else rows
@@ -61,34 +84,49 @@ class AccountGallery:
         self.scored = self.model.gallery(targets, MAX_TOKENS)
 
     @classmethod
-    def of(cls, encoder: AuthorEncoder, posts: Posts, names: Sequence[str], times: Sequence | None = None,
-           topics: Sequence | None = None) -> "AccountGallery":
+    def of(
+        cls,
+        encoder: AuthorEncoder,
+        posts: Posts,
+        names: Sequence[str],
+        times: Sequence | None = None,
+        topics: Sequence | None = None,
+    ) -> "AccountGallery":
         """Make a gallery of texts: of each account its posts, and their times and topics where they are known.
 
         What stands in several posts word for word is not read. Topics change no score: they tell which words are a
         room's, see :func:`helpers.accounts.evidence.topic_words`.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
-        own = whole(without_passages(samples.store, encoder.kinds)[0])
+        own = whole_accounts(without_passages(samples.store, encoder.kinds)[0])
         return cls(encoder, own, names, times is not None)
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def queries(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None) -> Samples:
+    def queries(
+        self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None
+    ) -> Samples:
         """Read texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
         if self.hours != (times is not None):
-            raise ValueError(f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way")
+            raise ValueError(
+                f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way"
+            )
         samples = samples_of(posts, self.encoder.tokenizer, times, topics)
-        return whole(without_passages(samples.store, self.encoder.kinds, self.passages)[0])
+        return whole_accounts(without_passages(samples.store, self.encoder.kinds, self.passages)[0])
 
     @cached_property
     def passages(self) -> np.ndarray:
         """Of the posts of the targets, each once, see :func:`helpers.accounts.samples.passages`."""
         return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
 
-    def rank(self, queries: Samples, names: Sequence[str] | None = None, k: int = 10,
-             decision: Decision = Decision()) -> pd.DataFrame:
+    def rank(
+        self,
+        queries: Samples,
+        names: Sequence[str] | None = None,
+        k: int = 10,
+        decision: Decision = Decision(),
+    ) -> pd.DataFrame:
         """Rank the k most likely accounts of each query, and give the probability that it is nobody of these.
 
         queries : of :meth:`queries`, or samples of the same store as the targets. names : of the queries; an account of
@@ -100,9 +138,13 @@ class AccountGallery:
         ``(p / T) L_t / (1 - p + (p / T) S)``, L its likelihood ratio and S the sum of all, and that of nobody is what
         is left: one account is meant, or none.
         """
-        names = [f"query {number}" for number in range(len(queries))] if names is None else list(names)
+        names = (
+            [f"query {number}" for number in range(len(queries))] if names is None else list(names)
+        )
         if len(names) != len(queries) or k < 1 or not names:
-            raise ValueError(f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for")
+            raise ValueError(
+                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
+            )
         own, frames = self.columns(names), []
         for rows, block in self.scored.scores(queries, own):
             for row, scores in zip(range(rows.start, rows.stop), block):
@@ -112,8 +154,14 @@ class AccountGallery:
                 frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
         return pd.concat(frames, ignore_index=True)
 
-    def link(self, queries: Posts | Samples, names: Sequence[str] | None = None, times: Sequence | None = None,
-             topics: Sequence | None = None, **costs: float) -> pd.DataFrame:
+    def link(
+        self,
+        queries: Posts | Samples,
+        names: Sequence[str] | None = None,
+        times: Sequence | None = None,
+        topics: Sequence | None = None,
+        **costs: float,
+    ) -> pd.DataFrame:
         """Answer with one row a query: the account that it is linked to, "nobody of these" or "undecided".
 
         queries, times, topics : texts as in :meth:`queries`, or samples as in :meth:`rank`, with its ``names``. costs :
@@ -128,9 +176,14 @@ class AccountGallery:
         number = last.cumsum() - last  # of the query
         best, nobody = (found[rows].set_axis(number[rows]) for rows in (~last, last))
         unlinked = np.where(best.probability > nobody.probability[best.index], UNDECIDED, NOBODY)
-        answer = best.target.where(best.linked.astype(bool), unlinked).reindex(nobody.index, fill_value=NOBODY)
-        return nobody[["query"]].assign(answer=answer, nobody=nobody.probability, threshold=decision.threshold).join(
-            best.drop(columns=["query", "rank", "linked"]))
+        answer = best.target.where(best.linked.astype(bool), unlinked).reindex(
+            nobody.index, fill_value=NOBODY
+        )
+        return (
+            nobody[["query"]]
+            .assign(answer=answer, nobody=nobody.probability, threshold=decision.threshold)
+            .join(best.drop(columns=["query", "rank", "linked"]))
+        )
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
         """Which of the accounts each name is, -1 for none."""
@@ -141,23 +194,37 @@ class AccountGallery:
         """The samples of named accounts, to ask about. Raises ValueError for names that are not there."""
         columns = self.columns(names)
         if missing := [name for name, column in zip(names, columns) if column < 0]:
-            raise ValueError(f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}")
+            raise ValueError(
+                f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}"
+            )
         return self.targets[columns]
 
-    def with_accounts(self, posts: Posts, names: Sequence[str], times: Sequence | None = None,
-                      topics: Sequence | None = None) -> "AccountGallery":
+    def with_accounts(
+        self,
+        posts: Posts,
+        names: Sequence[str],
+        times: Sequence | None = None,
+        topics: Sequence | None = None,
+    ) -> "AccountGallery":
         """The gallery and more accounts; those it has are not embedded again, only what counts is fitted anew."""
         if there := sorted(set(names) & set(self.names)):
-            raise ValueError(f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}")
+            raise ValueError(
+                f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}"
+            )
         return self.exchanged(self.queries(posts, times, topics), names)
 
     def exchanged(self, samples: Samples, names: Sequence[str]) -> "AccountGallery":
         """The same with samples in the place of the accounts of these names, or beside those it has."""
         place = self.columns(names)
         kept = np.setdiff1d(np.arange(len(self)), place)
-        rows = {name: np.concatenate([self.rows[name][kept], new]) for name, new in self.encoder.rows(samples).items()}
-        drawn = np.append(self.drawn[kept], np.where(place < 0, self.drawn.all(), self.drawn[place]))
-        return AccountGallery(self.encoder, concatenated(self.targets[kept], samples), [*self.names[kept], *names],
+        rows = {
+            name: np.concatenate([self.rows[name][kept], new])
+            for name, new in self.encoder.rows(samples).items()
+        }
+        drawn = np.append(
+            self.drawn[kept], np.where(place < 0, self.drawn.all(), self.drawn[place])
+        )
+        return AccountGallery(self.encoder, concatenate_samples(self.targets[kept], samples), [*self.names[kept], *names],
                               self.hours, rows, drawn, self.beyond)  # fmt: skip
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
@@ -171,30 +238,52 @@ class AccountGallery:
     def save(self, folder: str | Path) -> None:
         """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
         store = in_memory(self.targets).store
-        arrays = {name: torch.from_numpy(np.asarray(getattr(store, name)).astype(np.int64)) for name in FILES}
+        arrays = {
+            name: torch.from_numpy(np.asarray(getattr(store, name)).astype(np.int64))
+            for name in FILES
+        }
         rows = {f"rows/{name}": torch.from_numpy(each) for name, each in self.rows.items()}
-        about = {"names": list(self.names), "hours": self.hours, "encoder": self.encoder.fingerprint,
-                 "drawn": self.drawn.tolist(), "beyond": self.beyond, "topics": store.meta["topics"]}
-        checkpoints.save(Path(folder) / "gallery.safetensors", arrays | rows, about)
+        about = {
+            "names": list(self.names),
+            "hours": self.hours,
+            "encoder": self.encoder.fingerprint,
+            "drawn": self.drawn.tolist(),
+            "beyond": self.beyond,
+            "topics": store.meta["topics"],
+        }
+        checkpoints.save_checkpoint(Path(folder) / "gallery.safetensors", arrays | rows, about)
 
     @classmethod
     def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
         """One that was saved. Raises ValueError where it is damaged, or of another encoder."""
-        tensors, about = checkpoints.read(Path(folder) / "gallery.safetensors")
+        tensors, about = checkpoints.read_checkpoint(Path(folder) / "gallery.safetensors")
         if about["encoder"] != encoder.fingerprint or "topics" not in about:
-            raise ValueError(f"the gallery in {folder} was made by another encoder: make it again from its posts")
-        meta = {"topics": about["topics"], "vocabulary": encoder.tokenizer.vocabulary, "fingerprint": ""}
-        store = TokenStore(Path(folder), meta, **{name: tensors.pop(name).numpy() for name in FILES})
+            raise ValueError(
+                f"the gallery in {folder} was made by another encoder: make it again from its posts"
+            )
+        meta = {
+            "topics": about["topics"],
+            "vocabulary": encoder.tokenizer.vocabulary,
+            "fingerprint": "",
+        }
+        store = TokenStore(
+            Path(folder), meta, **{name: tensors.pop(name).numpy() for name in FILES}
+        )
         rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items()}
-        return cls(encoder, whole(store), about["names"], about["hours"], rows, np.array(about["drawn"]),
+        return cls(encoder, whole_accounts(store), about["names"], about["hours"], rows, np.array(about["drawn"]),
                    about["beyond"])  # fmt: skip
 
     def _best(self, name, posts, scores, llr, k, decision):
         others = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, others)]
-        if not self.adapted:  # strangers are all alike then: on average they must not speak for a link
+        if (
+            not self.adapted
+        ):  # strangers are all alike then: on average they must not speak for a link
             llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
-        each, none = np.log(decision.prior / max(others + self.beyond, 1)) + llr, np.log1p(-decision.prior)
+        each, none = (
+            np.log(decision.prior / max(others + self.beyond, 1)) + llr,
+            np.log1p(-decision.prior),
+        )
         total = np.logaddexp(logsumexp(each), none)
         chance = np.exp(each[best] - total)
         frame = pd.DataFrame({

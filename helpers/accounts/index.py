@@ -13,11 +13,13 @@ import warnings
 import numpy as np
 import torch
 
-from helpers.evaluation.scores import rounded
+from helpers.evaluation.scores import round_scores
 
 EXACT = 500_000  # rows, up to which codes are not worth their memory: a query takes 17 ms without
 CHUNK = 2**14  # rows that are encoded at a time
-CANDIDATES = 2048  # estimates that are ranked by the true score, or 20 for each place that is asked for
+CANDIDATES = (
+    2048  # estimates that are ranked by the true score, or 20 for each place that is asked for
+)
 ROUGH = 0.0025  # by how much float16 may misplace two products, each off by 2**-11 for the query and for itself
 INSTALL = "pip install faiss-cpu"
 
@@ -50,10 +52,15 @@ class VectorIndex:
         if k < 1:
             raise ValueError(f"k = {k}: at least one row is asked for")
         k = min(k, len(self.vectors))
-        scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
+        scores, rows = (
+            np.empty((len(queries), k), np.float32),
+            np.empty((len(queries), k), np.int64),
+        )
         for number, near in enumerate(self._near(queries, k) if len(queries) else ()):
-            targets = torch.from_numpy(self.vectors[near]).double()  # in which no digit depends on the other rows
-            true = rounded(targets @ queries[number].double())
+            targets = torch.from_numpy(
+                self.vectors[near]
+            ).double()  # in which no digit depends on the other rows
+            true = round_scores(targets @ queries[number].double())
             order = np.lexsort((near, -true))[:k]
             scores[number], rows[number] = true[order], near[order]
         return scores, rows
@@ -69,7 +76,9 @@ class VectorIndex:
                           f"one core; half of that with FAISS: {INSTALL}", stacklevel=3)  # fmt: skip
             return
         self.codes = faiss.index_factory(width, f"RR{width},RaBitQfs2", faiss.METRIC_INNER_PRODUCT)
-        self.codes.train(self.vectors[:: count // 2**16 + 1].astype(np.float32))  # only the centre is learned
+        self.codes.train(
+            self.vectors[:: count // 2**16 + 1].astype(np.float32)
+        )  # only the centre is learned
         for begin in range(0, count, CHUNK):
             self.codes.add(self.vectors[begin : begin + CHUNK].astype(np.float32))
 
@@ -77,10 +86,14 @@ class VectorIndex:
         """Of each query the rows (C,) among which its k best are: for certain without codes, most likely with them."""
         vectors = torch.from_numpy(self.vectors)
         if self.codes is not None:
-            yield from self.codes.search(queries.numpy(), min(len(vectors), max(CANDIDATES, 20 * k)))[1]
+            yield from self.codes.search(
+                queries.numpy(), min(len(vectors), max(CANDIDATES, 20 * k))
+            )[1]
             return
         for query in queries:
-            rough = vectors @ query.half()  # summed in float32, read in half the time that float32 takes
+            rough = (
+                vectors @ query.half()
+            )  # summed in float32, read in half the time that float32 takes
             yield (rough >= rough.topk(k).values[-1] - ROUGH).nonzero()[:, 0].numpy()
 
 
@@ -89,6 +102,8 @@ def _checked(vectors: np.ndarray, width: int | None = None) -> np.ndarray:
     vectors = np.ascontiguousarray(vectors, np.float32)
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
         raise ValueError(f"vectors of shape {vectors.shape}: (N, {width or 'D'}) is needed")
-    if not (abs(np.einsum("nd,nd->n", vectors, vectors) - 1) <= 2e-3).all():  # false of what is not finite, too
+    if not (
+        abs(np.einsum("nd,nd->n", vectors, vectors) - 1) <= 2e-3
+    ).all():  # false of what is not finite, too
         raise ValueError("vectors must be finite and have unit length")
     return vectors

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from helpers.cleaning.text import clean
-from helpers.sources.timestamps import seconds
+from helpers.cleaning.text import clean_post
+from helpers.sources.timestamps import unix_seconds
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, ranges
+from helpers.tokens.store import TokenStore, concat_ranges
 
 MAX_TOKENS = 128  # read of each post
 LEAST = 4  # posts: of an account with fewer nothing is said
@@ -26,11 +26,13 @@ PARTS = 16  # in which hashes are compared, as sorting takes memory
 Posts = Sequence[Sequence[str]]  # of each account its posts, oldest first
 
 
-def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None) -> Samples:
+def samples_of(
+    posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None
+) -> Samples:
     """Texts of accounts in memory as one sample each, cleaned as notebook 01 cleans them.
 
     posts : of each account its posts. times : of each account the times of its posts, as
-    :func:`helpers.sources.timestamps.seconds` takes them. topics : of each account the rooms of its posts, None for one
+    :func:`helpers.sources.timestamps.unix_seconds` takes them. topics : of each account the rooms of its posts, None for one
     that is not known. A post of which nothing is left is dropped. Raises ValueError for lengths that do not fit, no
     account, an account without a post, or a time that is none.
     """
@@ -38,25 +40,37 @@ def samples_of(posts: Posts, tokenizer, times: Sequence | None = None, topics: S
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
     if not len(posts):
         raise ValueError("no account was given")
-    for kind, given in (("time", posts if times is None else times), ("topic", posts if topics is None else topics)):
+    for kind, given in (
+        ("time", posts if times is None else times),
+        ("topic", posts if topics is None else topics),
+    ):
         if any(isinstance(each, str) for each in given) or [*map(len, given)] != [*map(len, posts)]:
             raise ValueError(f"{kind}s must hold one {kind} for each post of each account")
-    if wrong := [(account, post) for account, each in enumerate(posts) for post in each if not isinstance(post, str)]:
+    if wrong := [
+        (account, post)
+        for account, each in enumerate(posts)
+        for post in each
+        if not isinstance(post, str)
+    ]:
         raise ValueError(f"account {wrong[0][0]} has the post {wrong[0][1]!r}, which is no text")
-    cleaned = [clean(post) for each in posts for post in each]
+    cleaned = [clean_post(post) for each in posts for post in each]
     kept, moments = np.array([*map(bool, cleaned)], bool), np.zeros(len(cleaned), np.int64)
     if times is not None:
         told = [time for each in times for time in each]
         told = told if len({*map(type, told)}) == 1 else [*map(str, told)]  # Arrow takes one kind
-        moments = seconds(pa.chunked_array([pa.array(told)]))
+        moments = unix_seconds(pa.chunked_array([pa.array(told)]))
         if (moments < 0).any():
-            raise ValueError(f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970")
+            raise ValueError(
+                f"{(moments < 0).sum()} times are none: give dates, ISO 8601 or seconds since 1970"
+            )
     offsets = np.append(0, kept.cumsum())[np.append(0, np.cumsum([*map(len, posts)]))]
     rooms = [None] * len(kept) if topics is None else [room for each in topics for room in each]
-    listed, topic = np.unique([UNKNOWN if pd.isna(room) else str(room) for room in rooms], return_inverse=True)
+    listed, topic = np.unique(
+        [UNKNOWN if pd.isna(room) else str(room) for room in rooms], return_inverse=True
+    )
     tokens, moments = tokenizer.encode([*filter(None, cleaned)]), moments[kept]
     meta = {"topics": listed.tolist(), "vocabulary": tokenizer.vocabulary, "fingerprint": ""}
-    return whole(TokenStore(
+    return whole_accounts(TokenStore(
         Path("memory"), meta, tokens=np.concatenate([np.empty(0), *tokens]).astype(np.uint16),
         post_offsets=np.cumsum([0, *map(len, tokens)]), hour=(moments // 3600 % 24).astype(np.uint8), time=moments,
         topic=topic[kept], author_offsets=offsets))  # fmt: skip
@@ -67,7 +81,7 @@ def rooms_of(store: TokenStore) -> np.ndarray:
     return np.array([*store.meta["topics"], UNKNOWN], object)[store.topic]
 
 
-def whole(store: TokenStore) -> Samples:
+def whole_accounts(store: TokenStore) -> Samples:
     """All posts of each account of a store. Raises ValueError where an account has none."""
     count = store.posts_per_author()
     if empty := np.flatnonzero(count == 0).tolist():
@@ -76,7 +90,9 @@ def whole(store: TokenStore) -> Samples:
     return Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
 
 
-def newest(store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST) -> Samples:
+def newest_posts(
+    store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST
+) -> Samples:
     """The newest ``posts`` posts of accounts of a store, of all with at least LEAST posts where none are named."""
     count = store.posts_per_author()
     accounts = np.flatnonzero(count >= LEAST) if accounts is None else np.asarray(accounts)
@@ -94,7 +110,10 @@ def halves(store: TokenStore, least: int, posts: int = NEWEST) -> tuple[Samples,
     middle = store.author_offsets[accounts] + total[accounts] // 2
     older = np.minimum(total[accounts] // 2, posts)
     newer = np.minimum(total[accounts] - total[accounts] // 2, posts)
-    return (Samples(store, middle - older, older, accounts), Samples(store, middle, newer, accounts))
+    return (
+        Samples(store, middle - older, older, accounts),
+        Samples(store, middle, newer, accounts),
+    )
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:
@@ -105,22 +124,28 @@ def last_posts(samples: Samples, posts: int) -> Samples:
 
 def in_memory(samples: Samples) -> Samples:
     """The same samples of a store in memory that holds their posts and nothing else."""
-    return Samples.of_lists(samples.store, *ranges(samples.first, samples.count), np.arange(len(samples)))
+    return Samples.of_lists(
+        samples.store, *concat_ranges(samples.first, samples.count), np.arange(len(samples))
+    )
 
 
-def concatenated(one: Samples, other: Samples) -> Samples:
+def concatenate_samples(one: Samples, other: Samples) -> Samples:
     """The samples of both, one after the other, in one store in memory."""
     one, other = in_memory(one), in_memory(other)
     arrays = {name: np.concatenate([getattr(one.store, name), getattr(other.store, name)])
               for name in ("tokens", "hour", "time")}  # fmt: skip
-    listed, arrays["topic"] = np.unique([*rooms_of(one.store), *rooms_of(other.store)], return_inverse=True)
+    listed, arrays["topic"] = np.unique(
+        [*rooms_of(one.store), *rooms_of(other.store)], return_inverse=True
+    )
     for name in ("post_offsets", "author_offsets"):
         left, right = getattr(one.store, name), getattr(other.store, name)
         arrays[name] = np.concatenate([left, right[1:] + left[-1]])
-    return whole(replace(one.store, meta=one.store.meta | {"topics": listed.tolist()}, **arrays))
+    return whole_accounts(
+        replace(one.store, meta=one.store.meta | {"topics": listed.tolist()}, **arrays)
+    )
 
 
-def kinds_of(tokenizer) -> np.ndarray:
+def token_kinds(tokenizer) -> np.ndarray:
     """Of each token a kind (vocabulary,): itself, 1 for all that hold a digit, 0 for that of unknown letters.
 
     Forms differ in their numbers; and texts in letters that the tokenizer does not know would all be one passage.
@@ -158,22 +183,31 @@ def _in_several(hashes: np.ndarray, post_offsets: np.ndarray, others: np.ndarray
         known, first, count = np.unique(hashes[at], return_index=True, return_counts=True)
         post = np.searchsorted(post_offsets, at, side="right")
         found = np.isin(known, others[others % PARTS == part])
-        found |= np.maximum.reduceat(post, first) > np.minimum.reduceat(post, first)  # in one post "ha ha ha" is style
+        found |= np.maximum.reduceat(post, first) > np.minimum.reduceat(
+            post, first
+        )  # in one post "ha ha ha" is style
         several[at] = np.repeat(found, count)
     return several
 
 
-def texts(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
+def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
     """Posts of a store, as the encoder reads them."""
-    return [tokenizer.decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]]) for post in posts]
+    return [
+        tokenizer.decode(store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]])
+        for post in posts
+    ]
 
 
-def without_passages(store: TokenStore, kinds: np.ndarray, others: np.ndarray = np.empty(0, np.uint64),
-                     length: int = PASSAGE) -> tuple[TokenStore, int]:
+def without_passages(
+    store: TokenStore,
+    kinds: np.ndarray,
+    others: np.ndarray = np.empty(0, np.uint64),
+    length: int = PASSAGE,
+) -> tuple[TokenStore, int]:
     """A store in memory without what is no account's own: ``length`` tokens or more that stand in several posts.
 
     Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing else. kinds : of
-    :func:`kinds_of`; numbers are all the same. others : passages, of :func:`passages`, that are taken out too, such as
+    :func:`token_kinds`; numbers are all the same. others : passages, of :func:`passages`, that are taken out too, such as
     those of a gallery. A post of which less than the share OWN is left is no post of the store any more.
     Returns the store and the number of tokens taken out.
     """
@@ -187,5 +221,9 @@ def without_passages(store: TokenStore, kinds: np.ndarray, others: np.ndarray = 
     own &= np.repeat(posts, lengths)
     arrays = {name: np.asarray(getattr(store, name))[posts] for name in ("hour", "time", "topic")}
     return replace(
-        store, tokens=np.asarray(store.tokens)[own], post_offsets=np.concatenate([[0], left[posts].cumsum()]),
-        author_offsets=np.concatenate([[0], posts.cumsum()])[store.author_offsets], **arrays), int((~own).sum())
+        store,
+        tokens=np.asarray(store.tokens)[own],
+        post_offsets=np.concatenate([[0], left[posts].cumsum()]),
+        author_offsets=np.concatenate([[0], posts.cumsum()])[store.author_offsets],
+        **arrays,
+    ), int((~own).sum())

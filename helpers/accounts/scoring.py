@@ -6,17 +6,17 @@ from itertools import product
 import numpy as np
 
 from helpers.accounts.samples import MAX_TOKENS, halves, last_posts
+from helpers.core.progress import progress_bar
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.fusion import Fusion
-from helpers.core.progress import progress_bar
 from helpers.tokens.store import TokenStore
 
 SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
 
 
 @dataclass(frozen=True)
-class Use:
+class ScoringConfig:
     """One way to use the members: their weights, the calibration to log-likelihood ratios, and its bounds.
 
     same, different : trials that calibration was fitted on. Ratios are cut to what so many can support, between
@@ -36,12 +36,12 @@ class Use:
         return ratios.clip(-np.log1p(self.same), np.log1p(self.different))
 
     @classmethod
-    def of(cls, plain: dict) -> "Use":
+    def of(cls, plain: dict) -> "ScoringConfig":
         """The use of which a dict tells, as ``asdict`` does."""
         return cls(**{**plain, "calibration": Calibration(**plain["calibration"])})
 
 
-def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
+def fit_scoring(fusion: Fusion, dev: TokenStore, least: int) -> ScoringConfig:
     """Fit the calibration of a fusion, from its scores to log-likelihood ratios, on halves of dev accounts.
 
     Queries and targets have each of SIZES posts where at least ``least`` accounts go so far. The bounds count the
@@ -49,18 +49,25 @@ def calibrated(fusion: Fusion, dev: TokenStore, least: int) -> Use:
     Raises ValueError where too few accounts have posts enough.
     """
     scores, same, sizes, accounts = [], [], [], 0
-    for asked, kept in progress_bar([*product(SIZES, SIZES)], desc="calibrating", unit="size", delay=2):
+    for asked, kept in progress_bar(
+        [*product(SIZES, SIZES)], desc="calibrating", unit="size", delay=2
+    ):
         older, newer = halves(dev, max(asked, kept), max(asked, kept))
         if len(older) < least:
             continue
         accounts = max(accounts, len(older))
-        queries, targets = last_posts(older, asked), replace(newer, count=np.minimum(newer.count, kept))
-        block = np.concatenate([block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)])
+        queries, targets = (
+            last_posts(older, asked),
+            replace(newer, count=np.minimum(newer.count, kept)),
+        )
+        block = np.concatenate(
+            [block.copy() for _, block in fusion.gallery(targets, MAX_TOKENS).scores(queries)]
+        )
         scores.append(block.ravel())
         same.append(np.eye(len(queries), dtype=bool).ravel())
         sizes.append(np.broadcast_to([[asked], [kept]], (2, block.size)))
     if not scores:
         raise ValueError(f"calibration needs {least} accounts with {2 * SIZES[0]} posts")
     scores, same, (asked, kept) = np.concatenate(scores), np.concatenate(same), np.hstack(sizes)
-    fitted = calibration.fit(scores, same, asked, kept)
-    return Use(fusion.weights, fitted, accounts, accounts * (accounts - 1))
+    fitted = calibration.fit_calibration(scores, same, asked, kept)
+    return ScoringConfig(fusion.weights, fitted, accounts, accounts * (accounts - 1))

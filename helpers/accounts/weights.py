@@ -3,11 +3,13 @@
 import torch
 from torch import Tensor
 
-LEAST = 2**18  # values; smaller tensors stay as they are: together they are little, and whitening needs its digits
+LEAST = (
+    2**18
+)  # values; smaller tensors stay as they are: together they are little, and whitening needs its digits
 SCALE = ".scale"  # the name of a table's scales
 
 
-def quantised(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Tables as int8 and float32 scales, one a row, so that the largest value of a row is 127; the rest as it is."""
     packed = dict(tensors)
     for name, value in tensors.items():
@@ -19,9 +21,11 @@ def quantised(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return packed
 
 
-def restored(packed: dict[str, Tensor]) -> dict[str, Tensor]:
+def restore(packed: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors again, float32."""
     tensors = {name: value for name, value in packed.items() if not name.endswith(SCALE)}
     for name in [name for name in tensors if name + SCALE in packed]:
-        tensors[name] = (tensors[name].float().flatten(1) * packed[name + SCALE][:, None]).view(tensors[name].shape)
+        tensors[name] = (tensors[name].float().flatten(1) * packed[name + SCALE][:, None]).view(
+            tensors[name].shape
+        )
     return tensors

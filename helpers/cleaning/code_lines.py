@@ -26,7 +26,8 @@ SURELY_CODE = re.compile(
     r"|[-dl](?:[r-][w-][x-]){3}\s|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:\[\d\])?(?:[-.\d]*\s-|:\s))"
 )
 SENTENCE = re.compile(
-    r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b", re.I
+    r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b",
+    re.I,
 )
 WEB = re.compile(r"<?(?:https?|ftp)://\S+")
 CODE_LIKE = re.compile(r"(?!.*\.\s*$).*?(?:[=(){}\[\]$~|\"]|<-|::|\w_\w)")
@@ -39,7 +40,9 @@ def without_code(lines: list[str]) -> list[str]:
     for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
         step = order.step
         for i in order:  # a statement's other lines: arguments, brackets, strings
-            code[i] |= code[i - step] and CODE_LIKE.match(lines[i]) is not None and _words(lines[i]) < 5
+            code[i] |= (
+                code[i - step] and CODE_LIKE.match(lines[i]) is not None and _words(lines[i]) < 5
+            )
     # in a paragraph that is half code or more, what holds no sentence is output
     for blank, group in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
         numbers = list(group)
@@ -57,7 +60,9 @@ def _words(line):
 def is_code(line: str) -> bool:
     """True for a line that is program, console output or a table of numbers rather than a sentence."""
     text = WEB.sub("", line).strip()
-    if not text or text.endswith("):") and not SURELY_CODE.match(line):  # the end of a sentence, before an example
+    if (
+        not text or text.endswith("):") and not SURELY_CODE.match(line)
+    ):  # the end of a sentence, before an example
         return False
     if SURELY_CODE.match(line):
         return True

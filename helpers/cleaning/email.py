@@ -7,37 +7,56 @@ import re
 
 from helpers.cleaning.code_lines import without_code
 from helpers.cleaning.email_words import (
-    CONTACT, DISCLAIMER, FIELD, HEADER, JUNK, LONE_FIELD, OPENING, QUOTING, RESERVED, VERB,
+    CONTACT,
+    DISCLAIMER,
+    FIELD,
+    HEADER,
+    JUNK,
+    LONE_FIELD,
+    OPENING,
+    QUOTING,
+    RESERVED,
+    VERB,
 )  # fmt: skip
 
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
-MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")  # of a quote's lines, whatever a news reader put there
+MARKER = re.compile(
+    r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})"
+)  # of a quote's lines, whatever a news reader put there
 # the head of a signed text up to its blank line, and a signature, key or message as a whole
 PGP = re.compile(
     r"^-----BEGIN PGP SIGNED.*\n?(?:[^\S\n]*\S.*\n?)*(?:[^\S\n]*\n)?|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)"
     r"|^-----END PGP.*\n?", re.M)  # fmt: skip
-SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\.")
+SCRUBBED = re.compile(
+    r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\."
+)
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
-FOOTER = re.compile(r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I)
+FOOTER = re.compile(
+    r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
+)
 FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
 # "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote follows, or where an
 # address, or a date after an opening word, leaves no doubt
-ATTRIBUTION = re.compile(rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I)
+ATTRIBUTION = re.compile(
+    rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I
+)
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # "In article <1@x> jd@example.org (Jane) writes:", also without the colon
-ARTICLE = re.compile(r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I)
+ARTICLE = re.compile(
+    r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I
+)
 ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
 PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
 
-def own_words(body: str) -> str:
+def own_paragraphs(body: str) -> str:
     """The lines an author wrote, without what was quoted, pasted or appended. May be empty."""
     body = body.expandtabs(8)
     if re.search("^-----BEGIN PGP", body, re.M):
@@ -61,7 +80,9 @@ def _disclaims(paragraph):
 
 def _without_fields(lines):
     """Cut header fields at the top of the body, and below it those that begin no sentence."""
-    top = next((i for i, line in enumerate(lines) if line.strip() and not FIELD.match(line)), len(lines))
+    top = next(
+        (i for i, line in enumerate(lines) if line.strip() and not FIELD.match(line)), len(lines)
+    )
     if sum(map(bool, map(str.strip, lines[:top]))) > 1:
         lines = lines[top:]
     return [line for line in lines if not LONE_FIELD.match(line)]
@@ -76,9 +97,17 @@ def _without_appended(lines):
             break
         if FORWARD.match(line) and any(HEADER.match(after) for after in lines[i + 1 : i + 5]):
             break
-        if HEADER.match(line) and not QUOTE.match(line) and sum(map(bool, map(HEADER.match, lines[i + 1 : i + 5]))) > 1:
+        if (
+            HEADER.match(line)
+            and not QUOTE.match(line)
+            and sum(map(bool, map(HEADER.match, lines[i + 1 : i + 5]))) > 1
+        ):
             break
-        if SCRUBBED.match(line) or RULE.match(line) and any(FOOTER.search(after) for after in lines[i + 1 : i + 3]):
+        if (
+            SCRUBBED.match(line)
+            or RULE.match(line)
+            and any(FOOTER.search(after) for after in lines[i + 1 : i + 3])
+        ):
             while i < len(lines) and lines[i].strip():  # to the end of the paragraph
                 i += 1
             continue
@@ -92,11 +121,19 @@ def _without_quotes(lines):
     quoted = [QUOTE.match(line) is not None or marker(line) for line in lines]
     for i in range(1, len(lines) - 1):
         if quoted[i] and lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
-            quoted[i], lines[i] = False, lines[i][1:]  # mbox escapes an author's own line that starts with "From "
+            quoted[i], lines[i] = (
+                False,
+                lines[i][1:],
+            )  # mbox escapes an author's own line that starts with "From "
         # the tail of a quoted line that a mail program wrapped: short, in the middle of a quote, no sentence of its own
         tail = quoted[i - 1] and quoted[i + 1] and not quoted[i] and len(lines[i - 1]) >= 60
         words = lines[i].strip()
-        if tail and words and (words[0].islower() or " " not in words) and len(words) <= 32 - 7 * words.endswith("."):
+        if (
+            tail
+            and words
+            and (words[0].islower() or " " not in words)
+            and len(words) <= 32 - 7 * words.endswith(".")
+        ):
             quoted[i] = True
     kept, i = [], 0
     while i < len(lines):
@@ -112,8 +149,19 @@ def _marker(lines):
     marks = {":", "}"} if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2 else set()
     for i, line in enumerate(lines):
         ends = ATTRIBUTION.match(line.strip()[-600:])
-        if ARTICLE.match(line) or ends and ADDRESS.search(" ".join(lines[max(i - 1, 0) : i + 1])[-900:]):
-            after = next((each for each in lines[i + 1 : i + 5] if each.strip() and not ARTICLE_END.search(each)), "")
+        if (
+            ARTICLE.match(line)
+            or ends
+            and ADDRESS.search(" ".join(lines[max(i - 1, 0) : i + 1])[-900:])
+        ):
+            after = next(
+                (
+                    each
+                    for each in lines[i + 1 : i + 5]
+                    if each.strip() and not ARTICLE_END.search(each)
+                ),
+                "",
+            )
             marks |= {mark[1] for mark in [MARKER.match(after)] if mark}
     return lambda line: (mark := MARKER.match(line)) is not None and mark[1] in marks
 
@@ -136,7 +184,10 @@ def _attribution(lines, quoted, i):
             continue
         if not (ATTRIBUTION.match(joined.strip()) or QUOTING.match(joined)):
             return 0
-        after = next((j for j in range(i + length, min(i + length + 4, len(lines))) if lines[j].strip()), None)
+        after = next(
+            (j for j in range(i + length, min(i + length + 4, len(lines))) if lines[j].strip()),
+            None,
+        )
         before_quote = after is not None and quoted[after]
         address = ADDRESS.search(joined)
         dated = DATE.search(joined) and OPENING.match(joined.strip())
@@ -157,16 +208,34 @@ def _without_signature(lines):
             if below > 40:  # more is not a signature: somebody draws lines with dashes
                 break
     above = lines[:cut]  # what stands below a rule and under nothing is the message
-    lines = above if any(map(str.strip, above)) else [line for line in lines if not DELIMITER.match(line)]
+    lines = (
+        above
+        if any(map(str.strip, above))
+        else [line for line in lines if not DELIMITER.match(line)]
+    )
     for _ in range(8):  # paragraphs
         while lines and (not lines[-1].strip(" -") or RULE.match(lines[-1])):
             lines.pop()
-        start = next((i for i in range(len(lines) - 1, -1, -1) if not lines[i].strip() or RULE.match(lines[i])), -1) + 1
+        start = (
+            next(
+                (
+                    i
+                    for i in range(len(lines) - 1, -1, -1)
+                    if not lines[i].strip() or RULE.match(lines[i])
+                ),
+                -1,
+            )
+            + 1
+        )
         block = lines[start:]
         # paragraphs at the very end; a lone one is the message itself
         if start == 0 or len(block) > 16:
             return lines
-        motto = len(block) > 1 and MOTTO.match(block[-1].strip()) or QUOTATION.fullmatch(" ".join(block).strip())
+        motto = (
+            len(block) > 1
+            and MOTTO.match(block[-1].strip())
+            or QUOTATION.fullmatch(" ".join(block).strip())
+        )
         if not motto and not _is_card(block, len(block) <= 6 and RULE.match(lines[start - 1])):
             return lines
         lines = lines[:start]

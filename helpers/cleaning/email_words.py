@@ -13,8 +13,12 @@ VERB = (
     r"|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?|pisze|kirjoitti|написал|пишет)"
 )
 # before a date or a name, where somebody is quoted
-OPENING = re.compile(r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s")
-QUOTING = re.compile(r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$")
+OPENING = re.compile(
+    r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s"
+)
+QUOTING = re.compile(
+    r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$"
+)
 # what news readers put above a message, and what stands alone below it
 FIELD = re.compile(
     r"(?:From|Date|Subject|Organi[sz]ation|Lines|Newsgroups|Distribution|Keywords|Summary|Message-ID|References|Path"

@@ -14,7 +14,7 @@ from helpers.core import paths
 BYTES = 32  # of the key
 
 
-def key() -> bytes:
+def pseudonym_key() -> bytes:
     """The secret that turns names into pseudonyms: ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file made once.
 
     Raises ValueError where it is not hexadecimal or shorter than BYTES.
@@ -26,19 +26,25 @@ def key() -> bytes:
     path = paths.outputs() / ".pseudonym_key"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        partial = path.with_name(f"{path.name}.{os.getpid()}")  # whole before it has the name that others look for
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        partial = path.with_name(
+            f"{path.name}.{os.getpid()}"
+        )  # whole before it has the name that others look for
+        with os.fdopen(
+            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as file:
             file.write(secrets.token_bytes(BYTES))
         with suppress(FileExistsError):
             os.link(partial, path)
         partial.unlink()
     secret = path.read_bytes()
     if len(secret) < BYTES:
-        raise ValueError(f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change")
+        raise ValueError(
+            f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change"
+        )
     return secret
 
 
-def namer(secret: bytes | None) -> Callable[[str], str]:
+def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
     """author -> "u" and 16 hexadecimal digits of HMAC-SHA256 of the name in lower case; without a key the name itself.
 
     Names from several sources that differ in case alone are one author.

@@ -10,7 +10,13 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
-PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]  # what stands for content that is removed
+PLACEHOLDERS = [
+    "@user",
+    "@url",
+    "@email",
+    "@code",
+    "@self",
+]  # what stands for content that is removed
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # C0/C1 controls but tab and newline, soft hyphen, zero-width and direction marks, BOM, lone surrogates. The zero-width
 # joiners stay where they join: Persian, Indic scripts and composed emoji are spelled with them.
@@ -19,12 +25,16 @@ INVISIBLE = re.compile(
     "\ufeff\ufff9-\ufffb\ud800-\udfff]|(?<![^\\W\\d_a-zA-Z])[\u200c\u200d](?![\u2600-\u27bf\U0001f300-\U0001faff])"
 )
 QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
-INLINE_CODE = re.compile(r"(?<![\w`])(`{1,2})(?![\s`])[^`\n]{1,400}(?<!\s)\1(?!`)")  # not the quotes of `this' kind
+INLINE_CODE = re.compile(
+    r"(?<![\w`])(`{1,2})(?![\s`])[^`\n]{1,400}(?<!\s)\1(?!`)"
+)  # not the quotes of `this' kind
 BARE_TLD = (
     "com|org|net|edu|gov|mil|int|info|biz|io|ai|tv|eu|uk|us|ca|au|nz|de|at|ch|fr|it|es|pt|nl|be|lu|dk|se|no"
     "|fi|pl|cz|sk|hu|ro|bg|gr|tr|ru|ua|il|za|br|ar|cl|co|mx|jp|cn|tw|hk|kr|sg|th|ie|si|hr|rs|ee|lv|lt|ir"
 )
-TLD = BARE_TLD + "|dev|app|me|in|my|id|is"  # R.app, Std.Dev and as.is are no addresses: these need a path
+TLD = (
+    BARE_TLD + "|dev|app|me|in|my|id|is"
+)  # R.app, Std.Dev and as.is are no addresses: these need a path
 MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{0,2000}\)")
 URL = re.compile(
     r"<?(?:URL:\s?)?\b(?:(?:https?|ftp|file|git|ssh)://|www\.(?=[\w-]))[^\s<>\"]++>?"
@@ -49,7 +59,9 @@ PHONE = re.compile(
 )
 PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
 # whose folder it is
-HOME = re.compile(r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}")
+HOME = re.compile(
+    r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
+)
 MENTION = re.compile(
     r"@_?\*\*[^*\n]{1,200}\*\*|(?<![\w@/.])@(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
@@ -69,10 +81,10 @@ BOT = re.compile(
 )
 
 
-def clean(text: str, author: str = "") -> str:
+def clean_post(text: str, author: str = "") -> str:
     """A post as one line: NFC, no invisible characters, no quotes or code, placeholders for what names people.
 
-    author: the display name or address of the writer; its occurrences become ``@self`` (see :func:`mask_name`).
+    author: the display name or address of the writer; its occurrences become ``@self`` (see :func:`mask_mentions`).
     Never raises on a string. Text that holds nothing of its own comes back empty.
     """
     if "&" in text:
@@ -97,8 +109,8 @@ def clean(text: str, author: str = "") -> str:
     if "@" in text or "u/" in text:
         text = MENTION.sub("\0@user\0", text)
     if author:
-        text = mask_name(text, author)
-    return " ".join(separate(text).split())
+        text = mask_mentions(text, author)
+    return " ".join(drop_edge_marks(text).split())
 
 
 def normalise_unicode(text: str) -> str:
@@ -108,12 +120,12 @@ def normalise_unicode(text: str) -> str:
     return unicodedata.normalize("NFC", INVISIBLE.sub("", text))
 
 
-def separate(text: str) -> str:
+def drop_edge_marks(text: str) -> str:
     """Take the EDGE marks out, with a blank where they stood between a placeholder and a word."""
     return FUSED.sub(" ", text).replace(EDGE, "") if EDGE in text else text
 
 
-def mask_name(text: str, author: str) -> str:
+def mask_mentions(text: str, author: str) -> str:
     """Replace an author's own name by ``@self``: the whole name in any case, each of its words where capitalised.
 
     Words of fewer than three letters, with digits (pseudonyms), and everyday words stay as they are. Of an address
@@ -127,9 +139,18 @@ def mask_name(text: str, author: str) -> str:
 def _name_pattern(author: str):
     name = re.split(r"@|\sat\s", author.strip())[0].strip().strip("'\"")[:80]
     words = [word for word in re.split(r"[\W_]+", name) if len(word) >= 3 and word.isalpha()]
-    words = sorted({word for word in words if word.casefold() not in EVERYDAY}, key=lambda word: (-len(word), word))
-    forms = [re.escape(form) for word in words for form in sorted({word[:1].upper() + word[1:], word.upper()})]
-    if len(name) >= 4 and re.search(r"[\W_\d]", name):  # a lone word is left to the capitalised form above
+    words = sorted(
+        {word for word in words if word.casefold() not in EVERYDAY},
+        key=lambda word: (-len(word), word),
+    )
+    forms = [
+        re.escape(form)
+        for word in words
+        for form in sorted({word[:1].upper() + word[1:], word.upper()})
+    ]
+    if len(name) >= 4 and re.search(
+        r"[\W_\d]", name
+    ):  # a lone word is left to the capitalised form above
         forms.insert(0, "(?i:" + r"[\s_]+".join(map(re.escape, re.split(r"[\s_]+", name))) + ")")
     return re.compile(r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)") if forms else None
 

@@ -30,13 +30,13 @@ def file_fingerprint(path: str | Path) -> str:
     return fingerprint
 
 
-def seal(path: str | Path) -> None:
+def write_checksum(path: str | Path) -> None:
     """Keep the fingerprint of a file beside it, in ``<name>.sha256``, so that damage is seen when it is read."""
     with atomic_write(_seal(path)) as partial:
         partial.write_text(file_fingerprint(path))
 
 
-def intact(path: str | Path) -> bool:
+def verify_checksum(path: str | Path) -> bool:
     """Is a sealed file there, with the bytes that were sealed?"""
     try:
         return _seal(path).exists() and bool(file_fingerprint(path))
@@ -48,12 +48,16 @@ def _seal(path):
     return Path(f"{path}.sha256")
 
 
-def stamp(path: str | Path) -> str:
+def file_stats_fingerprint(path: str | Path) -> str:
     """Hash of names, sizes and times of a file or of a folder's files, unread; empty where there is nothing yet."""
     path = Path(path)
     files = sorted(path.rglob("*")) if path.is_dir() else [path] if path.exists() else []
     stats = [(file.relative_to(path).as_posix(), file.stat()) for file in files if file.is_file()]
-    return fingerprint_of([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]) if stats else ""
+    return (
+        fingerprint_of([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
+        if stats
+        else ""
+    )
 
 
 @contextmanager

@@ -15,7 +15,9 @@ class Config(BaseModel):
     ``fingerprint`` is the identity of a config: equal settings have equal ones.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False, strict=True
+    )
 
     @classmethod
     def of(cls, settings: dict[str, Any], where: str = "") -> Self:
@@ -24,7 +26,9 @@ class Config(BaseModel):
             return cls.model_validate(settings)
         except ValidationError as error:
             where = where or cls.__name__
-            raise ValueError("; ".join(f"{where}: {_message(each, cls)}" for each in error.errors())) from None
+            raise ValueError(
+                "; ".join(f"{where}: {_message(each, cls)}" for each in error.errors())
+            ) from None
 
     @property
     def fingerprint(self) -> str:
@@ -36,9 +40,19 @@ def _message(error: dict, config: type[Config]) -> str:
     *parents, name = error["loc"] or ("settings",)
     if error["type"] == "extra_forbidden":
         for parent in parents:
-            annotation = config.model_fields[parent].annotation if parent in config.model_fields else None
-            config = annotation if isinstance(annotation, type) and issubclass(annotation, Config) else config
+            annotation = (
+                config.model_fields[parent].annotation if parent in config.model_fields else None
+            )
+            config = (
+                annotation
+                if isinstance(annotation, type) and issubclass(annotation, Config)
+                else config
+            )
         return unknown([str(name)], config.model_fields, "setting")
     path = ".".join(map(str, (*parents, name)))
-    hint = " (in YAML write 1.0e-4 and 1.0e+6)" if error["type"] == "float_type" and "e" in str(error["input"]) else ""
+    hint = (
+        " (in YAML write 1.0e-4 and 1.0e+6)"
+        if error["type"] == "float_type" and "e" in str(error["input"])
+        else ""
+    )
     return f"{path!r} is {error.get('input')!r}: {error['msg'].removeprefix('Value error, ')}{hint}"

@@ -15,7 +15,12 @@ from typing import Any
 
 MAX_LETTERS = 28
 SHORTER_NOTES = {", equal weights": ", equal", ", topic erased": ", erased"}
-SYSTEM_OF_POOLING = {"khan2021": "Stream", "khan2021_text": "Stream", "iur": "IUR", "luar": "LUAR-pool"}
+SYSTEM_OF_POOLING = {
+    "khan2021": "Stream",
+    "khan2021_text": "Stream",
+    "iur": "IUR",
+    "luar": "LUAR-pool",
+}
 
 
 def _read(name: str) -> list[dict[str, str]]:
@@ -40,7 +45,9 @@ def default_loss(system: str) -> str:
     return "arcface" if "IUR" in system else "supcon"
 
 
-def short_name(system: str, features: str = "", loss: str = "", norm: str = "", note: str = "") -> str:
+def short_name(
+    system: str, features: str = "", loss: str = "", norm: str = "", note: str = ""
+) -> str:
     """Compose the name of a system, at most :data:`MAX_LETTERS` letters.
 
     Where the parts have more, a note becomes shorter ("equal" for "equal weights"), then the system is cut, with an
@@ -94,8 +101,12 @@ def name_of(experiment: Any, system: str = "", norm: str = "", note: str = "") -
     if is_pretrained and loss == default_loss(own_system) and not (system or norm or note):
         note = "fine-tuned"
     whole = system or own_system
-    if system and own_system != "Stream":  # "Stream+LSA" of IUR is "IUR+LSA", "Fusion" is "Fusion IUR"
-        whole = system.replace("Stream", own_system) if "Stream" in system else f"{system} {own_system}"
+    if (
+        system and own_system != "Stream"
+    ):  # "Stream+LSA" of IUR is "IUR+LSA", "Fusion" is "Fusion IUR"
+        whole = (
+            system.replace("Stream", own_system) if "Stream" in system else f"{system} {own_system}"
+        )
     return short_name(whole, features, loss, norm, note)
 
 

@@ -26,7 +26,9 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
     return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
 
 
-def check(namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection) -> dict[str, Any]:
+def check(
+    namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection
+) -> dict[str, Any]:
     """The declared parameters of a notebook, each of its declared type.
 
     namespace : the notebook's ``globals()``, right after its annotated ``parameters`` cell.
@@ -36,16 +38,31 @@ def check(namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allow
     anyway. Raises ValueError in one line: an unknown name, a wrong type, out of bounds or not finite, an empty list.
     """
     declared = namespace.get("__annotations__", {})
-    present = [name for name, value in namespace.items()
-               if type(value) in PLAIN and not name.startswith("_") and not name.isupper() and name not in IPYTHON]
-    if message := unknown(present, declared) or unknown({*allowed, *may_be_empty}, declared, "name in check()"):
+    present = [
+        name
+        for name, value in namespace.items()
+        if type(value) in PLAIN
+        and not name.startswith("_")
+        and not name.isupper()
+        and name not in IPYTHON
+    ]
+    if message := unknown(present, declared) or unknown(
+        {*allowed, *may_be_empty}, declared, "name in check()"
+    ):
         raise ValueError(message)
     allowed = dict.fromkeys(("seed", "seeds"), (0, 2**32 - 1)) | allowed
-    fields = {name: (_field(hint, allowed.get(name), name in may_be_empty), ...) for name, hint in declared.items()}
+    fields = {
+        name: (_field(hint, allowed.get(name), name in may_be_empty), ...)
+        for name, hint in declared.items()
+    }
     # aliases: a field of pydantic may not be called `schema` or `copy`, a parameter may
-    model = create_model("Parameters", __config__=ConfigDict(
-        strict=True, allow_inf_nan=False, alias_generator=lambda name: name[2:]),
-        **{f"p_{name}": field for name, field in fields.items()})
+    model = create_model(
+        "Parameters",
+        __config__=ConfigDict(
+            strict=True, allow_inf_nan=False, alias_generator=lambda name: name[2:]
+        ),
+        **{f"p_{name}": field for name, field in fields.items()},
+    )
     try:
         checked = model.model_validate({name: namespace[name] for name in declared})
     except ValidationError as error:
@@ -66,7 +83,11 @@ def _within(value: Any, allowed: Collection | None, may_be_empty: bool) -> Any:
         raise ValueError("must not be empty")
     if allowed is None:
         return value
-    bounds = isinstance(allowed, tuple) and len(allowed) == 2 and all(type(end) in (int, float) for end in allowed)
+    bounds = (
+        isinstance(allowed, tuple)
+        and len(allowed) == 2
+        and all(type(end) in (int, float) for end in allowed)
+    )
     for element in value if isinstance(value, list | dict) else [value]:
         if element is None:
             continue
@@ -84,6 +105,10 @@ def _message(error: dict, declared: dict, namespace: dict) -> str:
     hint, value = declared[name], namespace[name]
     if error["type"] == "finite_number":
         return f"parameter {name!r} must be a finite number, not {value!r}"
-    shown = hint.__name__ if isinstance(hint, type) and get_origin(hint) is None else str(hint).replace("typing.", "")
+    shown = (
+        hint.__name__
+        if isinstance(hint, type) and get_origin(hint) is None
+        else str(hint).replace("typing.", "")
+    )
     hint = " (in YAML write 1.0e-4, not 1e-4)" if hint is float and isinstance(value, str) else ""
     return f"parameter {name!r} must be {shown}, not {type(value).__name__} {value!r}{hint}"

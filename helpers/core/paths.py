@@ -21,7 +21,9 @@ def outputs() -> Path:
 
 def slug(*words: object) -> str:
     """The words as one name of a file: whatever is neither letter nor digit becomes a hyphen."""
-    return "-".join("".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words)
+    return "-".join(
+        "".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words
+    )
 
 
 def checked_name(kind: str, name: str) -> str:
@@ -38,7 +40,7 @@ def resolve(location: str | Path) -> Path:
     return path if path.is_absolute() else ROOT / path
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path for people: relative to the repository where it is inside."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
@@ -53,10 +55,16 @@ class Run:
         checked_name("run", self.name)
 
     folder = property(lambda self: outputs() / self.name)
-    posts = property(lambda self: self.folder / "posts")  # <split>.parquet: posts tables, sorted by author, then time
+    posts = property(
+        lambda self: self.folder / "posts"
+    )  # <split>.parquet: posts tables, sorted by author, then time
     data_card = property(lambda self: self.folder / "data_card.json")
     tokenizer = property(lambda self: self.folder / "tokenizer")
     tokens = property(lambda self: self.folder / "tokens")  # <split>/: token stores
-    models = property(lambda self: self.folder / "models")  # <name>/: checkpoints and learning curves
-    results = property(lambda self: self.folder / "results.csv")  # what was measured: helpers.core.results
+    models = property(
+        lambda self: self.folder / "models"
+    )  # <name>/: checkpoints and learning curves
+    results = property(
+        lambda self: self.folder / "results.csv"
+    )  # what was measured: helpers.core.results
     notebooks = property(lambda self: self.folder / "notebooks")  # the executed ones

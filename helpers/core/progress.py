@@ -19,10 +19,14 @@ WATCHED = "{desc} {elapsed}{postfix}{bar:1}"  # a bar of nothing: with one, tqdm
 EVERY = 60  # seconds between two lines about a stage where nobody watches on a terminal
 
 
-def progress_bar(iterable: Iterable | None = None, *, progress: bool = True, **options: Any) -> tqdm:
+def progress_bar(
+    iterable: Iterable | None = None, *, progress: bool = True, **options: Any
+) -> tqdm:
     """A bar that vanishes when done. progress: False shows none. options: of :class:`tqdm.tqdm`."""
     if PLACE in os.environ:
-        return _InFile(iterable, disable=not progress, leave=False, file=StringIO(), **IN_FILE, **options)
+        return _InFile(
+            iterable, disable=not progress, leave=False, file=StringIO(), **IN_FILE, **options
+        )
     off = not progress or bool(os.environ.get("CI") or os.environ.get("TQDM_DISABLE"))
     return tqdm(iterable, disable=off, leave=False, **options)
 

@@ -11,20 +11,24 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import BeforeValidator
 
-from helpers.core.artifacts import atomic_write, file_fingerprint, read_json, seal
+from helpers.core.artifacts import atomic_write, file_fingerprint, read_json, write_checksum
 from helpers.core.config import Config
 from helpers.core.paths import Run
-from helpers.core.stored_names import translated
+from helpers.core.stored_names import translate_stored
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
-TYPES = {name: "str" for name in ("experiment", "model", "label", "base", "protocol", "split", "metric")}
+TYPES = {
+    name: "str" for name in ("experiment", "model", "label", "base", "protocol", "split", "metric")
+}
 COUNTS = ["seed", "training_authors", "queries", "targets", "sample_size", "max_tokens"]
 TYPES |= dict.fromkeys(["value", "low", "high"], "float") | dict.fromkeys(COUNTS, "Int64")
 TYPES |= {"seconds": "float", "device": "str", "data": "str"}
 COLUMNS = list(TYPES)
 LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr", "mean_rank"}
 
-Count = Annotated[int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)]
+Count = Annotated[
+    int, BeforeValidator(lambda value: value.item() if hasattr(value, "item") else value)
+]
 
 
 class Measured(Config):
@@ -64,18 +68,30 @@ def record(files: Run | Path, table: pd.DataFrame, **measured) -> None:
     """
     fields = Measured.of(measured, "record").model_dump()
     if missing := sorted({"value", "low", "high"} - set(table.columns)):
-        raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {', '.join(missing)}")
+        raise ValueError(
+            f"record: the table of {fields['model']!r} lacks the columns {', '.join(missing)}"
+        )
     path = _path(files)
-    rows = table[["value", "low", "high"]].rename_axis("metric").reset_index().assign(**fields)[COLUMNS].astype(TYPES)
+    rows = (
+        table[["value", "low", "high"]]
+        .rename_axis("metric")
+        .reset_index()
+        .assign(**fields)[COLUMNS]
+        .astype(TYPES)
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(_lock(path)):  # two notebooks may end at once
         table = _load(path)
         replaced = pd.Series(True, index=table.index)
         for name in KEY:
-            replaced &= table[name].isna() if fields[name] is None else (table[name] == fields[name]).fillna(False)
+            replaced &= (
+                table[name].isna()
+                if fields[name] is None
+                else (table[name] == fields[name]).fillna(False)
+            )
         with atomic_write(path) as partial:
             pd.concat([table[~replaced], rows]).to_csv(partial, index=False)
-        seal(path)
+        write_checksum(path)
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
@@ -85,11 +101,16 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     ``store.json`` any more; with ``stale`` just these come. Raises ValueError where a table is damaged or is none.
     """
     path = _path(files)
-    with FileLock(_lock(path)) if _lock(path).exists() else nullcontext():  # a table and its seal are two files
-        frame = translated(_load(path))
+    with (
+        FileLock(_lock(path)) if _lock(path).exists() else nullcontext()
+    ):  # a table and its seal are two files
+        frame = translate_stored(_load(path))
     if not isinstance(files, Run):
         return frame[:0] if stale else frame
-    experiments = {"", *(read_json(path)["fingerprint"] for path in files.models.glob("**/training.json"))}
+    experiments = {
+        "",
+        *(read_json(path)["fingerprint"] for path in files.models.glob("**/training.json")),
+    }
     stores = {"", *(read_json(path)["fingerprint"] for path in files.folder.glob("**/store.json"))}
     current = frame["experiment"].isin(experiments) & frame["data"].isin(stores)
     return frame[~current if stale else current].reset_index(drop=True)
@@ -111,11 +132,18 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
     order = ["split", "base", *about.columns.intersection(["score"]), "model"]  # test before dev
     about = about.sort_values(order, ascending=[name != "split" for name in order])
     cells = rows.pivot(index="row", columns="metric", values=column)[metrics]
-    made = about[["split", "model", "label", "base"]].join(cells).join(about[COUNTS]).reset_index(drop=True)
-    return made[[name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]]
+    made = (
+        about[["split", "model", "label", "base"]]
+        .join(cells)
+        .join(about[COUNTS])
+        .reset_index(drop=True)
+    )
+    return made[
+        [name for name in made if name in metrics or not made[name].isin(["", pd.NA]).all()]
+    ]
 
 
-def interval(value: float, low: float, high: float, sign: str = "") -> str:
+def format_interval(value: float, low: float, high: float, sign: str = "") -> str:
     """``0.690 (0.658-0.722)``, or of a difference, with the sign "+", ``+0.042 (0.014 to 0.069)``."""
     if pd.isna(value):
         return ""
@@ -145,4 +173,6 @@ def _load(path: Path) -> pd.DataFrame:
             frame["training_authors"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame[COLUMNS]
     except (ValueError, KeyError) as error:
-        raise ValueError(f"{path} is not a table of results: {str(error).splitlines()[0]}") from None
+        raise ValueError(
+            f"{path} is not a table of results: {str(error).splitlines()[0]}"
+        ) from None

@@ -14,7 +14,7 @@ STORED_NAMES = pd.read_csv(
     na_values={"training_authors": [""]}).set_index("stored")  # fmt: skip
 
 
-def translated(results: pd.DataFrame) -> pd.DataFrame:
+def translate_stored(results: pd.DataFrame) -> pd.DataFrame:
     """Return rows of results whose labels and metrics have the names of today.
 
     The seed leaves the label: it is a column. A label that was never stored otherwise stays as it is.
@@ -26,4 +26,5 @@ def translated(results: pd.DataFrame) -> pd.DataFrame:
     return results.assign(
         label=label.where((results.label != "") | stored.isin(STORED_NAMES.index), ""),
         training_authors=results.training_authors.fillna(authors),
-        metric=results.metric.replace(STORED_METRICS))
+        metric=results.metric.replace(STORED_METRICS),
+    )

@@ -20,7 +20,14 @@ class Cluster(Config):
     hours: float = Field(24, gt=0)  # that the steps which many machines share may take
 
 
-def keep(folder: Path, read: list[dict], used: list[dict], files: list[Path], merge: float, steps: list | None) -> None:
+def record_steps(
+    folder: Path,
+    read: list[dict],
+    used: list[dict],
+    files: list[Path],
+    merge: float,
+    steps: list | None,
+) -> None:
     """Write ``steps.json`` of a collection: COLUMNS of every step, its tasks' seconds and the bytes of its files.
 
     read, used: records of the part files and of their words, which keep their seconds. merge: seconds of it, one step
@@ -32,7 +39,9 @@ def keep(folder: Path, read: list[dict], used: list[dict], files: list[Path], me
     write_json(folder / "steps.json", {"steps": rows + (steps or [["merge", 1, merge, size]])})
 
 
-def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Cluster()) -> tuple[pd.DataFrame, dict]:
+def estimate_resources(
+    folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Cluster()
+) -> tuple[pd.DataFrame, dict]:
     """What ``comments`` would take, by rule of three from the collection in ``folder``, which read so many ``rows``.
 
     Returns a table with a row a step (``core_hours``, ``terabytes`` that it writes, ``hours``) and what it comes to:
@@ -45,7 +54,9 @@ def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Clus
         raise ValueError("nothing was read, so there is no rate")
     table = pd.DataFrame(read_json(Path(folder) / "steps.json")["steps"], columns=COLUMNS)
     table["step"] = table.step.str.replace(r"-\d+$", "", regex=True)
-    table = table.groupby("step", sort=False).agg({"tasks": "max", "seconds": "sum", "bytes": "sum"})
+    table = table.groupby("step", sort=False).agg(
+        {"tasks": "max", "seconds": "sum", "bytes": "sum"}
+    )
     scale = comments / rows
     moved = 2 * table.bytes * scale / cluster.network / 3600
     core_hours = table.seconds * scale / 3600
@@ -53,7 +64,11 @@ def plan(folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Clus
     machine_hours = moved.clip(lower=core_hours / cluster.cores)
     machines = max(1, math.ceil(machine_hours[shared].sum() / cluster.hours))
     hours = (machine_hours / machines).where(shared, moved.clip(lower=core_hours))
-    shuffled = table.bytes.drop(["read", "merge", "posts", "one table"], errors="ignore").sum() * scale / 1e12
+    shuffled = (
+        table.bytes.drop(["read", "merge", "posts", "one table"], errors="ignore").sum()
+        * scale
+        / 1e12
+    )
     out = pd.DataFrame({"core_hours": core_hours, "terabytes": table.bytes * scale / 1e12, "hours": hours,
                         "on": shared.map({True: "all machines", False: "one machine"})})  # fmt: skip
     return out, {"machines": machines, "hours": hours.sum(), "terabytes": out.terabytes.sum(), "shuffled": shuffled,

@@ -44,28 +44,42 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.corpus import near_duplicates, signatures
-from helpers.corpus import deduplicate
-from helpers.corpus.posts_table import SCHEMA, database, scalar, write_posts
-from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, intact, is_current
-from helpers.core.artifacts import read_json, seal, write_json
+from helpers.core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    fingerprint_of,
+    is_current,
+    read_json,
+    verify_checksum,
+    write_checksum,
+    write_json,
+)
+from helpers.corpus import deduplicate, near_duplicates, signatures
+from helpers.corpus.posts_table import SCHEMA, open_database, query_scalar, write_posts
 
 VERSION = 2  # raised when the partitions of the same posts are others
-POSTS, MOST = 50_000, 4096  # posts of a partition, and the most ranges of authors: beyond them they grow
+POSTS, MOST = (
+    50_000,
+    4096,
+)  # posts of a partition, and the most ranges of authors: beyond them they grow
 GROUP = 10_000  # rows of a row group: a reader of one bucket skips those of others
 SPAN = 32  # bits of an id for the place in its partition
 
 
-def each(function: Callable, jobs: list[tuple], workers: int) -> list:
+def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
     """``function(*job)``, JSON-able, for every job by ``workers`` processes, or all processors of a Ray cluster.
 
     Raises ImportError without Daft, RuntimeError where a worker died, and what the function raises, on Ray as text.
     """
-    os.environ |= {"DO_NOT_TRACK": "true"} | {"DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")}
+    os.environ |= {"DO_NOT_TRACK": "true"} | {
+        "DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")
+    }
     try:
         import daft
     except ImportError:
-        raise ImportError("engine 'daft' needs an optional package: pip install -c constraints.txt daft") from None
+        raise ImportError(
+            "engine 'daft' needs an optional package: pip install -c constraints.txt daft"
+        ) from None
     if len(jobs) < 2:  # starting a worker would take longer
         return [function(*job) for job in jobs]
     # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process that leaves by
@@ -83,7 +97,12 @@ def _hand_out(task, workers):
 
         workers = int(ray.cluster_resources()["CPU"])
 
-    @daft.udf(return_dtype=daft.DataType.string(), batch_size=1, concurrency=min(workers, len(jobs)), use_process=True)
+    @daft.udf(
+        return_dtype=daft.DataType.string(),
+        batch_size=1,
+        concurrency=min(workers, len(jobs)),
+        use_process=True,
+    )
     class Worker:  # of a class, the processes are kept for all jobs
         def __init__(self): ...  # which Daft asks for
 
@@ -109,21 +128,47 @@ def end_with(parent: int) -> None:
     Thread(target=look, daemon=True).start()
 
 
-def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path], target: Path, *, min_chars: int,
-          near_duplicate: float, strip_signatures: bool, names: dict) -> dict[str, Any]:
-    """As :func:`helpers.corpus.deduplicate.merge`, to the same bytes; ``steps`` of the result says what a step took.
+def merge_partitions(
+    connection: duckdb.DuckDBPyConnection,
+    scratch: Path,
+    parts: list[Path],
+    target: Path,
+    *,
+    min_chars: int,
+    near_duplicate: float,
+    strip_signatures: bool,
+    names: dict,
+) -> dict[str, Any]:
+    """As :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes; ``steps`` of the result says what a step took.
 
     A worker may use as much memory as the connection, and there are as many workers as it has threads.
     """
-    limit, workers = (scalar(connection, f"SELECT current_setting('{name}')") for name in ("memory_limit", "threads"))
+    limit, workers = (
+        query_scalar(connection, f"SELECT current_setting('{name}')")
+        for name in ("memory_limit", "threads")
+    )
     made = [VERSION, duckdb.__version__, POSTS, MOST, min_chars, near_duplicate, strip_signatures]
-    folder = scratch.parent / "daft" / fingerprint_of(made, sorted(names.items()), [*map(file_fingerprint, parts)])
-    run = Partitions(folder, *_partitions(connection, parts), names, min_chars, near_duplicate, limit)
+    folder = (
+        scratch.parent
+        / "daft"
+        / fingerprint_of(made, sorted(names.items()), [*map(file_fingerprint, parts)])
+    )
+    run = Partitions(
+        folder, *_partitions(connection, parts), names, min_chars, near_duplicate, limit
+    )
     counts, steps = Counter(), []
 
     def step(name, tasks=len(run.firsts)):
-        records = each(partial(run.make, name), [(number,) for number in range(tasks)], workers)
-        steps.append([name, len(records), *(sum(record[key] for record in records) for key in ("seconds", "bytes"))])
+        records = map_parts(
+            partial(run.make, name), [(number,) for number in range(tasks)], workers
+        )
+        steps.append(
+            [
+                name,
+                len(records),
+                *(sum(record[key] for record in records) for key in ("seconds", "bytes")),
+            ]
+        )
         for record in records:
             counts.update(record["counts"])  # a sum of counters would forget what is 0
 
@@ -136,16 +181,25 @@ def merge(connection: duckdb.DuckDBPyConnection, scratch: Path, parts: list[Path
         step(f"marks-{run.rounds}")
         step(f"signed-{run.rounds}", 1)
         run, strip_signatures = replace(run, rounds=run.rounds + 1), counts.pop("signed")
-    for name in ("keys", "copies", *(("bands", "pairs", "shingles", "near") if near_duplicate else ()), "table"):
+    for name in (
+        "keys",
+        "copies",
+        *(("bands", "pairs", "shingles", "near") if near_duplicate else ()),
+        "table",
+    ):
         step(name)
     if counts["posts"]:
         began = time.perf_counter()
-        connection.read_parquet([str(run.file("table", n)) for n in range(len(run.firsts))]).create_view("tables")
+        connection.read_parquet(
+            [str(run.file("table", n)) for n in range(len(run.firsts))]
+        ).create_view("tables")
         columns = ", ".join(SCHEMA.names if counts["ids"] else SCHEMA.names[:4])
         write_posts(connection, f"SELECT {columns} FROM tables", target, is_sorted=True)
         steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
     shutil.rmtree(folder.parent)
-    return {name: count for name, count in counts.items() if name not in ("posts", "ids")} | {"steps": steps}
+    return {name: count for name, count in counts.items() if name not in ("posts", "ids")} | {
+        "steps": steps
+    }
 
 
 def _partitions(connection, parts):
@@ -155,16 +209,19 @@ def _partitions(connection, parts):
     """
     connection.read_parquet(list(map(str, parts))).create_view("every")
     groups = {part: pq.read_metadata(part) for part in parts}
-    total = sum(each.num_rows for each in groups.values())
+    total = sum(map_parts.num_rows for each in groups.values())
     count = min(total // POSTS + 1, MOST)
     slices = [(part, some.tolist()) for part, each in groups.items() for some in
               np.array_split(range(each.num_row_groups), each.num_rows * count // max(total, 1) + 1)]  # fmt: skip
-    rows = connection.execute("""
+    rows = connection.execute(
+        """
         SELECT min(author) FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
                                         sum(posts) OVER () AS posts
                                  FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
-        GROUP BY before * ? // posts ORDER BY 1""", [count]).fetchall()
-    return slices, ["", *(author for author, in rows[1:])]
+        GROUP BY before * ? // posts ORDER BY 1""",
+        [count],
+    ).fetchall()
+    return slices, ["", *(author for (author,) in rows[1:])]
 
 
 @dataclass(frozen=True)
@@ -188,14 +245,17 @@ class Partitions:
         """Write the file and the record of a step's partition, unless both are there; return the record."""
         file = self.file(step, number)
         record = file.with_suffix(".json")
-        if is_current(record, step) and intact(file):
+        if is_current(record, step) and verify_checksum(file):
             return read_json(record)
         began = time.perf_counter()
-        with database(file.with_suffix(".work"), self.memory_limit, 1) as connection, atomic_write(file) as temporary:
+        with (
+            open_database(file.with_suffix(".work"), self.memory_limit, 1) as connection,
+            atomic_write(file) as temporary,
+        ):
             query, counts = getattr(self, step.split("-")[0])(connection, number)
             connection.execute(f"COPY ({query}) TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
                                [str(temporary)])  # fmt: skip
-        seal(file)
+        write_checksum(file)
         write_json(record, {"fingerprint": step, "counts": counts, "seconds": time.perf_counter() - began,
                             "bytes": file.stat().st_size})  # fmt: skip
         return read_json(record)
@@ -217,24 +277,38 @@ class Partitions:
 
     def unique(self, connection, bucket):
         self._read(connection, "mask", f"bucket = {bucket}")
-        connection.register("ranges", pa.table({"first": self.firsts, "bucket": range(len(self.firsts))}))
+        connection.register(
+            "ranges", pa.table({"first": self.firsts, "bucket": range(len(self.firsts))})
+        )
         connection.execute(f"""
             CREATE TABLE kept AS SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
             QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {deduplicate.ORDER}) = 1""")
-        return """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON author >= first ORDER BY bucket
-               """, {"duplicate": scalar(connection, "SELECT (SELECT count(*) FROM given) - count(*) FROM kept")}
+        return (
+            """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON author >= first ORDER BY bucket
+               """,
+            {
+                "duplicate": query_scalar(
+                    connection, "SELECT (SELECT count(*) FROM given) - count(*) FROM kept"
+                )
+            },
+        )
 
     def posts(self, connection, bucket):
         self._read(connection, "unique", f"bucket = {bucket}")
-        return f"""SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
+        return (
+            f"""SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
                    ORDER BY author, time, text, topic, id
-               """, {"authors": scalar(connection, "SELECT count(DISTINCT author) FROM given")}
+               """,
+            {"authors": query_scalar(connection, "SELECT count(DISTINCT author) FROM given")},
+        )
 
     def _cuts(self, connection, bucket):
         """The view ``unique_posts`` of a range of authors, and the words that the rounds cut from each post."""
         numbered = connection.read_parquet(str(self.file("posts", bucket)), file_row_number=True)
-        numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
-        posts = scalar(connection, "SELECT count(*) FROM unique_posts")
+        numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view(
+            "unique_posts"
+        )
+        posts = query_scalar(connection, "SELECT count(*) FROM unique_posts")
         cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
         for number in range(self.rounds):
             self._read(connection, f"signed-{number}", f"bucket = {bucket}")
@@ -244,20 +318,26 @@ class Partitions:
         return cuts, fresh
 
     def candidates(self, connection, bucket):
-        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket))
-        signatures.mark(connection, signatures.FREQUENT)
-        return """SELECT DISTINCT r.hash, e.hash AS last
+        signatures.post_endings(connection, "unique_posts", *self._cuts(connection, bucket))
+        signatures.mark_signatures(connection, signatures.FREQUENT)
+        return (
+            """SELECT DISTINCT r.hash, e.hash AS last
                   FROM (FROM runs SEMI JOIN (FROM marked WHERE label AND fresh) USING (hash, author)) r
-                  JOIN ends e USING (n)""", {}
+                  JOIN ends e USING (n)""",
+            {},
+        )
 
     def marks(self, connection, bucket):
-        signatures.ends(connection, "unique_posts", *self._cuts(connection, bucket))
+        signatures.post_endings(connection, "unique_posts", *self._cuts(connection, bucket))
         self._read(connection, f"candidates-{self.rounds}")
-        signatures.mark(connection, "SELECT DISTINCT last AS hash FROM given")
+        signatures.mark_signatures(connection, "SELECT DISTINCT last AS hash FROM given")
         connection.execute("CREATE TABLE repeated AS FROM marked SEMI JOIN given USING (hash)")
-        return f"""SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated UNION ALL
+        return (
+            f"""SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated UNION ALL
                    SELECT hash, NULL, NULL, {bucket << SPAN} + n, words
-                   FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)""", {}
+                   FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)""",
+            {},
+        )
 
     def signed(self, connection, number):
         self._read(connection, f"marks-{self.rounds}")
@@ -265,27 +345,35 @@ class Partitions:
         connection.execute(f"""
             CREATE TABLE signed AS SELECT id, max(words) AS words FROM given
             SEMI JOIN ({signatures.exclusive(self.authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
-        return f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
-                   """, {"signed": scalar(connection, "SELECT count(*) FROM signed")}
+        return (
+            f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
+                   """,
+            {"signed": query_scalar(connection, "SELECT count(*) FROM signed")},
+        )
 
     def _cut(self, connection, bucket):
         """The view ``cut_posts``: unique posts without their signatures; return the counts."""
         cuts, _ = self._cuts(connection, bucket)
-        counts = deduplicate.shorten(connection, cuts, self.min_chars)
+        counts = deduplicate.cut_signatures(connection, cuts, self.min_chars)
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
         return counts
 
     def keys(self, connection, bucket):
-        return f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
+        return (
+            f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
                           {bucket << SPAN} + n AS id, low % {len(self.firsts)} AS bucket
-                   FROM cut_posts ORDER BY bucket""", self._cut(connection, bucket)
+                   FROM cut_posts ORDER BY bucket""",
+            self._cut(connection, bucket),
+        )
 
     def copies(self, connection, bucket):
         self._read(connection, "keys", f"bucket = {bucket}")
         connection.execute(f"""
             CREATE TABLE later AS SELECT id, id >> {SPAN} AS bucket FROM given
             QUALIFY row_number() OVER (PARTITION BY high, low ORDER BY time, id) > 1""")
-        return "FROM later ORDER BY bucket", {"duplicate": scalar(connection, "SELECT count(*) FROM later")}
+        return "FROM later ORDER BY bucket", {
+            "duplicate": query_scalar(connection, "SELECT count(*) FROM later")
+        }
 
     def _rest(self, connection, bucket):
         """The view ``rest``: posts of a range of authors without copies."""
@@ -296,9 +384,12 @@ class Partitions:
 
     def bands(self, connection, bucket):
         self._rest(connection, bucket)
-        near_duplicates.bands(connection, "rest", self.near_duplicate)
-        return f"""SELECT key, time, {bucket << SPAN} + n AS id, key % {len(self.firsts)} AS bucket
-                   FROM bands JOIN rest USING (n) ORDER BY bucket""", {}
+        near_duplicates.band_table(connection, "rest", self.near_duplicate)
+        return (
+            f"""SELECT key, time, {bucket << SPAN} + n AS id, key % {len(self.firsts)} AS bucket
+                   FROM bands JOIN rest USING (n) ORDER BY bucket""",
+            {},
+        )
 
     def pairs(self, connection, bucket):
         self._read(connection, "bands", f"bucket = {bucket}")
@@ -306,34 +397,52 @@ class Partitions:
             CREATE TABLE bands AS SELECT key, id, dense_rank() OVER (ORDER BY time, id) AS n
             FROM given SEMI JOIN (SELECT key FROM given GROUP BY key HAVING count(*) > 1) USING (key)""")
         connection.execute(near_duplicates.PAIRS)
-        return f"""WITH ids AS (SELECT DISTINCT n, id FROM bands)
+        return (
+            f"""WITH ids AS (SELECT DISTINCT n, id FROM bands)
                    SELECT a.id AS later, b.id AS earlier, later >> {SPAN} AS bucket
-                   FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""", {}
+                   FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""",
+            {},
+        )
 
     def shingles(self, connection, bucket):
         self._cut(connection, bucket)
         self._read(connection, "pairs", f"bucket = {bucket}")
-        connection.execute(f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given")
+        connection.execute(
+            f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given"
+        )
         shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
-        return f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
-                   FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""", {}
+        return (
+            f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
+                   FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""",
+            {},
+        )
 
     def near(self, connection, bucket):
         self._cut(connection, bucket)
         self._read(connection, "shingles", f"bucket = {bucket}")
-        connection.execute(f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given")
+        connection.execute(
+            f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given"
+        )
         shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
-        return f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
+        return (
+            f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
                    WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
-                   ORDER BY bucket""", {}
+                   ORDER BY bucket""",
+            {},
+        )
 
     def table(self, connection, bucket):
         self._rest(connection, bucket)
-        ids, before = connection.execute("SELECT count(nullif(id, '')), count(*) FROM rest").fetchall()[0]
+        ids, before = connection.execute(
+            "SELECT count(nullif(id, '')), count(*) FROM rest"
+        ).fetchall()[0]
         near = 0
         if self.near_duplicate:
             self._read(connection, "near", f"bucket = {bucket}")
-            near = scalar(connection, "SELECT count(DISTINCT id) FROM given")
+            near = query_scalar(connection, "SELECT count(DISTINCT id) FROM given")
         others = f"WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM given)" if near else ""
-        return f"""SELECT {', '.join(SCHEMA.names)} FROM rest {others} ORDER BY author, time, text, topic, id
-                   """, {"posts": before - near, "ids": ids, "near_duplicate": near}
+        return (
+            f"""SELECT {", ".join(SCHEMA.names)} FROM rest {others} ORDER BY author, time, text, topic, id
+                   """,
+            {"posts": before - near, "ids": ids, "near_duplicate": near},
+        )

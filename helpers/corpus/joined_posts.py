@@ -6,15 +6,31 @@ no sentence begins in one document and ends in another of the same author.
 
 from pathlib import Path
 
-from helpers.corpus.posts_table import database, write_posts
-from helpers.core.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, write_json
+from helpers.core.artifacts import (
+    file_fingerprint,
+    fingerprint_of,
+    is_current,
+    read_json,
+    verify_checksum,
+    write_json,
+)
+from helpers.corpus.posts_table import open_database, write_posts
 
 VERSION = 2  # raised when the same posts and settings give other documents
-SLICE = 200_000_000  # characters joined at a time: DuckDB cannot spill the strings that it is joining
+SLICE = (
+    200_000_000  # characters joined at a time: DuckDB cannot spill the strings that it is joining
+)
 
 
-def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_chars: int = 200,
-               per_topic: bool = True, memory_limit: str = "2GB") -> dict:
+def join_posts(
+    posts_path: Path,
+    out_path: Path,
+    *,
+    max_chars: int = 2000,
+    min_chars: int = 200,
+    per_topic: bool = True,
+    memory_limit: str = "2GB",
+) -> dict:
     """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
 
     The posts of an author in a topic, in order of time (then text), are laid end to end with newlines. A document
@@ -31,12 +47,16 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
         raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")
     out_path = Path(out_path)
     record = out_path.with_name(out_path.name + ".json")
-    settings = {"max_chars": int(max_chars), "min_chars": int(min_chars), "per_topic": bool(per_topic)}
+    settings = {
+        "max_chars": int(max_chars),
+        "min_chars": int(min_chars),
+        "per_topic": bool(per_topic),
+    }
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
-    if is_current(record, fingerprint) and intact(out_path):
+    if is_current(record, fingerprint) and verify_checksum(out_path):
         return read_json(record)
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
-    with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
+    with open_database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         _join(connection, "author, topic" if per_topic else "author", int(max_chars))
         long = f"length(text) >= {int(min_chars)}"
@@ -48,8 +68,12 @@ def join_posts(posts_path: Path, out_path: Path, *, max_chars: int = 2000, min_c
                    sum(used) FILTER (NOT {long}) AS characters_in_short_documents FROM documents""").df()
         report = settings | counts.iloc[0].fillna(0).astype(int).to_dict()
         if not report["documents"]:
-            raise ValueError(f"no author has {min_chars} characters{' in a topic' if per_topic else ''}: {report}")
-        write_posts(connection, f"SELECT author, time, topic, text FROM documents WHERE {long}", out_path)
+            raise ValueError(
+                f"no author has {min_chars} characters{' in a topic' if per_topic else ''}: {report}"
+            )
+        write_posts(
+            connection, f"SELECT author, time, topic, text FROM documents WHERE {long}", out_path
+        )
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
 
@@ -64,7 +88,8 @@ def _join(connection, run, max_chars):
         running AS (SELECT author, sum(size) OVER (ORDER BY author) // {SLICE} AS slice FROM sizes)
         SELECT min(author), max(author) FROM running GROUP BY slice ORDER BY slice""").fetchall()
     for authors in slices:
-        connection.execute(f"""
+        connection.execute(
+            f"""
             INSERT INTO documents
             WITH placed AS (
                 SELECT author, epoch(time)::BIGINT AS second, topic, text, coalesce(sum(length(text) + 1) OVER (
@@ -79,4 +104,6 @@ def _join(connection, run, max_chars):
             limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
             SELECT author, second, topic, part, posts, characters,
                    characters - (length(whole) - length(part)), length(whole) > length(part)
-            FROM limited""", authors)
+            FROM limited""",
+            authors,
+        )

@@ -16,10 +16,14 @@ NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a
 SHINGLE = 3  # words
 MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
 PERMUTATIONS = 64
-MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1  # one a permutation
+MULTIPLIERS = (
+    np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1
+)  # one a permutation
 
 RUNS = ", ".join(f"words[{place}:]" for place in range(1, SHINGLE + 1))
-SHINGLES = f"list_transform(list_zip({RUNS}, true), lambda run: hash(run))"  # SQL over a column `words`
+SHINGLES = (
+    f"list_transform(list_zip({RUNS}, true), lambda run: hash(run))"  # SQL over a column `words`
+)
 SHINGLED = f"""SELECT n, {SHINGLES} AS shingles FROM (SELECT n, string_split(normal, ' ') AS words FROM {{0}})
                WHERE len(words) >= {MIN_WORDS}"""  # SQL over a table with columns n and normal
 JACCARD = "len(list_intersect({0}, {1})) / len(list_distinct(list_concat({0}, {1})))"  # SQL over two columns of lists
@@ -35,9 +39,15 @@ PAIRS = """
 
 def minhash(shingles: pa.ListArray) -> np.ndarray:
     """Signatures [texts, PERMUTATIONS], uint32: P(two agree in a column) = Jaccard similarity of the shingle sets."""
-    flat, ends = shingles.flatten().to_numpy(), np.cumsum(shingles.value_lengths().to_numpy(), dtype=np.uint64)
+    flat, ends = (
+        shingles.flatten().to_numpy(),
+        np.cumsum(shingles.value_lengths().to_numpy(), dtype=np.uint64),
+    )
     offsets = np.concatenate([np.zeros(1, np.uint64), ends])
-    return np.array(RMinHash.digest_matrix_from_flat_token_hashes(flat, offsets, PERMUTATIONS, 0).to_rows(), np.uint32)
+    return np.array(
+        RMinHash.digest_matrix_from_flat_token_hashes(flat, offsets, PERMUTATIONS, 0).to_rows(),
+        np.uint32,
+    )
 
 
 def rows_per_band(similarity: float) -> int:
@@ -55,13 +65,13 @@ def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
     return (signatures[:, :used] * MULTIPLIERS[:used]).reshape(len(signatures), -1, rows).sum(2)
 
 
-def near(connection, table: str, similarity: float) -> None:
+def near_pairs(connection, table: str, similarity: float) -> None:
     """Make the DuckDB table ``copies(n)``: posts with an earlier post of Jaccard similarity >= ``similarity`` > 0.
 
     table: a table or view with columns n (int64, the order of time) and normal (text). The earlier post may itself
     be a copy: of a chain of ever newer versions only the first stays. Posts below MIN_WORDS words never count.
     """
-    bands(connection, table, similarity)
+    band_table(connection, table, similarity)
     connection.execute(PAIRS)
     connection.execute(f"""
         CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
@@ -69,12 +79,14 @@ def near(connection, table: str, similarity: float) -> None:
         WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")
 
 
-def bands(connection, table: str, similarity: float) -> None:
-    """Make the table ``bands(n, key)`` of a table as :func:`near` takes it: posts that share a key may be alike."""
+def band_table(connection, table: str, similarity: float) -> None:
+    """Make the table ``bands(n, key)`` of a table as :func:`near_pairs` takes it: posts that share a key may be alike."""
     rows = rows_per_band(similarity)
     connection.execute(f"CREATE OR REPLACE VIEW shingled AS {SHINGLED.format(table)}")
     connection.execute("CREATE OR REPLACE TABLE bands (n BIGINT, key UBIGINT)")
     for batch in connection.cursor().sql("FROM shingled").to_arrow_reader(1 << 13):
         keys = band_keys(minhash(batch.column("shingles")), rows)
-        signed = pa.table({"n": np.repeat(batch.column("n").to_numpy(), keys.shape[1]), "key": keys.ravel()})
+        signed = pa.table(
+            {"n": np.repeat(batch.column("n").to_numpy(), keys.shape[1]), "key": keys.ravel()}
+        )
         connection.execute("INSERT INTO bands SELECT * FROM signed")

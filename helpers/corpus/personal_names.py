@@ -39,20 +39,26 @@ SIGNED = re.compile(
     rf"|(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{CLOSED},?\s)((?i:{NOBODY})[a-z]{{3,12}}))[.,]?"
     rf"[\s-]*\Z"
 )
-CLOSES = re.compile(r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I)  # who signs
+CLOSES = re.compile(
+    r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I
+)  # who signs
 TAIL = 200  # characters that SIGNED looks at
 POSTSCRIPT = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 # no part of a path, an address or an identifier
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
-SURNAME = re.compile(rf" (?:[A-Z]\. )?{NOBODY}{NAME}(?!\w)")  # after a first name inside of a sentence
+SURNAME = re.compile(
+    rf" (?:[A-Z]\. )?{NOBODY}{NAME}(?!\w)"
+)  # after a first name inside of a sentence
 INSIDE = re.compile(r"(?<![\w.])(?!thanks|regards|cheers|wishes|best|you)[a-z]+ $")
-LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")  # of words in which archives lost no letter to "?"
+LETTERS = re.compile(
+    r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)"
+)  # of words in which archives lost no letter to "?"
 COMPOUND = re.compile(r"\w- | -\w")
 BETWEEN = {" ", ". ", ".", "-", ", ", "' "}
 MIDDLE = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")  # a word that opens no sentence
 
 
-def letter(text: str) -> tuple[str, list[str]]:
+def mask_salutations(text: str) -> tuple[str, list[str]]:
     """A text with ``@user`` for whom it greets at its start and ``@self`` for who signs it, and these names."""
     heard = []
     if greeted := GREETING.match(text[:TAIL]):
@@ -64,33 +70,38 @@ def letter(text: str) -> tuple[str, list[str]]:
         if signed := SIGNED.search(tail):
             start, end = signed.span(signed.lastindex)
             heard.append(tail[start:end])
-            text = f"{text[:stop - len(tail)]}{tail[:start]}@self{tail[end:]}{text[stop:]}"
+            text = f"{text[: stop - len(tail)]}{tail[:start]}@self{tail[end:]}{text[stop:]}"
     return text, [name for name in heard if name]
 
 
-def listed(people: Iterable[str], heard: Counter) -> dict[str, tuple[str, ...]]:
+def words_of_names(people: Iterable[str], heard: Counter) -> dict[str, tuple[str, ...]]:
     """The words, in lower case, of names: people, whom authors, headers and mentions tell, and heard HEARD times."""
-    every = {name for name in people if "@" not in name} | {name for name, count in heard.items() if count >= HEARD}
+    every = {name for name in people if "@" not in name} | {
+        name for name, count in heard.items() if count >= HEARD
+    }
     return {name: tuple(LETTERS.findall(name.lower()))[:LONGEST] for name in every}
 
 
-def uses(words: list[str], part: Path) -> dict:
+def count_letter_case(words: list[str], part: Path) -> dict:
     """Write how often the column text of a Parquet file holds words in lower case, ``low``, and otherwise, ``high``."""
     began, written = time.perf_counter(), str(part.with_suffix(".words"))
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("name_words", pa.table({"word": pa.array(words, pa.string())}))
-        connection.sql("""
+        connection.sql(
+            """
             WITH words AS (
                 SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word FROM read_parquet($part))
             SELECT lower(word) AS name, count(*) FILTER (word = name) AS low, count(*) FILTER (word != name) AS high
-            FROM words WHERE name IN (FROM name_words) GROUP BY 1""", params={"part": str(part)}).write_parquet(written)
+            FROM words WHERE name IN (FROM name_words) GROUP BY 1""",
+            params={"part": str(part)},
+        ).write_parquet(written)
     return {"words": written, "seconds": time.perf_counter() - began}
 
 
-def known(names: dict[str, tuple[str, ...]], heard: Counter, used: list[dict]) -> dict:
+def names_to_mask(names: dict[str, tuple[str, ...]], heard: Counter, used: list[dict]) -> dict:
     """The names to mask, each a tuple of words in lower case; the value says whether it must be capitalised to count.
 
-    names: as :func:`listed` gives them. used: what :func:`uses` wrote of their words in every part. A full name is
+    names: as :func:`words_of_names` gives them. used: what :func:`count_letter_case` wrote of their words in every part. A full name is
     masked in any case, but where all its words are common ones, only capitalised. Single words are taken from names of
     several words, and from those that were heard.
     """
@@ -109,17 +120,24 @@ def known(names: dict[str, tuple[str, ...]], heard: Counter, used: list[dict]) -
 
 def words_of(people: Iterable[str], heard: Counter) -> set[str]:
     """The words of three letters and more, in lower case, of names of people; a lone user name is not taken apart."""
-    whole = (name for name in people if name in heard or re.fullmatch(r"[^\d_@/]+[\s,][^\d_@/]+", name.strip()))
+    whole = (
+        name
+        for name in people
+        if name in heard or re.fullmatch(r"[^\d_@/]+[\s,][^\d_@/]+", name.strip())
+    )
     return {word for name in whole for word in LETTERS.findall(name.lower()) if len(word) > 2}
 
 
-def left(texts: Iterable[str], words: set[str]) -> float:
+def share_with_names(texts: Iterable[str], words: set[str]) -> float:
     """Share of the texts that hold, inside a sentence, a capitalised word of a known name that is no everyday word."""
-    holds = [any(word[0].isupper() and word.lower() in words for word in MIDDLE.findall(text)) for text in texts]
+    holds = [
+        any(word[0].isupper() and word.lower() in words for word in MIDDLE.findall(text))
+        for text in texts
+    ]
     return round(sum(holds) / max(len(holds), 1), 4)
 
 
-def mask(text: str, names: dict, starts: frozenset[str]) -> str:
+def mask_known_names(text: str, names: dict, starts: frozenset[str]) -> str:
     """A text with ``@user`` for every known name, the longest first. starts: the first words of the names."""
     if starts.isdisjoint(WORD.findall(text.lower())):
         return text
@@ -129,10 +147,18 @@ def mask(text: str, names: dict, starts: frozenset[str]) -> str:
         sizes = range(LONGEST, 0, -1) if words[i] in starts else ()
         if size := next((n for n in sizes if _is_name(text, found, words, i, n, names)), 0):
             before = text[end : found[i].start()]
-            if size == 1 and INSIDE.search(before[-20:]) and (more := SURNAME.match(text, found[i].end())):
+            if (
+                size == 1
+                and INSIDE.search(before[-20:])
+                and (more := SURNAME.match(text, found[i].end()))
+            ):
                 size += len(WORD.findall(more[0]))
             end = found[i + size - 1].end()
-            closes = CLOSES.search(before[-20:]) or before.endswith((". ", "! ", "? ")) and not text[end:].strip(". ")
+            closes = (
+                CLOSES.search(before[-20:])
+                or before.endswith((". ", "! ", "? "))
+                and not text[end:].strip(". ")
+            )
             pieces += before, "@self" if closes else "@user"
         i += size or 1
     return "".join(pieces) + text[end:]
@@ -142,8 +168,15 @@ def _is_name(text, found, words, i, size, names):
     proper = names.get(tuple(words[i : i + size])) if i + size <= len(words) else None
     matches = found[i : i + size]
     between = (text[a.end() : b.start()] in BETWEEN for a, b in zip(matches, matches[1:]))
-    if proper is None or not all(between) or proper and any(match[0][0].islower() for match in matches):
+    if (
+        proper is None
+        or not all(between)
+        or proper
+        and any(match[0][0].islower() for match in matches)
+    ):
         return False
     # a lone word in a compound is the name of a thing: Kenward-Roger
     start, end = matches[0].start(), matches[-1].end()
-    return size > 1 or not COMPOUND.search(text[max(start - 2, 0) : start] + " " + text[end : end + 2])
+    return size > 1 or not COMPOUND.search(
+        text[max(start - 2, 0) : start] + " " + text[end : end + 2]
+    )

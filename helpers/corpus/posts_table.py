@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.core.artifacts import atomic_write, seal
+from helpers.core.artifacts import atomic_write, write_checksum
 
 ROWS = 100_000  # of a row group
 READ = 10_000  # at once: Arrow holds 2 GB of text in one column of a batch
@@ -20,7 +20,9 @@ SCHEMA = pa.schema([
 
 
 @contextmanager
-def database(scratch: Path, memory_limit: str = "2GB", threads: int = 2) -> Iterator[duckdb.DuckDBPyConnection]:
+def open_database(
+    scratch: Path, memory_limit: str = "2GB", threads: int = 2
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection that spills to the folder ``scratch``; the folder is new and removed at the end.
 
     Raises ValueError for a folder whose name DuckDB takes for an address with options.
@@ -30,24 +32,35 @@ def database(scratch: Path, memory_limit: str = "2GB", threads: int = 2) -> Iter
                          f"than {scratch}")  # fmt: skip
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    settings = {"memory_limit": memory_limit, "threads": threads, "temp_directory": str(scratch / "spill")}
+    settings = {
+        "memory_limit": memory_limit,
+        "threads": threads,
+        "temp_directory": str(scratch / "spill"),
+    }
     try:
         with duckdb.connect(str(scratch / "work.duckdb"), config=settings) as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            with suppress(duckdb.Error):  # in a notebook without ipywidgets there is no bar, and no switch for it
+            with suppress(
+                duckdb.Error
+            ):  # in a notebook without ipywidgets there is no bar, and no switch for it
                 connection.execute("SET enable_progress_bar = false")
             yield connection
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence = ()):
+def query_scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence = ()):
     """The one value that a query gives. values: of the query's ``?``; no path and no text is written into SQL."""
     return connection.execute(query, values).fetchall()[0][0]
 
 
-def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path, values: Sequence = (),
-                is_sorted: bool = False) -> int:
+def write_posts(
+    connection: duckdb.DuckDBPyConnection,
+    query: str,
+    target: Path,
+    values: Sequence = (),
+    is_sorted: bool = False,
+) -> int:
     """Write the posts a query selects, sorted by author, time, text, topic, and seal them; return their number.
 
     The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. is_sorted: it yields
@@ -58,7 +71,10 @@ def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path,
     names = [name for name in SCHEMA.names if name in relation.columns]
     schema = pa.schema([SCHEMA.field(name) for name in names])
     is_number = str(relation.types[relation.columns.index("time")]) == "BIGINT"
-    columns = ["epoch(time)::BIGINT AS time" if name == "time" and not is_number else name for name in names]
+    columns = [
+        "epoch(time)::BIGINT AS time" if name == "time" and not is_number else name
+        for name in names
+    ]
     order = ", ".join(name for name in ("author", "time", "text", "topic", "id") if name in names)
     ordered = f"({query})" if is_sorted else f"({query}) ORDER BY {order}"
     reader = connection.sql(f"SELECT {', '.join(columns)} FROM {ordered}", params=values)
@@ -68,7 +84,10 @@ def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path,
         pages = [rows.slice(at, READ).combine_chunks() for at in range(0, max(len(rows), 1), READ)]
         writer.write_table(pa.concat_tables(pages), ROWS)
 
-    with atomic_write(target) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+    with (
+        atomic_write(target) as partial,
+        pq.ParquetWriter(partial, schema, compression="zstd") as writer,
+    ):
         for batch in reader.to_arrow_reader(READ):
             waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
             while len(waiting) >= ROWS:
@@ -76,5 +95,5 @@ def write_posts(connection: duckdb.DuckDBPyConnection, query: str, target: Path,
                 waiting, written = waiting.slice(ROWS), written + ROWS
         if len(waiting) or not written:
             write(waiting)
-    seal(target)
+    write_checksum(target)
     return written + len(waiting)

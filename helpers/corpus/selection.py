@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from helpers.corpus.posts_table import database, scalar, write_posts
 from helpers.core.config import Config
+from helpers.corpus.posts_table import open_database, query_scalar, write_posts
 
 Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
 
@@ -21,34 +21,48 @@ class Selection(Config):
     end: Day = ""
 
 
-def select(posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB") -> dict[str, int]:
+def select_posts(
+    posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB"
+) -> dict[str, int]:
     """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
 
     Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left.
     """
     out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
-    with database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
+    with open_database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        before = connection.execute("SELECT count(*), count(DISTINCT author) FROM posts").fetchall()[0]
-        connection.sql("FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
-                       params=[selection.start or "-infinity", selection.end or "infinity"]).create_view("inside")
-        connection.execute("""
+        before = connection.execute(
+            "SELECT count(*), count(DISTINCT author) FROM posts"
+        ).fetchall()[0]
+        connection.sql(
+            "FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
+            params=[selection.start or "-infinity", selection.end or "infinity"],
+        ).create_view("inside")
+        connection.execute(
+            """
             CREATE TABLE chosen AS SELECT author, count(*) AS posts FROM inside GROUP BY author
-            HAVING posts >= $low AND (posts <= $high OR $high = 0)""", {"low": low, "high": high})
-        authors = scalar(connection, "SELECT count(*) FROM chosen")
+            HAVING posts >= $low AND (posts <= $high OR $high = 0)""",
+            {"low": low, "high": high},
+        )
+        authors = query_scalar(connection, "SELECT count(*) FROM chosen")
         if not authors:
             raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
                              f"in [{selection.start}, {selection.end})")  # fmt: skip
         written = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
-    return {"posts_before": before[0], "authors_before": before[1], "posts": written, "authors": authors}
+    return {
+        "posts_before": before[0],
+        "authors_before": before[1],
+        "posts": written,
+        "authors": authors,
+    }
 
 
-def statistics(posts_path: Path) -> dict:
+def corpus_statistics(posts_path: Path) -> dict:
     """Size and shape of a posts table (khan2021, Table 8): means are over authors, ``words_per_post`` over posts.
 
     ``active_months`` are calendar months, UTC, with a post.
     """
-    with database(Path(f"{posts_path}.work")) as connection:
+    with open_database(Path(f"{posts_path}.work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         row = connection.sql("""
             SELECT * FROM (

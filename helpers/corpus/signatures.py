@@ -27,7 +27,7 @@ FREQUENT = """SELECT hash FROM (SELECT author, hash, count(*) AS posts, bool_or(
 SPLIT = re.compile(re.sub(r"\\x\{(\w+)\}", lambda code: re.escape(chr(int(code[1], 16))), WHITE))
 
 
-def find(connection, table: str, posts: int) -> np.ndarray:
+def find_signatures(connection, table: str, posts: int) -> np.ndarray:
     """How many words to cut from the end of each post, int32 [posts].
 
     table: a DuckDB table or view with columns n (0 .. posts - 1), author, normal (text as ``near_duplicates.NORMAL``
@@ -43,10 +43,10 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     """
     cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
     for _ in range(ROUNDS):
-        ends(connection, table, cuts, fresh)
-        mark(connection, FREQUENT)
+        post_endings(connection, table, cuts, fresh)
+        mark_signatures(connection, FREQUENT)
         signed = connection.execute(f"""
-            WITH exclusive AS ({exclusive("(SELECT count(*) FROM floors)")}),
+            WITH exclusive AS ({exclusive_endings("(SELECT count(*) FROM floors)")}),
             labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash) WHERE label AND fresh)
             SELECT n, max(words) AS words FROM runs SEMI JOIN labels USING (hash, author) GROUP BY n""").fetchnumpy()
         if not len(signed["n"]):
@@ -57,14 +57,14 @@ def find(connection, table: str, posts: int) -> np.ndarray:
     return cuts
 
 
-def cut(text: str, words: int) -> str:
+def cut_signature(text: str, words: int) -> str:
     """The text without its last ``words`` words, white space as it was."""
     spaces = [space.start() for space in SPLIT.finditer(text.rstrip())]
     starts = [0] + spaces if not SPLIT.match(text) else spaces
     return text[: starts[-words]] if words and words < len(starts) else "" if words else text
 
 
-def ends(connection, table: str, cuts: np.ndarray, fresh: np.ndarray) -> None:
+def post_endings(connection, table: str, cuts: np.ndarray, fresh: np.ndarray) -> None:
     """Make the tables ``ends``, the last words of every post without what is cut, and ``floors`` of every author."""
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
     connection.execute(f"""
@@ -77,14 +77,14 @@ def ends(connection, table: str, cuts: np.ndarray, fresh: np.ndarray) -> None:
         SELECT author, greatest({POSTS}, ceil({SHARE} * count(*))) AS floor FROM ends GROUP BY author""")
 
 
-def exclusive(authors: str) -> str:
+def exclusive_endings(authors: str) -> str:
     """SQL for the hashes of runs in ``marked`` that are exclusive, where there are so many authors."""
     return f"""SELECT hash FROM marked GROUP BY hash
         HAVING count(*) FILTER (label) BETWEEN 1 AND greatest(1, least({ACCOUNTS}, {authors} // {CROWD}))
         AND sum(posts) FILTER (label) >= {EXCLUSIVE} * sum(posts)"""
 
 
-def mark(connection, frequent: str) -> None:
+def mark_signatures(connection, frequent: str) -> None:
     """Make tables ``runs`` of posts and ``marked`` of authors. frequent: SQL for hashes of the last words of runs."""
     connection.execute(f"""
         CREATE OR REPLACE TABLE runs AS

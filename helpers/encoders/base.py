@@ -39,12 +39,19 @@ class Encoder(nn.Module):
     @property
     def device(self) -> torch.device:
         """Where batches must be."""
-        return next((tensor.device for tensor in (*self.parameters(), *self.buffers())), torch.device("cpu"))
+        return next(
+            (tensor.device for tensor in (*self.parameters(), *self.buffers())), torch.device("cpu")
+        )
 
 
 @torch.no_grad()
-def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
-          batch_size: int = 256, progress: bool = False) -> np.ndarray | sparse.csr_matrix:
+def embed(
+    encoder: Encoder,
+    samples: Samples,
+    max_tokens: int = 32,
+    batch_size: int = 256,
+    progress: bool = False,
+) -> np.ndarray | sparse.csr_matrix:
     """The vectors of many samples, in their order, at bounded memory.
 
     Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones, in eval mode.
@@ -54,14 +61,20 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")
-    modes = [(module, module.training) for module in encoder.modules()]  # a wrapper may hold an encoder in eval mode
+    modes = [
+        (module, module.training) for module in encoder.modules()
+    ]  # a wrapper may hold an encoder in eval mode
     encoder.eval()
     end = samples.store.post_offsets[samples.first + samples.count]
     order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
     pieces = []
     with encoder.inference():
-        for begin in progress_bar(range(0, len(order), batch_size), progress=progress, desc="embedding", delay=2):
-            rows = encoder(samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device))
+        for begin in progress_bar(
+            range(0, len(order), batch_size), progress=progress, desc="embedding", delay=2
+        ):
+            rows = encoder(
+                samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device)
+            )
             pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
             finite = np.isfinite(np.asarray(pieces[-1].sum(1))).ravel()
             if not finite.all():
@@ -71,4 +84,6 @@ def embed(encoder: Encoder, samples: Samples, max_tokens: int = 32,
     for module, training in modes:
         module.training = training
     back = np.argsort(order)
-    return (sparse.vstack(pieces).tocsr() if sparse.issparse(pieces[0]) else np.concatenate(pieces))[back]
+    return (
+        sparse.vstack(pieces).tocsr() if sparse.issparse(pieces[0]) else np.concatenate(pieces)
+    )[back]

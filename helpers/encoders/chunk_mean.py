@@ -7,7 +7,7 @@ from helpers.encoders.base import Encoder
 from helpers.tokens.batch import Batch
 
 
-class Averaged(Encoder):
+class ChunkMean(Encoder):
     """The unit mean of an encoder's vectors of contiguous groups of at most ``posts`` posts.
 
     With ``posts`` 1 it is "Avg" of khan2021 Table 3, made for an encoder that was trained on single posts; with 16 how
@@ -24,4 +24,6 @@ class Averaged(Encoder):
             return self.encoder(batch)
         groups, sample = batch.in_groups(self.posts)
         vectors = self.encoder(groups)
-        return nnf.normalize(vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors), dim=1)
+        return nnf.normalize(
+            vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors), dim=1
+        )

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 IUR_POSTS, IUR_HEADS = 16, 4
 
 
-def padded(posts: Tensor, mask: Tensor) -> Tensor:
+def pad_posts(posts: Tensor, mask: Tensor) -> Tensor:
     """(N, W) real posts, mask (B, M) -> (B, M, W), zero where there is no post."""
     full = posts.new_zeros(*mask.shape, posts.shape[1])
     full[mask] = posts
@@ -51,7 +51,9 @@ class ParallelAttention(Pooling):
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """posts (N, W), mask (B, M) -> (B, 2 * layers * A)."""
-        attended = attend(padded(self.dropout(self.post(posts)), mask), mask, self.query, self.key, self.layers)
+        attended = attention(
+            pad_posts(self.dropout(self.post(posts)), mask), mask, self.query, self.key, self.layers
+        )
         real = mask[:, None, :, None]
         mean = (attended * real).sum(2) / real.sum(2)
         return torch.cat([attended.masked_fill(~real, float("-inf")).amax(2), mean], 2).flatten(1)
@@ -71,13 +73,15 @@ class SingleAttention(Pooling):
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """posts (N, W), mask (B, M) -> (B, A)."""
-        attended = attend(padded(self.dropout(posts), mask), mask, self.query, self.key, 1)
+        attended = attention(pad_posts(self.dropout(posts), mask), mask, self.query, self.key, 1)
         return attended.masked_fill(~mask[:, None, :, None], float("-inf")).amax(2).flatten(1)
 
 
-def attend(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, layers: int) -> Tensor:
+def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, layers: int) -> Tensor:
     """(B, M, W) -> (B, layers, M, A): unscaled dot-product attention of real posts, the value being the key."""
-    asked, keys = (linear(posts).view(*mask.shape, layers, -1).transpose(1, 2) for linear in (query, key))
+    asked, keys = (
+        linear(posts).view(*mask.shape, layers, -1).transpose(1, 2) for linear in (query, key)
+    )
     scores = (asked @ keys.transpose(2, 3)).masked_fill(~mask[:, None, None, :], float("-inf"))
     return scores.softmax(-1) @ keys
 
@@ -88,7 +92,7 @@ class IURPooling(Pooling):
     Posts projected to A entries, a Transformer layer and a second attention; the means of both attentions' outputs.
     Trained with the angular-margin loss ("arcface", scale 64, margin 0.4) on samples of exactly 16 posts, so it knows
     no other size: shorter samples are filled up, and of longer ones the vectors of contiguous groups of 16 are averaged
-    (khan2021 section 4.3), which :class:`~helpers.encoders.chunk_mean.Averaged` does. Raises ValueError where A is no
+    (khan2021 section 4.3), which :class:`~helpers.encoders.chunk_mean.ChunkMean` does. Raises ValueError where A is no
     multiple of the 4 heads, or a sample has more than 16 posts.
     """
 
@@ -98,11 +102,15 @@ class IURPooling(Pooling):
         super().__init__(width, settings)
         size = settings.attention
         if size % IUR_HEADS:
-            raise ValueError(f"IUR has {IUR_HEADS} heads: attention must be a multiple of {IUR_HEADS}, not {size}")
+            raise ValueError(
+                f"IUR has {IUR_HEADS} heads: attention must be a multiple of {IUR_HEADS}, not {size}"
+            )
         self.dim = 2 * size
         self.post = nn.Linear(width, size)
         self.dropout = nn.Dropout(settings.dropout)
-        self.first, self.second = (nn.MultiheadAttention(size, IUR_HEADS, batch_first=True) for _ in range(2))
+        self.first, self.second = (
+            nn.MultiheadAttention(size, IUR_HEADS, batch_first=True) for _ in range(2)
+        )
         self.between = nn.Sequential(nn.Linear(size, 256), nn.ReLU(), nn.Linear(256, size))
         self.norms = nn.ModuleList(nn.LayerNorm(size, eps=1e-6) for _ in range(2))
 
@@ -111,7 +119,7 @@ class IURPooling(Pooling):
         if mask.shape[1] > IUR_POSTS:
             raise ValueError(f"IUR reads {IUR_POSTS} posts, not {mask.shape[1]}")
         # an absent post is a zero vector that takes part like any other: the model was made for 16 and masks nothing
-        posts = nnf.pad(padded(self.post(posts), mask), (0, 0, 0, IUR_POSTS - mask.shape[1]))
+        posts = nnf.pad(pad_posts(self.post(posts), mask), (0, 0, 0, IUR_POSTS - mask.shape[1]))
         posts = self.dropout(posts * math.sqrt(posts.shape[2]))
         first, _ = self.first(posts, posts, posts, need_weights=False)
         posts = self.norms[0](posts + self.dropout(first))
@@ -128,7 +136,7 @@ class LUARPooling(Pooling):
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """posts (N, W), mask (B, M) -> (B, W)."""
-        full = padded(posts, mask)
+        full = pad_posts(posts, mask)
         scores = full @ full.transpose(1, 2) / math.sqrt(self.dim)
         attended = scores.masked_fill(~mask[:, None, :], float("-inf")).softmax(-1) @ full
         return attended.masked_fill(~mask[..., None], float("-inf")).amax(1)
@@ -139,7 +147,7 @@ class MeanPooling(Pooling):
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """posts (N, W), mask (B, M) -> (B, W)."""
-        return padded(posts, mask).sum(1) / mask.sum(1, keepdim=True)
+        return pad_posts(posts, mask).sum(1) / mask.sum(1, keepdim=True)
 
 
 POOLINGS: dict[str, type[Pooling]] = {

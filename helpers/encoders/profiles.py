@@ -14,7 +14,7 @@ class HourProfile(Encoder):
     """Mean cosines and sines of 1, 2 ... turns a day over a sample's posts; the steadier the hours the longer.
 
     Sixteen posts say when a day begins and ends; a share for each of 24 hours would be mostly noise. Its rows have no
-    unit length, which is part of what they say: compare them through :class:`~helpers.encoders.wccn.Whitened`.
+    unit length, which is part of what they say: compare them through :class:`~helpers.encoders.wccn.WCCN`.
     """
 
     unit = False

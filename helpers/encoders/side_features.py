@@ -57,10 +57,17 @@ class ContinuousTime(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """(N, 16)."""
-        within = [(batch.times % DAY).double() / DAY, ((batch.times - MONDAY) % WEEK).double() / WEEK]
+        within = [
+            (batch.times % DAY).double() / DAY,
+            ((batch.times - MONDAY) % WEEK).double() / WEEK,
+        ]
         turns = torch.stack([turn * part for part in within for turn in (1, 2)], 2) * (2 * math.pi)
         gap = (batch.times[:, 1:] - batch.times[:, :-1]).clamp(min=0).double().log1p() / LONGEST_GAP
-        half_turns = gap.clamp(max=1)[..., None] * torch.arange(1, GAP_WAVES + 1, device=gap.device) * math.pi
+        half_turns = (
+            gap.clamp(max=1)[..., None]
+            * torch.arange(1, GAP_WAVES + 1, device=gap.device)
+            * math.pi
+        )
         gaps = nnf.pad(torch.cat([half_turns.cos(), half_turns.sin()], 2), (0, 0, 1, 0))
         return torch.cat([turns.cos(), turns.sin(), gaps], 2).float()[batch.mask]
 

@@ -12,13 +12,13 @@ import torch.nn.functional as nnf
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from helpers.encoders.chunk_mean import Averaged
+from helpers.core.config import Config
 from helpers.encoders.base import Encoder
+from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
-from helpers.core.config import Config
 from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
@@ -27,14 +27,26 @@ from helpers.tokens.tokenizer import Tokenizer
 PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
     # two layers without bias between LayerNorms, as released
     "khan2021": lambda width, dim: nn.Sequential(
-        nn.LayerNorm(width), nn.Linear(width, dim, bias=False), nn.ReLU(), nn.Linear(dim, dim, bias=False),
-        nn.LayerNorm(dim)),
+        nn.LayerNorm(width),
+        nn.Linear(width, dim, bias=False),
+        nn.ReLU(),
+        nn.Linear(dim, dim, bias=False),
+        nn.LayerNorm(dim),
+    ),
     # two layers with bias, as the paper's text says
-    "khan2021_text": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)),
+    "khan2021_text": lambda width, dim: nn.Sequential(
+        nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)
+    ),
     "linear": lambda width, dim: nn.Sequential(nn.Linear(width, dim)),
-    "tyo2021": lambda width, dim: nn.Sequential(nn.Linear(width, dim), nn.ReLU()),  # a dense layer, as released
-    "wccn": lambda width, dim: nn.Sequential(nn.Linear(width, width)),  # begins as WCCN of training authors
-    "none": lambda width, dim: nn.Sequential(),  # the pooled vector itself, as sentence encoders are made
+    "tyo2021": lambda width, dim: nn.Sequential(
+        nn.Linear(width, dim), nn.ReLU()
+    ),  # a dense layer, as released
+    "wccn": lambda width, dim: nn.Sequential(
+        nn.Linear(width, width)
+    ),  # begins as WCCN of training authors
+    "none": lambda width, dim: (
+        nn.Sequential()
+    ),  # the pooled vector itself, as sentence encoders are made
 }
 
 
@@ -56,7 +68,9 @@ class StreamConfig(Config):
     pooling: Literal[tuple(POOLINGS)] = "khan2021"
     projection: Literal[tuple(PROJECTIONS)] = "khan2021"
     filters: int = Field(512, ge=1)
-    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field((2, 3, 4), min_length=1, strict=False)  # of a list, too
+    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        (2, 3, 4), min_length=1, strict=False
+    )  # of a list, too
     token_dim: int = Field(512, ge=1)
     attention: int = Field(512, ge=1)
     layers: int = Field(4, ge=1)
@@ -79,11 +93,19 @@ class StreamConfig(Config):
     @model_validator(mode="after")
     def _one_text_has_one_time(self):
         if self.join_posts and self.features != "T":
-            raise ValueError("posts that are joined to one text have no time or topic of their own: features must be T")
+            raise ValueError(
+                "posts that are joined to one text have no time or topic of their own: features must be T"
+            )
         return self
 
 
-_DOCUMENT = {"post": "transformer", "join_posts": True, "features": "T", "pooling": "mean", "dropout": 0.1}
+_DOCUMENT = {
+    "post": "transformer",
+    "join_posts": True,
+    "features": "T",
+    "pooling": "mean",
+    "dropout": 0.1,
+}
 PRESETS = {
     "khan2021": {},
     # one attention over the posts' features, two layers with bias: the text of the paper taken literally
@@ -111,12 +133,26 @@ class StreamEncoder(Encoder):
     config : the rest: ``join_posts``, ``unit``.
     """
 
-    def __init__(self, post: nn.Module, side: list[nn.Module], pooling: nn.Module, projection: nn.Sequential,
-                 config: StreamConfig):
+    def __init__(
+        self,
+        post: nn.Module,
+        side: list[nn.Module],
+        pooling: nn.Module,
+        projection: nn.Sequential,
+        config: StreamConfig,
+    ):
         super().__init__()
-        self.post, self.side, self.pooling, self.projection = post, nn.ModuleList(side), pooling, projection
+        self.post, self.side, self.pooling, self.projection = (
+            post,
+            nn.ModuleList(side),
+            pooling,
+            projection,
+        )
         self.config, self.join_posts, self.unit = config, config.join_posts, config.unit
-        self.dim = next((one.out_features for one in reversed(projection) if isinstance(one, nn.Linear)), pooling.dim)
+        self.dim = next(
+            (one.out_features for one in reversed(projection) if isinstance(one, nn.Linear)),
+            pooling.dim,
+        )
         if pooling.xavier:
             for module in (*pooling.modules(), *projection):
                 if isinstance(module, nn.Linear):
@@ -127,13 +163,20 @@ class StreamEncoder(Encoder):
     def forward(self, batch: Batch) -> Tensor:
         """Batch of (B, M, L) tokens -> (B, D) float32, unit length unless ``unit`` is false."""
         batch = batch.joined() if self.join_posts else batch
-        posts = torch.cat([self.post(batch.tokens[batch.mask]), *(feature(batch) for feature in self.side)], 1)
+        posts = torch.cat(
+            [self.post(batch.tokens[batch.mask]), *(feature(batch) for feature in self.side)], 1
+        )
         vectors = self.projection(self.pooling(posts, batch.mask)).float()
         return nnf.normalize(vectors, dim=1) if self.unit else vectors
 
 
-def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
-          tokenizer: Tokenizer | None = None) -> Encoder:
+def build_stream_encoder(
+    config: StreamConfig,
+    vocabulary: int,
+    topics: int,
+    seed: int = 0,
+    tokenizer: Tokenizer | None = None,
+) -> Encoder:
     """A new encoder; the same seed gives the same weights.
 
     vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
@@ -142,22 +185,42 @@ def build(config: StreamConfig, vocabulary: int, topics: int, seed: int = 0,
     Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)
-    post = (Transformer(vocabulary, config, tokenizer) if config.post == "transformer"
-            else TextCNN(vocabulary, config.token_dim, config.filters, config.widths))
-    makers = {"time": TIMES[config.time],
-              "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout)}
+    post = (
+        Transformer(vocabulary, config, tokenizer)
+        if config.post == "transformer"
+        else TextCNN(vocabulary, config.token_dim, config.filters, config.widths)
+    )
+    makers = {
+        "time": TIMES[config.time],
+        "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout),
+    }
     side = [makers[feature]() for feature in FEATURES[config.features]]
     pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
-    projection, shape = PROJECTIONS[config.projection](pooling.dim, config.dim), (config.dim, pooling.dim)
-    if config.projection == "linear" and config.is_pretrained and (last := pretrained_models.parts(config.model)[1]):
+    projection, shape = (
+        PROJECTIONS[config.projection](pooling.dim, config.dim),
+        (config.dim, pooling.dim),
+    )
+    if (
+        config.projection == "linear"
+        and config.is_pretrained
+        and (last := pretrained_models.model_parts(config.model)[1])
+    ):
         if last.weight.shape != shape:
-            raise ValueError(f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?")
+            raise ValueError(
+                f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?"
+            )
         projection = nn.Sequential(last)
     encoder = StreamEncoder(post, side, pooling, projection, config)
-    return Averaged(encoder, pooling.group) if pooling.group else encoder
+    return ChunkMean(encoder, pooling.group) if pooling.group else encoder
 
 
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:
     """Number of trained values per part of an encoder, and their ``total`` (khan2021 Table 6)."""
-    counts = {name: sum(value.numel() for value in part.parameters()) for name, part in encoder.named_children()}
-    return {**{name: count for name, count in counts.items() if count}, "total": sum(counts.values())}
+    counts = {
+        name: sum(value.numel() for value in part.parameters())
+        for name, part in encoder.named_children()
+    }
+    return {
+        **{name: count for name, count in counts.items() if count},
+        "total": sum(counts.values()),
+    }

@@ -18,7 +18,9 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-CHUNK_FLOATS = 2**20  # window sums held at once: 4 MB stay in the cache, and memory is bounded for any batch
+CHUNK_FLOATS = (
+    2**20
+)  # window sums held at once: 4 MB stay in the cache, and memory is bounded for any batch
 TABLE_FLOATS = 2**29  # largest whole-vocabulary table kept for inference (2 GB)
 PATHS = ("auto", "projected", "dense")
 
@@ -31,13 +33,27 @@ class TextCNN(nn.Module):
     Raises ValueError for an unknown path.
     """
 
-    def __init__(self, vocabulary: int, token_dim: int = 512, filters: int = 512, widths=(2, 3, 4), path: str = "auto"):
+    def __init__(
+        self,
+        vocabulary: int,
+        token_dim: int = 512,
+        filters: int = 512,
+        widths=(2, 3, 4),
+        path: str = "auto",
+    ):
         super().__init__()
         if path not in PATHS:
             raise ValueError(f"path {path!r}: one of {', '.join(PATHS)}")
-        self.path, self.widths, self.filters, self.dim = path, tuple(widths), filters, filters * len(widths)
+        self.path, self.widths, self.filters, self.dim = (
+            path,
+            tuple(widths),
+            filters,
+            filters * len(widths),
+        )
         self.embedding = nn.Embedding(vocabulary, token_dim)
-        self.convolutions = nn.ModuleList(nn.Conv1d(token_dim, filters, width) for width in self.widths)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(token_dim, filters, width) for width in self.widths
+        )
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
         for convolution in self.convolutions:
             nn.init.xavier_uniform_(convolution.weight)
@@ -50,22 +66,34 @@ class TextCNN(nn.Module):
             pooled = self._dense(tokens)
         else:
             kind = tokens.device.type
-            dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else self.embedding.weight.dtype
-            with torch.autocast(kind, enabled=False):  # products as autocast has them, sums as weights
+            dtype = (
+                torch.get_autocast_dtype(kind)
+                if torch.is_autocast_enabled(kind)
+                else self.embedding.weight.dtype
+            )
+            with torch.autocast(
+                kind, enabled=False
+            ):  # products as autocast has them, sums as weights
                 pooled = self._projected(tokens, dtype)
         bias = torch.cat([convolution.bias for convolution in self.convolutions])
-        return (pooled + bias).relu()  # the bias is the same at every position, so it can wait until after the max
+        return (
+            pooled + bias
+        ).relu()  # the bias is the same at every position, so it can wait until after the max
 
     def _dense(self, tokens: Tensor) -> Tensor:
         real = tokens >= 0
         embedded = self.embedding(tokens.clamp(min=0)) * real.unsqueeze(2)
         embedded = nnf.pad(embedded, (0, 0, 0, max(self.widths) - 1)).transpose(1, 2)
-        starts = real.index_fill(1, real.new_zeros(1, dtype=torch.long), True).unsqueeze(1)  # one window at least
+        starts = real.index_fill(1, real.new_zeros(1, dtype=torch.long), True).unsqueeze(
+            1
+        )  # one window at least
         pooled = []
         for convolution in self.convolutions:
             windows = nnf.conv1d(embedded, convolution.weight)[:, :, : tokens.shape[1]]
             lowest = torch.finfo(windows.dtype).min
-            pooled.append(windows.masked_fill(~starts, lowest).max(2).values)  # amax: slow backwards
+            pooled.append(
+                windows.masked_fill(~starts, lowest).max(2).values
+            )  # amax: slow backwards
         return torch.cat(pooled, 1)
 
     def _projected(self, tokens: Tensor, dtype: torch.dtype) -> Tensor:
@@ -74,10 +102,14 @@ class TextCNN(nn.Module):
         if self._table is None:
             present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
             present[tokens[tokens >= 0]] = True
-            distinct = present.nonzero().squeeze(1)  # a bitmap: faster than the sort inside torch.unique
+            distinct = present.nonzero().squeeze(
+                1
+            )  # a bitmap: faster than the sort inside torch.unique
             number = present.cumsum(0) - 1
             index = torch.where(tokens >= 0, number[tokens.clamp(min=0)], len(distinct))
-            rows = nnf.pad(nnf.embedding(distinct, self.embedding.weight), (0, 0, 0, 1)).to(dtype)  # last row: padding
+            rows = nnf.pad(nnf.embedding(distinct, self.embedding.weight), (0, 0, 0, 1)).to(
+                dtype
+            )  # last row: padding
             index = self._pad(index, len(distinct))
             return _PooledWindows.apply(rows, self._taps().to(dtype), index, length, self.widths)
         index = torch.where(tokens >= 0, tokens, vocabulary)
@@ -100,7 +132,9 @@ class TextCNN(nn.Module):
         with torch.no_grad(), torch.autocast(self.embedding.weight.device.type, enabled=False):
             try:
                 if fits and self._path(self.embedding.weight) == "projected":
-                    self._table = torch.matmul(nnf.pad(self.embedding.weight, (0, 0, 0, 1)), self._taps())
+                    self._table = torch.matmul(
+                        nnf.pad(self.embedding.weight, (0, 0, 0, 1)), self._taps()
+                    )
                 yield self
             finally:
                 self._table = None
@@ -124,12 +158,20 @@ class _PooledWindows(torch.autograd.Function):
         rows, taps, index, winner = ctx.saved_tensors
         count, filters = len(rows), taps.shape[2]
         rows_grad, taps_grad = grad.new_zeros(rows.shape), grad.new_empty(taps.shape)
-        cells, column = grad.new_empty(count * filters), torch.arange(filters, device=rows.device)  # cells: of one tap
+        cells, column = (
+            grad.new_empty(count * filters),
+            torch.arange(filters, device=rows.device),
+        )  # cells: of one tap
         for width, first, columns in _blocks(ctx.widths, filters):
             upstream, start = grad[:, columns].flatten(), winner[:, columns].long()
             for tap in range(width):
                 cell = index.gather(1, start + tap) * filters + column
-                tap_grad = cells.zero_().index_add_(0, cell.flatten(), upstream).view(count, filters).to(rows.dtype)
+                tap_grad = (
+                    cells.zero_()
+                    .index_add_(0, cell.flatten(), upstream)
+                    .view(count, filters)
+                    .to(rows.dtype)
+                )
                 rows_grad += tap_grad @ taps[first + tap].T
                 taps_grad[first + tap] = rows.T @ tap_grad
         return rows_grad, taps_grad, None, None, None
@@ -151,7 +193,9 @@ def _pool_windows(table: Tensor, index: Tensor, length: Tensor, widths) -> tuple
     """
     count, filters = table.shape[1:]
     flat = table.reshape(-1, filters)
-    pooled = table.new_empty(len(index), filters * len(widths), dtype=torch.promote_types(table.dtype, torch.float32))
+    pooled = table.new_empty(
+        len(index), filters * len(widths), dtype=torch.promote_types(table.dtype, torch.float32)
+    )
     winner = torch.empty(pooled.shape, dtype=torch.int32, device=table.device)
     order = length.argsort(descending=True)
     done = 0
@@ -164,7 +208,10 @@ def _pool_windows(table: Tensor, index: Tensor, length: Tensor, widths) -> tuple
         rows = index[posts]
         for width, first, columns in _blocks(widths, filters):
             taps = torch.arange(width, device=table.device)
-            bags = rows.gather(1, (start.unsqueeze(2) + taps).flatten(1)).view(-1, width) + (first + taps) * count
+            bags = (
+                rows.gather(1, (start.unsqueeze(2) + taps).flatten(1)).view(-1, width)
+                + (first + taps) * count
+            )
             sums = nnf.embedding_bag(bags, flat, mode="sum").view(len(posts), longest, filters)
             best, position = sums.max(1)
             pooled[posts, columns] = best.to(pooled.dtype)

@@ -22,9 +22,13 @@ FIT_POSTS = 500_000  # as released
 
 
 def _weighting(name="TfidfVectorizer", **settings):
-    from sklearn.feature_extraction import text  # here: it takes a second, and a trained encoder needs none of it
+    from sklearn.feature_extraction import (
+        text,  # here: it takes a second, and a trained encoder needs none of it
+    )
 
-    return getattr(text, name)(**settings, **({"dtype": np.float32} if name != "TfidfTransformer" else {}))
+    return getattr(text, name)(
+        **settings, **({"dtype": np.float32} if name != "TfidfTransformer" else {})
+    )
 
 
 WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
@@ -64,15 +68,21 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
     left, right = tokens[:, :, :-1], tokens[:, :, 1:]
     single, pair = tokens >= 0, right >= 0
     hashed = (left[pair] * 1_000_003 + right[pair] * 7_919) % buckets + vocabulary
-    key = torch.cat([sample[single], sample[:, :, 1:][pair]]) * features + torch.cat([tokens[single], hashed])
+    key = torch.cat([sample[single], sample[:, :, 1:][pair]]) * features + torch.cat(
+        [tokens[single], hashed]
+    )
     key, count = key.unique(return_counts=True)
     return key // features, key % features, count
 
 
 def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_matrix:
     """(B, M, L) -> (B, vocabulary + buckets) counts, float32."""
-    sample, feature, count = (part.cpu().numpy() for part in ngram_counts(tokens, vocabulary, buckets))
-    return sparse.csr_matrix((count.astype("float32"), (sample, feature)), (len(tokens), vocabulary + buckets))
+    sample, feature, count = (
+        part.cpu().numpy() for part in ngram_counts(tokens, vocabulary, buckets)
+    )
+    return sparse.csr_matrix(
+        (count.astype("float32"), (sample, feature)), (len(tokens), vocabulary + buckets)
+    )
 
 
 class TfidfEncoder(Encoder):
@@ -90,9 +100,18 @@ class TfidfEncoder(Encoder):
     def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
         """Fit vocabulary and idf on training samples. Raises ValueError where their texts hold no term."""
         self.topics = len(samples.store.meta["topics"])
-        read = [self._read(samples.batch(slice(at, at + 1024), max_tokens)) for at in range(0, len(samples), 1024)]
-        whole = sparse.vstack(read).tocsr() if sparse.issparse(read[0]) else [text for part in read for text in part]
-        if (least := getattr(self.weighting, "min_df", 1)) > 1:  # of a gallery of a few accounts little is in several
+        read = [
+            self._read(samples.batch(slice(at, at + 1024), max_tokens))
+            for at in range(0, len(samples), 1024)
+        ]
+        whole = (
+            sparse.vstack(read).tocsr()
+            if sparse.issparse(read[0])
+            else [text for part in read for text in part]
+        )
+        if (
+            least := getattr(self.weighting, "min_df", 1)
+        ) > 1:  # of a gallery of a few accounts little is in several
             self.weighting.set_params(min_df=min(least, 1 + len(samples) // 10))
         self.dim = self.weighting.fit(whole).transform(whole[:1]).shape[1]
         return self
@@ -105,20 +124,29 @@ class TfidfEncoder(Encoder):
 
     def _read(self, batch: Batch):
         """What the weighting takes: counts of topics or of subwords, or texts."""
-        if self.kind == "topics":  # one that is not listed is no trait of an author that could have been weighed
+        if (
+            self.kind == "topics"
+        ):  # one that is not listed is no trait of an author that could have been weighed
             known = batch.mask & (batch.topics < self.topics)
-            return count_matrix(batch.topics.masked_fill(~known, PAD)[..., None], 2**16, 0)  # a store lists no more
+            return count_matrix(
+                batch.topics.masked_fill(~known, PAD)[..., None], 2**16, 0
+            )  # a store lists no more
         if self.kind == "tfidf_subword":
             return count_matrix(batch.tokens, self.tokenizer.vocabulary, BUCKETS)
         tokens, mask = batch.tokens.cpu().numpy(), batch.mask.cpu().numpy()
-        return ["\n".join(self.tokenizer.decode(post[post != PAD]) for post in sample[posts])
-                for sample, posts in zip(tokens, mask)]
+        return [
+            "\n".join(self.tokenizer.decode(post[post != PAD]) for post in sample[posts])
+            for sample, posts in zip(tokens, mask)
+        ]
 
 
-def fit_tfidf(kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0,
-              posts: int = 16) -> TfidfEncoder:
+def fit_tfidf(
+    kind: str, store: TokenStore, tokenizer, max_tokens: int = 32, seed: int = 0, posts: int = 16
+) -> TfidfEncoder:
     """One fitted on windows of ``posts`` posts (subwords, topics), or on single posts, as released at most 500,000."""
-    draw = np.random.default_rng(seed).permutation  # of all posts of a large store: only where they are drawn
+    draw = np.random.default_rng(
+        seed
+    ).permutation  # of all posts of a large store: only where they are drawn
     samples = (training_windows(store, posts) if kind in ("tfidf_subword", "topics") else
                Samples.of_posts(store)[np.sort(draw(store.posts)[:FIT_POSTS])])  # fmt: skip
     return TfidfEncoder(kind, tokenizer).fit(samples, max_tokens)

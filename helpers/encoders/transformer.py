@@ -12,8 +12,16 @@ from helpers.tokens import pretrained_models
 from helpers.tokens.batch import PAD
 from helpers.tokens.tokenizer import Tokenizer
 
-TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
-BUCKET = {"cpu": 2**13, "cuda": 2**17}  # tokens, padding included, that pass through the transformer at once
+TINY = {
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+}
+BUCKET = {
+    "cpu": 2**13,
+    "cuda": 2**17,
+}  # tokens, padding included, that pass through the transformer at once
 
 
 class Transformer(nn.Module):
@@ -38,17 +46,30 @@ class Transformer(nn.Module):
         from transformers import AutoTokenizer, BertConfig, BertModel
 
         super().__init__()
-        model, max_tokens, depth, frozen = settings.model, settings.max_tokens, settings.depth, settings.frozen
+        model, max_tokens, depth, frozen = (
+            settings.model,
+            settings.max_tokens,
+            settings.depth,
+            settings.frozen,
+        )
         if model == "tiny":
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
             self.before, self.after = [], []
         else:
-            body, _ = pretrained_models.parts(model)
+            body, _ = pretrained_models.model_parts(model)
             self.before, self.after = pretrained_models.special_tokens(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
-        foreign = tokenizer and model != "tiny" and tokenizer.model != pretrained_models.tokenizer_file(model)
-        self.others, self.own = (tokenizer, pretrained_models.read(model, AutoTokenizer)) if foreign else (None, None)
+        foreign = (
+            tokenizer
+            and model != "tiny"
+            and tokenizer.model != pretrained_models.tokenizer_file(model)
+        )
+        self.others, self.own = (
+            (tokenizer, pretrained_models.read_pretrained(model, AutoTokenizer))
+            if foreign
+            else (None, None)
+        )
         if self.own is None and vocabulary > body.config.vocab_size:
             raise ValueError(f"the store holds {vocabulary} kinds of tokens, {model} knows "
                              f"{body.config.vocab_size}: its tokenizer must be this model's")  # fmt: skip
@@ -60,12 +81,16 @@ class Transformer(nn.Module):
             if isinstance(module, nn.Dropout):
                 module.p = settings.dropout
         if not torch.cuda.is_available():
-            body.set_attn_implementation("eager")  # on a CPU the fused kernel's backward pass takes twice the step
+            body.set_attn_implementation(
+                "eager"
+            )  # on a CPU the fused kernel's backward pass takes twice the step
         if frozen:
             body.requires_grad_(False)
             layers[frozen:].requires_grad_(True)
         # RoBERTa numbers its positions from behind the padding token's id
-        limit = body.config.max_position_embeddings - (2 if "roberta" in body.config.model_type else 0)
+        limit = body.config.max_position_embeddings - (
+            2 if "roberta" in body.config.model_type else 0
+        )
         if max_tokens > limit:
             raise ValueError(f"{model} reads at most {limit} tokens, not {max_tokens}")
         self.body, self.precision, self.every_layer = body, settings.precision, settings.every_layer
@@ -97,9 +122,13 @@ class Transformer(nn.Module):
     def _as_own(self, tokens: Tensor) -> Tensor:
         """(N, L) tokens of the store -> (N, longest) of the model."""
         texts = [self.others.decode(row[row != PAD]) for row in tokens.cpu().numpy()]
-        ids = self.own(texts, add_special_tokens=False, truncation=True, max_length=self.room)["input_ids"]
+        ids = self.own(texts, add_special_tokens=False, truncation=True, max_length=self.room)[
+            "input_ids"
+        ]
         rows = [torch.tensor(row, dtype=torch.long) for row in ids]
-        return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(tokens.device)
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(
+            tokens.device
+        )
 
     def _buckets(self, order: Tensor, count: Tensor) -> list[Tensor]:
         """Rows in the given order (the shortest first), cut where rows x longest would exceed the BUCKET."""
@@ -118,7 +147,11 @@ class Transformer(nn.Module):
         seen[:, 0] = True  # attention to nothing at all is not a number
         low = self.precision == "bf16"  # "no" must not switch off what training has switched on
         with torch.autocast(tokens.device.type, torch.bfloat16) if low else nullcontext():
-            read = self.body(input_ids=tokens, attention_mask=seen.long(), output_hidden_states=self.every_layer)
-        means = [(states.float() * real[..., None]).sum(1) / real.sum(1, keepdim=True).clamp(min=1)
-                 for states in (read.hidden_states if self.every_layer else [read.last_hidden_state])]
+            read = self.body(
+                input_ids=tokens, attention_mask=seen.long(), output_hidden_states=self.every_layer
+            )
+        means = [
+            (states.float() * real[..., None]).sum(1) / real.sum(1, keepdim=True).clamp(min=1)
+            for states in (read.hidden_states if self.every_layer else [read.last_hidden_state])
+        ]
         return torch.cat(means, 1)

@@ -15,7 +15,7 @@ from helpers.tokens.batch import Batch, Samples
 from helpers.tokens.store import TokenStore
 
 
-class Whitened(Encoder):
+class WCCN(Encoder):
     """An encoder's vectors, centred and whitened within authors, unit length; a zero row stays zero."""
 
     def __init__(self, encoder: Encoder):
@@ -27,9 +27,11 @@ class Whitened(Encoder):
     def forward(self, batch: Batch) -> Tensor:
         """Batch of B samples -> (B, D)."""
         vectors = self.encoder(batch)
-        return nnf.normalize((vectors - self.mean) @ self.whiten, dim=1) * vectors.any(1, keepdim=True)
+        return nnf.normalize((vectors - self.mean) @ self.whiten, dim=1) * vectors.any(
+            1, keepdim=True
+        )
 
-    def fit(self, samples: Samples, max_tokens: int = 32, shrink: float = 0.3) -> "Whitened":
+    def fit(self, samples: Samples, max_tokens: int = 32, shrink: float = 0.3) -> "WCCN":
         """Fit on samples of training authors, several each.
 
         shrink : weight of the identity in the within-author covariance, 0..1.
@@ -38,26 +40,28 @@ class Whitened(Encoder):
         vectors = embed(self.encoder, samples, max_tokens)
         told = vectors.any(1)
         self.mean.copy_(torch.from_numpy(vectors[told].mean(0)))
-        self.whiten.copy_(torch.from_numpy(wccn(vectors[told], samples.authors[told], shrink)))
+        self.whiten.copy_(
+            torch.from_numpy(wccn_matrix(vectors[told], samples.authors[told], shrink))
+        )
         return self
 
 
 @torch.no_grad()
-def begin_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
+def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
     """Set the last layer of a stream encoder, a linear one, to WCCN of what it reads, scaled as new weights are.
 
     encoder : with the projection "wccn". samples : of training authors, several each. Raises as :meth:`Whitened.fit`.
     """
     last, unit = encoder.projection, encoder.unit
     encoder.projection, encoder.unit = nn.Sequential(), False  # what it reads, as it is
-    fitted = Whitened(encoder).fit(samples, max_tokens)
+    fitted = WCCN(encoder).fit(samples, max_tokens)
     encoder.projection, encoder.unit = last, unit
     weight = fitted.whiten.T * encoder.dim**0.5 / fitted.whiten.norm()
     last[0].weight.copy_(weight)
     last[0].bias.copy_(-weight @ fitted.mean)
 
 
-def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.ndarray:
+def wccn_matrix(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.ndarray:
     """The matrix W such that the rows of ``vectors @ W`` vary equally in all directions within an author.
 
     The within-author covariance is blended with a multiple of the identity; authors with one row say nothing about it.
@@ -69,7 +73,9 @@ def wccn(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -> np.nd
         raise ValueError(f"shrink must lie in 0..1, not {shrink}")
     _, group, size = np.unique(authors, return_inverse=True, return_counts=True)
     if not (size > 1).any():
-        raise ValueError(f"{len(vectors)} samples of {len(size)} authors: WCCN needs an author with two")
+        raise ValueError(
+            f"{len(vectors)} samples of {len(size)} authors: WCCN needs an author with two"
+        )
     means = np.zeros((len(size), vectors.shape[1]))
     np.add.at(means, group, vectors)
     deviation = (vectors - (means / size[:, None])[group])[size[group] > 1]
@@ -91,4 +97,6 @@ def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> S
     author = np.repeat(np.arange(store.authors), number)
     nth = np.arange(len(author)) - np.repeat(number.cumsum() - number, number)
     first = store.author_offsets[author] + nth * posts
-    return Samples(store, first, np.minimum(posts, store.author_offsets[author + 1] - first), author)
+    return Samples(
+        store, first, np.minimum(posts, store.author_offsets[author + 1] - first), author
+    )

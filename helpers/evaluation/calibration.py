@@ -11,8 +11,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from helpers.evaluation.bootstrap import table
-from helpers.evaluation.detection import PAPER, Costs, actual_dcf, error_rates, min_dcf, tally
+from helpers.evaluation.bootstrap import metric_table
+from helpers.evaluation.detection import (
+    PAPER,
+    DetectionCosts,
+    actual_dcf,
+    count_scores,
+    error_rates,
+    min_dcf,
+)
 
 
 @dataclass(frozen=True)
@@ -26,18 +33,24 @@ class Calibration:
         """Log-likelihood ratios (N,). Raises ValueError where sizes are missing, or given and not fitted with."""
         features = _features(scores, query_posts, target_posts)
         if features.shape[1] != len(self.weights):
-            raise ValueError(f"fitted {'with' if len(self.weights) > 1 else 'without'} the sizes of query and target")
+            raise ValueError(
+                f"fitted {'with' if len(self.weights) > 1 else 'without'} the sizes of query and target"
+            )
         return (features * self.weights).sum(1) + self.intercept  # @ rounds by the number of rows
 
 
-def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.prior) -> Calibration:
+def fit_calibration(
+    scores, same, query_posts=None, target_posts=None, prior: float = PAPER.prior
+) -> Calibration:
     """Fit a logistic regression on dev trials (N,), weighted as if a share ``prior`` of them were of one account.
 
     With the sizes of both samples, its features are the score, both sizes and their products. Features are
     standardised and have scikit-learn's default penalty, so dev trials without an error still give a finite slope.
     Raises ValueError for trials of one kind only, or for values that are not finite.
     """
-    from sklearn.linear_model import LogisticRegression  # here: a map that is only used need not wait for it
+    from sklearn.linear_model import (
+        LogisticRegression,  # here: a map that is only used need not wait for it
+    )
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -51,7 +64,9 @@ def fit(scores, same, query_posts=None, target_posts=None, prior: float = PAPER.
     model.fit(features, same, logisticregression__sample_weight=weight)
     scaler, regression = model[0], model[-1]
     slope = regression.coef_[0] / scaler.scale_
-    return Calibration(slope.tolist(), float(regression.intercept_[0] - slope @ scaler.mean_ - logit(prior)))
+    return Calibration(
+        slope.tolist(), float(regression.intercept_[0] - slope @ scaler.mean_ - logit(prior))
+    )
 
 
 def _features(scores, query_posts, target_posts):
@@ -86,7 +101,9 @@ def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     return cllr(logit(best), same)
 
 
-def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int = 10) -> pd.DataFrame:
+def reliability_bins(
+    llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int = 10
+) -> pd.DataFrame:
     """Return the share of same-account pairs by the probability that they were given; empty bins are left out.
 
     Trials of both kinds are weighted to the given prior, since most pairs of linking are different-account pairs.
@@ -105,21 +122,37 @@ def reliability(llr: np.ndarray, same: np.ndarray, prior: float = 0.5, bins: int
                      for one, two in zip(sums.same, sums.different)])  # fmt: skip
     odds = prior / (1 - prior) * (~same).sum() / same.sum()  # as the counts are weighted
     ends = ends * odds / (ends * odds + 1 - ends)
-    return pd.DataFrame({
-        "low": sums.index / bins, "high": (sums.index + 1) / bins, "predicted": sums.predicted / sums.weight,
-        "observed": sums.observed / sums.weight, "observed_low": ends[:, 0], "observed_high": ends[:, 1],
-        "same": sums.same, "different": sums.different}).reset_index(drop=True)
+    return pd.DataFrame(
+        {
+            "low": sums.index / bins,
+            "high": (sums.index + 1) / bins,
+            "predicted": sums.predicted / sums.weight,
+            "observed": sums.observed / sums.weight,
+            "observed_low": ends[:, 0],
+            "observed_high": ends[:, 1],
+            "same": sums.same,
+            "different": sums.different,
+        }
+    ).reset_index(drop=True)
 
 
-def assess(llr: np.ndarray, same: np.ndarray, costs: Costs = PAPER) -> pd.DataFrame:
+def calibration_metrics(
+    llr: np.ndarray, same: np.ndarray, costs: DetectionCosts = PAPER
+) -> pd.DataFrame:
     """Return Cllr, minCllr and minDCF, and P_miss, P_fa and normalised DCF at the Bayes threshold of the costs.
 
     DCF - minDCF is the loss of the Bayes threshold against the best one in hindsight. Columns value, low and high.
     """
     llr, same = np.asarray(llr), np.asarray(same, bool)
     accepted = llr >= costs.threshold
-    return table({
-        "Cllr": cllr(llr, same), "minCllr": min_cllr(llr, same), "threshold": costs.threshold,
-        "P_miss": 1 - accepted[same].mean(), "P_fa": accepted[~same].mean(),
-        "DCF": actual_dcf(llr, same, costs.threshold, costs),
-        "minDCF": min_dcf(*error_rates(tally(llr, same)), costs)})
+    return metric_table(
+        {
+            "Cllr": cllr(llr, same),
+            "minCllr": min_cllr(llr, same),
+            "threshold": costs.threshold,
+            "P_miss": 1 - accepted[same].mean(),
+            "P_fa": accepted[~same].mean(),
+            "DCF": actual_dcf(llr, same, costs.threshold, costs),
+            "minDCF": min_dcf(*error_rates(count_scores(llr, same)), costs),
+        }
+    )

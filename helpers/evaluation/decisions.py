@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from helpers.evaluation.calibration import Calibration, fit, probability
-from helpers.evaluation.pan_metrics import auc, checked, metrics
+from helpers.evaluation.calibration import Calibration, fit_calibration, probability
+from helpers.evaluation.pan_metrics import auc, check_answers, named_pan_metrics
 
 PUBLISHED_THRESHOLDS = (0.470, 0.553)  # lower, upper of tyo2021 Figure 2b, chosen on the test set
 GRID = np.linspace(0.02, 0.98, 49)
@@ -34,20 +34,25 @@ def threshold_surface(scores: np.ndarray, same: np.ndarray, definition: str = "p
 
     Returns columns ``lower``, ``upper`` and the metrics, one row a combination: 1,225 by default.
     """
-    scores, same = checked(scores, same)
+    scores, same = check_answers(scores, same)
     level, once, rows = np.unique(scores, return_inverse=True)[1], np.ones(len(same)), []
     for i, lower in enumerate(grid):
         for upper in grid[i:]:
             cut = apply_thresholds(scores, lower, upper)
             level_of_cut = np.where(cut == 0.5, level[cut == 0.5].min(initial=len(level)), level)
             area = auc(level_of_cut, same, once)
-            rows.append({"lower": lower, "upper": upper} | metrics(area, cut, same, definition, once))
+            rows.append(
+                {"lower": lower, "upper": upper}
+                | named_pan_metrics(area, cut, same, definition, once)
+            )
     return pd.DataFrame(rows)
 
 
 def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
     """Return (lower, upper) of the highest overall; of equal ones those with the fewest unanswered, then the lowest."""
-    order = surface.assign(overall=-surface.overall.round(12)).sort_values(["overall", "n_unanswered", "lower"])
+    order = surface.assign(overall=-surface.overall.round(12)).sort_values(
+        ["overall", "n_unanswered", "lower"]
+    )
     return float(order.lower.iloc[0]), float(order.upper.iloc[0])
 
 
@@ -69,7 +74,12 @@ def fit_shift(distances: np.ndarray, same: np.ndarray, definition: str = "pan21"
     As :func:`fit_decision`, for cosines of character 4-grams. tyo2021 chose both thresholds on its test set, which
     raises its numbers.
     """
-    return _cut(lambda others: np.clip(1 - np.asarray(others, np.float64), 0, 1), distances, same, definition)
+    return _cut(
+        lambda others: np.clip(1 - np.asarray(others, np.float64), 0, 1),
+        distances,
+        same,
+        definition,
+    )
 
 
 def _cut(score, distances, same, definition):
@@ -81,11 +91,11 @@ DECISIONS = {"calibrated": fit_decision, "shift": fit_shift}
 
 
 def fit_scores(distances: np.ndarray, same: np.ndarray, prior: float = 0.5) -> Calibration:
-    """Fit a logistic map from distance (N,) to score on dev pairs, by :func:`helpers.evaluation.calibration.fit`.
+    """Fit a logistic map from distance (N,) to score on dev pairs, by :func:`helpers.evaluation.calibration.fit_calibration`.
 
     The map is monotone. It falls with the distance if pairs of one author are closer on dev.
     """
-    return fit(-np.asarray(distances, np.float64), same, prior=prior)
+    return fit_calibration(-np.asarray(distances, np.float64), same, prior=prior)
 
 
 def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) -> np.ndarray:

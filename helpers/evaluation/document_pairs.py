@@ -72,7 +72,7 @@ def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: f
         raise ValueError(f"count {count} must not be negative, same_share {same_share} and topic_share {topic_share} "
                          "must lie in [0, 1]")  # fmt: skip
     author, topic = (pd.factorize(documents[name])[0] for name in ("author", "topic"))
-    room = capacity(documents)
+    room = pair_capacity(documents)
     of_one = round(count * same_share)
     counts = {}
     for same, number in ((True, of_one), (False, count - of_one)):
@@ -95,7 +95,7 @@ def make_pairs(documents: pd.DataFrame, count: int, seed: int = 0, same_share: f
     return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
 
 
-def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
+def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     """Count the different pairs that are possible, by kind: (same author, same topic)."""
 
     def within(columns):
@@ -110,7 +110,9 @@ def capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
 def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
     """Count the ``pairs`` of each kind, and all ``possible`` ones of the documents; indexed by :data:`KIND_NAMES`."""
     counts = pairs.groupby(["same", "same_topic"]).size().reindex(KINDS, fill_value=0)
-    table = pd.DataFrame({"pairs": counts, "possible": pd.Series(capacity(documents))}).loc[KINDS]
+    table = pd.DataFrame({"pairs": counts, "possible": pd.Series(pair_capacity(documents))}).loc[
+        KINDS
+    ]
     return table.set_axis(KIND_NAMES.values())
 
 
@@ -193,11 +195,18 @@ def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
     form a pair.
     """
     if "id" not in documents or documents["id"].duplicated().any():
-        raise ValueError("given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms")
+        raise ValueError(
+            "given pairs need documents with an id each, as notebook 01 keeps them without pseudonyms"
+        )
     name = documents["id"].str.extract(r"^(?P<pair>.*)/(?P<side>[ab])$")
-    sides = [name[name.side == side].reset_index(names=place) for side, place in (("a", "first"), ("b", "second"))]
+    sides = [
+        name[name.side == side].reset_index(names=place)
+        for side, place in (("a", "first"), ("b", "second"))
+    ]
     pairs = sides[0].merge(sides[1], on="pair")[["first", "second"]]
     if pairs.empty:
-        raise ValueError("no two documents are of one given pair: their ids must be <pair>/a and <pair>/b")
+        raise ValueError(
+            "no two documents are of one given pair: their ids must be <pair>/a and <pair>/b"
+        )
     one, other = (documents[["author", "topic"]].to_numpy()[pairs[place]] for place in pairs)
     return pairs.assign(same=one[:, 0] == other[:, 0], same_topic=one[:, 1] == other[:, 1])

@@ -8,8 +8,8 @@ from scipy import special
 
 from helpers.encoders.base import Encoder
 from helpers.evaluation.gallery import Gallery, open_gallery
-from helpers.evaluation.ranking import OwnTargets
-from helpers.evaluation.scores import round_in_place, rounded
+from helpers.evaluation.ranking import PositiveTargets
+from helpers.evaluation.scores import round_in_place, round_scores
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 
@@ -28,7 +28,9 @@ class Fusion:
     def __init__(self, members: dict[str, "Encoder | Fusion"], weights: dict[str, float],
                  shares: dict[str, float] | None = None):  # fmt: skip
         if not members or set(members) != set(weights):
-            raise ValueError(f"fusion of {', '.join(members) or 'none'} has weights for {', '.join(weights) or 'none'}")
+            raise ValueError(
+                f"fusion of {', '.join(members) or 'none'} has weights for {', '.join(weights) or 'none'}"
+            )
         total = sum(weights.values())
         if not (min(weights.values()) >= 0 and 0 < total < np.inf):
             raise ValueError(f"fusion weights {weights}: none below 0 and one above")
@@ -36,7 +38,9 @@ class Fusion:
         self.weights = {name: float(weights[name]) / total for name in members}
 
     @classmethod
-    def fit(cls, members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32) -> "Fusion":
+    def fit(
+        cls, members: dict[str, "Encoder | Fusion"], trials: Trials, max_tokens: int = 32
+    ) -> "Fusion":
         """Make the fusion with the weights and shares of :func:`fit_weights`."""
         return cls(members, *fit_weights(members, trials, max_tokens))
 
@@ -52,10 +56,14 @@ class FusedGallery:
     def __init__(self, parts: list[tuple["Gallery | FusedGallery", float]]):
         self.parts = parts
 
-    def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def scores(
+        self, queries: Samples, own: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield blocks: rows of the queries, their fused scores (q, T) float32. own : the target that a query is."""
         weights = [weight for _, weight in self.parts]
-        for blocks in zip(*(gallery.scores(queries, own) for gallery, _ in self.parts), strict=True):
+        for blocks in zip(
+            *(gallery.scores(queries, own) for gallery, _ in self.parts), strict=True
+        ):
             (rows, total), *rest = blocks
             total *= weights[0]  # every gallery's block is its own, until it makes the next
             for weight, (_, block) in zip(weights[1:], rest):
@@ -64,7 +72,9 @@ class FusedGallery:
 
     def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
         """Return the fused scores (N,) of listed pairs (N, 2)."""
-        return rounded(sum(weight * gallery.pair_scores(queries, pairs) for gallery, weight in self.parts))
+        return round_scores(
+            sum(weight * gallery.pair_scores(queries, pairs) for gallery, weight in self.parts)
+        )
 
 
 def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
@@ -80,13 +90,18 @@ def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
 
     if not members:
         raise ValueError("a fusion needs a member")
-    OwnTargets(trials)
+    PositiveTargets(trials)
     if len(trials.queries) > MAX_QUERIES:
         queries = trials.queries[:MAX_QUERIES]
         targets = trials.targets[np.flatnonzero(np.isin(trials.targets.authors, queries.authors))]
         trials = Trials(queries, targets)
     galleries = [open_gallery(member, trials.targets, max_tokens) for member in members.values()]
-    scores = np.stack([np.concatenate([block.copy() for _, block in one.scores(trials.queries)]) for one in galleries])
+    scores = np.stack(
+        [
+            np.concatenate([block.copy() for _, block in one.scores(trials.queries)])
+            for one in galleries
+        ]
+    )
     spread = np.maximum(scores.std((1, 2), ddof=1, dtype=np.float64), 1e-6)
     scores /= spread[:, None, None].astype(np.float32)
     own = trials.same / trials.same.sum(1, keepdims=True)
@@ -95,10 +110,16 @@ def fit_weights(members: dict[str, "Encoder | Fusion"], trials: Trials,
         mixed = np.tensordot(shares.astype(np.float32), scores, 1)
         likely = special.softmax(mixed, 1)
         gradient = np.tensordot(scores, likely - own, 2) / len(own) + 2 * RIDGE * shares
-        return (special.logsumexp(mixed, 1) - (own * mixed).sum(1)).mean() + RIDGE * (shares**2).sum(), gradient
+        return (special.logsumexp(mixed, 1) - (own * mixed).sum(1)).mean() + RIDGE * (
+            shares**2
+        ).sum(), gradient
 
     count = len(scores)
-    found = optimize.minimize(loss, np.ones(count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count).x
+    found = optimize.minimize(
+        loss, np.ones(count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count
+    ).x
     shares = found / found.sum() if found.any() else np.full(count, 1 / count)
     weights = shares / spread
-    return dict(zip(members, (weights / weights.sum()).tolist())), dict(zip(members, shares.tolist()))
+    return dict(zip(members, (weights / weights.sum()).tolist())), dict(
+        zip(members, shares.tolist())
+    )

@@ -23,10 +23,15 @@ class Gallery:
             raise ValueError("the gallery is empty: there are no targets to compare with")
         self.encoder, self.targets, self.max_tokens = encoder, targets, max_tokens
         self.unit = getattr(encoder, "unit", True)
-        self.rows = self._embed(targets) if rows is None else scores.prepare(rows)
-        self._last = targets, self.rows  # fusions that share a gallery ask it about the same queries
+        self.rows = self._embed(targets) if rows is None else scores.as_rows(rows)
+        self._last = (
+            targets,
+            self.rows,
+        )  # fusions that share a gallery ask it about the same queries
 
-    def scores(self, queries: Samples, own: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def scores(
+        self, queries: Samples, own: np.ndarray | None = None
+    ) -> Iterator[tuple[slice, np.ndarray]]:
         """Blocks: rows of the queries, their scores (q, T) float32; at bounded memory, each block overwritten.
 
         own : for galleries that measure a query against the others; here it changes nothing.
@@ -45,9 +50,11 @@ class Gallery:
         return self._last[1]
 
     def _embed(self, samples):
-        return scores.prepare(embed(self.encoder, samples, self.max_tokens))
+        return scores.as_rows(embed(self.encoder, samples, self.max_tokens))
 
 
 def open_gallery(model, targets: Samples, max_tokens: int = 32) -> Gallery:
     """The gallery of an encoder or of a :class:`helpers.evaluation.fusion.Fusion`, which makes its own."""
-    return (model.gallery if hasattr(model, "gallery") else partial(Gallery, model))(targets, max_tokens)
+    return (model.gallery if hasattr(model, "gallery") else partial(Gallery, model))(
+        targets, max_tokens
+    )

@@ -13,14 +13,16 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
+from helpers.core.config import Config
 from helpers.evaluation import detection
 from helpers.evaluation.gallery import open_gallery
 from helpers.evaluation.trials import Trials, communities
-from helpers.core.config import Config
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, ranges
+from helpers.tokens.store import TokenStore, concat_ranges
 
-Moment = float | str | date  # a share of each account's own posts in time order, or an ISO date (UTC)
+Moment = (
+    float | str | date
+)  # a share of each account's own posts in time order, or an ISO date (UTC)
 
 
 class LinkingConfig(Config):
@@ -63,20 +65,28 @@ class LinkingConfig(Config):
             except ValueError:
                 raise ValueError("no ISO date") from None
         elif isinstance(value, float) and not 0 <= value <= 1:
-            raise ValueError("neither an ISO date nor a share of an account's posts between 0 and 1")
+            raise ValueError(
+                "neither an ISO date nor a share of an account's posts between 0 and 1"
+            )
         return value
 
     @model_validator(mode="after")
     def _fits(self):
-        if (self.min_query_posts or 1) > self.query_posts or self.target_posts > self.min_target_posts:
-            raise ValueError(f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
-                             f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})")
+        if (
+            self.min_query_posts or 1
+        ) > self.query_posts or self.target_posts > self.min_target_posts:
+            raise ValueError(
+                f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) and "
+                f"target_posts ({self.target_posts}) <= min_target_posts ({self.min_target_posts})"
+            )
         if self.accounts is not None and self.accounts < self.enrolled:
             raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
         return self
 
 
-def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, ...] = ()) -> list[Trials]:
+def linking_trials(
+    store: TokenStore, config: LinkingConfig, sizes: tuple[int, ...] = ()
+) -> list[Trials]:
     """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
@@ -85,7 +95,9 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, of the same accounts.
     """
     if sizes and max(sizes) > config.min_target_posts:
-        raise ValueError(f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}")
+        raise ValueError(
+            f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}"
+        )
     author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
     is_late = _since(store, author, config.target_from)
     early = np.flatnonzero(_since(store, author, config.query_from) & ~is_late)
@@ -94,7 +106,11 @@ def linking_trials(store: TokenStore, config: LinkingConfig, sizes: tuple[int, .
     for name, queried, targeted, enrolled, everyone in _topics(store, author, early, late, config):
         queries = _latest(store, queried, author, enrolled, config.query_posts)
         for size in sizes or (config.target_posts,):
-            key = size, id(targeted), everyone.tobytes()  # targets in any topic are often those of every topic
+            key = (
+                size,
+                id(targeted),
+                everyone.tobytes(),
+            )  # targets in any topic are often those of every topic
             if key not in made:
                 made[key] = _latest(store, targeted, author, everyone, size)
             trials.append(Trials(queries, made[key], name=name))
@@ -118,21 +134,35 @@ def _topics(store, author, early, late, config):
         posts = by_topic[row]
         able = np.bincount(author[later[row]], minlength=store.authors) >= config.min_target_posts
         active = able & (community == homes[row])
-        candidates = np.flatnonzero((np.bincount(author[posts], minlength=store.authors) >= at_least) & active)
+        candidates = np.flatnonzero(
+            (np.bincount(author[posts], minlength=store.authors) >= at_least) & active
+        )
         counts[names[row]] = len(candidates)
         if len(candidates) < min_enrolled or active.sum() < (accounts or 2):
             continue
         rng = np.random.default_rng([config.seed, row])
-        enrolled = np.sort(rng.choice(candidates, min(config.enrolled, len(candidates)), replace=False))
+        enrolled = np.sort(
+            rng.choice(candidates, min(config.enrolled, len(candidates)), replace=False)
+        )
         others = np.setdiff1d(np.flatnonzero(active), enrolled)
-        others = others if accounts is None else rng.choice(others, accounts - len(enrolled), replace=False)
-        chosen.append((names[row], posts, later[row], enrolled, np.sort(np.concatenate([enrolled, others]))))
+        others = (
+            others
+            if accounts is None
+            else rng.choice(others, accounts - len(enrolled), replace=False)
+        )
+        chosen.append(
+            (names[row], posts, later[row], enrolled, np.sort(np.concatenate([enrolled, others])))
+        )
         if len(chosen) == config.topics:
             return chosen
-    most = ", ".join(f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8])
-    raise ValueError(f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} "
-                     f"posts there in the query period and {config.min_target_posts} later, among {accounts or 2} with "
-                     f"so many later; accounts there: {most}")
+    most = ", ".join(
+        f"{name} {count}" for name, count in sorted(counts.items(), key=lambda item: -item[1])[:8]
+    )
+    raise ValueError(
+        f"linking: {len(chosen)} of {config.topics} topics have {min_enrolled} accounts with {at_least} "
+        f"posts there in the query period and {config.min_target_posts} later, among {accounts or 2} with "
+        f"so many later; accounts there: {most}"
+    )
 
 
 def _by_topic(store, posts):
@@ -156,11 +186,11 @@ def _latest(store, posts, author, accounts, max_posts):
     by = author[posts]
     end = np.searchsorted(by, accounts, "right")
     first = np.maximum(np.searchsorted(by, accounts), end - max_posts)
-    place, offsets = ranges(first, end - first)
+    place, offsets = concat_ranges(first, end - first)
     return Samples.of_lists(store, posts[place], offsets, accounts)
 
 
-def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
+def score_linking(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
     """Score all trials, at about 22 bytes each; targets that several topics share are embedded once.
 
     Returns columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``,
@@ -174,49 +204,78 @@ def score(model, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
         blocks = galleries[id(each.targets)].scores(each.queries)
         scores = np.concatenate([block.copy() for _, block in blocks])
         query, target = (place.ravel() for place in np.indices(scores.shape, np.int32))
-        frames.append(pd.DataFrame({
-            "topic": pd.Categorical.from_codes(np.full(scores.size, names.index(each.name), np.int16), names),
-            "query_author": each.queries.authors.astype(np.int32)[query],
-            "target_author": each.targets.authors.astype(np.int32)[target],
-            "query_posts": each.queries.count.astype(np.int32)[query],
-            "target_posts": each.targets.count.astype(np.int32)[target],
-            "score": scores.ravel()}))
+        frames.append(
+            pd.DataFrame(
+                {
+                    "topic": pd.Categorical.from_codes(
+                        np.full(scores.size, names.index(each.name), np.int16), names
+                    ),
+                    "query_author": each.queries.authors.astype(np.int32)[query],
+                    "target_author": each.targets.authors.astype(np.int32)[target],
+                    "query_posts": each.queries.count.astype(np.int32)[query],
+                    "target_posts": each.targets.count.astype(np.int32)[target],
+                    "score": scores.ravel(),
+                }
+            )
+        )
     scored = pd.concat(frames, ignore_index=True)
     return scored.assign(same=scored.query_author == scored.target_author)
 
 
-def summarise(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
-              resamples: int = 1000) -> pd.DataFrame:
+def linking_metrics(
+    scored: pd.DataFrame,
+    costs: detection.DetectionCosts = detection.PAPER,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
     """Return means of error rates over topics (khan2021 Table 2), with intervals over accounts."""
-    return detection.summarise(list(_tallies(scored).values()), costs, seed, resamples)
+    return detection.detection_metrics(list(_tallies(scored).values()), costs, seed, resamples)
 
 
-def curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
+def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
     """Return the error curve of each topic, as of :func:`detection.curve`, in the order of the topics."""
-    return [detection.curve(one) for one in _tallies(scored).values()]
+    return [detection.det_curve(one) for one in _tallies(scored).values()]
 
 
-def by_topic(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER) -> pd.DataFrame:
+def linking_by_topic(
+    scored: pd.DataFrame, costs: detection.DetectionCosts = detection.PAPER
+) -> pd.DataFrame:
     """Return EER, minDCF and counts of each topic, their "mean", and "pooled": one threshold for all topics."""
     tallies = _tallies(scored)
-    pooled = [detection.tally(scored.score, scored.same, scored.query_author)]
-    sets = {name: [one] for name, one in tallies.items()} | {"mean": list(tallies.values()), "pooled": pooled}
+    pooled = [detection.count_scores(scored.score, scored.same, scored.query_author)]
+    sets = {name: [one] for name, one in tallies.items()} | {
+        "mean": list(tallies.values()),
+        "pooled": pooled,
+    }
     parts = dict(list(scored.groupby("topic", observed=True)))
     rows = {}
     for name, some in sets.items():
-        part, value = parts.get(name, scored), detection.summarise(some, costs, resamples=0).value
+        part, value = (
+            parts.get(name, scored),
+            detection.detection_metrics(some, costs, resamples=0).value,
+        )
         rows[name] = {"EER": value.EER, "minDCF": value.minDCF, "accounts": part.query_author.nunique(),
                       "positives": part.same.sum(), "trials": len(part)}  # fmt: skip
     return pd.DataFrame(rows).T
 
 
-def by_target_size(scored: pd.DataFrame, costs: detection.Costs = detection.PAPER, seed: int = 0,
-                   resamples: int = 1000) -> pd.DataFrame:
-    """Return :func:`summarise` for each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
+def linking_by_target_size(
+    scored: pd.DataFrame,
+    costs: detection.DetectionCosts = detection.PAPER,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return :func:`linking_metrics` for each size of the targets (khan2021 Figure 6), index ``target_posts, metric``."""
     parts = scored.groupby("target_posts")
-    return pd.concat({size: summarise(part, costs, seed, resamples) for size, part in parts}, names=["target_posts"])
+    return pd.concat(
+        {size: linking_metrics(part, costs, seed, resamples) for size, part in parts},
+        names=["target_posts"],
+    )
 
 
 def _tallies(scored):
     parts = scored.groupby("topic", observed=True)
-    return {name: detection.tally(part.score, part.same, part.query_author) for name, part in parts}
+    return {
+        name: detection.count_scores(part.score, part.same, part.query_author)
+        for name, part in parts
+    }

@@ -9,14 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.evaluation.bootstrap import table
-from helpers.evaluation.pan_metrics import pan_metrics
 from helpers.core.artifacts import atomic_write
+from helpers.evaluation.bootstrap import metric_table
+from helpers.evaluation.pan_metrics import pan_metrics
 
 
 def read_answers(path: str | Path) -> pd.Series:
     """Scores by id, float64. Raises ValueError, with the line, for what is no answer, or an id twice."""
-    return pd.Series(_read(path, "value", _is_score), dtype="float64", name="value").rename_axis("id")
+    return pd.Series(_read(path, "value", _is_score), dtype="float64", name="value").rename_axis(
+        "id"
+    )
 
 
 def read_truth(path: str | Path) -> pd.Series:
@@ -34,7 +36,9 @@ def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float])
     """
     ids, scores = [str(each) for each in ids], [float(score) for score in scores]
     if len(ids) != len(scores) or len(set(ids)) != len(ids):
-        raise ValueError(f"{len(ids)} ids, of which {len(set(ids))} differ, for {len(scores)} scores")
+        raise ValueError(
+            f"{len(ids)} ids, of which {len(set(ids))} differ, for {len(scores)} scores"
+        )
     if outside := [score for score in scores if not _is_score(score)]:
         raise ValueError(f"{len(outside)} scores are not in [0, 1], the first is {outside[0]}")
     _write(path, ({"id": each, "value": score} for each, score in zip(ids, scores)))
@@ -61,12 +65,16 @@ def align(truth: pd.Series, answers: pd.Series) -> tuple[pd.Series, int]:
     Raises ValueError where answers are for pairs that the truth does not know.
     """
     if len(unknown := answers.index.difference(truth.index)):
-        raise ValueError(f"{len(unknown)} answers are for unknown pairs, the first is {unknown[0]!r}")
+        raise ValueError(
+            f"{len(unknown)} answers are for unknown pairs, the first is {unknown[0]!r}"
+        )
     scores = answers.reindex(truth.index)
     return scores.fillna(0.5), int(scores.isna().sum())
 
 
-def evaluate(truth_path: str | Path, answers_path: str | Path, definition: str = "pan21") -> pd.DataFrame:
+def evaluate_answers(
+    truth_path: str | Path, answers_path: str | Path, definition: str = "pan21"
+) -> pd.DataFrame:
     """Table (value, low, high) of :func:`helpers.evaluation.pan_metrics.pan_metrics`, ``n_pairs``, ``n_missing``.
 
     Pairs are matched by id. A missing answer counts as unanswered, and both counts hold it.
@@ -74,7 +82,7 @@ def evaluate(truth_path: str | Path, answers_path: str | Path, definition: str =
     truth = read_truth(truth_path)
     scores, missing = align(truth, read_answers(answers_path))
     metrics = pan_metrics(scores.to_numpy(), truth.to_numpy(), definition)
-    return table(metrics | {"n_pairs": len(truth), "n_missing": missing})
+    return metric_table(metrics | {"n_pairs": len(truth), "n_missing": missing})
 
 
 def _read(path, field, is_valid):
@@ -88,7 +96,11 @@ def _read(path, field, is_valid):
                 record = json.loads(line)
             except (ValueError, RecursionError):
                 record = None
-            if not (isinstance(record, dict) and isinstance(record.get("id"), str) and is_valid(record.get(field))):
+            if not (
+                isinstance(record, dict)
+                and isinstance(record.get("id"), str)
+                and is_valid(record.get(field))
+            ):
                 need = "a number in [0, 1]" if field == "value" else "true or false"
                 raise ValueError(f"{where}: need an id and {need} as {field}")
             if record["id"] in records:

@@ -21,7 +21,9 @@ def auc(level: np.ndarray, same: np.ndarray, times: np.ndarray) -> float:
     return float(positives @ (np.cumsum(negatives) - negatives / 2) / total) if total else np.nan
 
 
-def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21") -> dict[str, float]:
+def pan_metrics(
+    scores: np.ndarray, same: np.ndarray, definition: str = "pan21"
+) -> dict[str, float]:
     """Return AUC, F1, c@1, F_0.5u, Brier (1 - mean squared error), ``overall`` and ``n_unanswered``.
 
     Of N pairs c are answered correctly and u are unanswered::
@@ -39,11 +41,15 @@ def pan_metrics(scores: np.ndarray, same: np.ndarray, definition: str = "pan21")
     """
     if definition not in DEFINITIONS:
         raise ValueError(f"definition {definition!r}: one of {', '.join(DEFINITIONS)}")
-    scores, same = checked(scores, same)
-    return metrics(float(roc_auc_score(same, scores)), scores, same, definition, np.ones(len(same)))
+    scores, same = check_answers(scores, same)
+    return named_pan_metrics(
+        float(roc_auc_score(same, scores)), scores, same, definition, np.ones(len(same))
+    )
 
 
-def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, times: np.ndarray) -> dict[str, float]:
+def named_pan_metrics(
+    auc: float, scores: np.ndarray, same: np.ndarray, definition: str, times: np.ndarray
+) -> dict[str, float]:
     """Return :func:`pan_metrics` of checked pairs with multiplicities.
 
     auc : of these pairs. scores, same : (N,), checked. times : (N,) how often each pair counts.
@@ -53,7 +59,9 @@ def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, t
     right, wrong = count((yes == same) & ~skipped), count((yes != same) & ~skipped)
     hits, total, unanswered = count(yes & same), times.sum(), count(skipped)
     # as the evaluator of 2020 had it, nothing is unanswered here
-    accepted, left_out = (yes, skipped) if definition == "pan21" else (yes | skipped, np.zeros_like(skipped))
+    accepted, left_out = (
+        (yes, skipped) if definition == "pan21" else (yes | skipped, np.zeros_like(skipped))
+    )
     found = 1.25 * count(accepted & same)
     missed, accused = count(~accepted & (same | left_out)), count(accepted & ~same)
     result = {
@@ -64,7 +72,7 @@ def metrics(auc: float, scores: np.ndarray, same: np.ndarray, definition: str, t
     return result | {"overall": float(np.mean(averaged)), "n_unanswered": int(unanswered)}
 
 
-def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_answers(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return scores (N,) as float64 and truth (N,) as bool.
 
     Raises ValueError if the shapes differ, a score is not in [0, 1], or all pairs are of one kind.
@@ -75,16 +83,18 @@ def checked(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarra
     if outside := int((~((0 <= scores) & (scores <= 1))).sum()):
         raise ValueError(f"{outside} of {len(scores)} scores are not in [0, 1]")
     if same.all() or not same.any():
-        raise ValueError(f"{same.sum()} of {len(same)} pairs are of one author: the metrics need both kinds")
+        raise ValueError(
+            f"{same.sum()} of {len(same)} pairs are of one author: the metrics need both kinds"
+        )
     return scores, same
 
 
-def overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
+def score_overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
     """Return the share that the histograms of both kinds of pairs have in common (tyo2021 Figure 3), from 0 to 1.
 
-    Raises as :func:`checked`.
+    Raises as :func:`check_answers`.
     """
-    scores, same = checked(scores, same)
+    scores, same = check_answers(scores, same)
     one, two = (np.histogram(scores[kind], bins, (0, 1))[0] / kind.sum() for kind in (same, ~same))
     return float(np.minimum(one, two).sum())
 
@@ -102,16 +112,34 @@ def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -
 
     Raises as :func:`pan_metrics`, and if the lengths differ.
     """
-    scores, same = checked(scores, same)
+    scores, same = check_answers(scores, same)
     same_topic = np.asarray(same_topic, bool)
     if same_topic.shape != same.shape:
         raise ValueError(f"{len(same_topic)} topic labels for {len(same)} pairs")
-    kinds = {"all": np.ones(len(same), bool), "same topic": same_topic, "different topic": ~same_topic}
+    kinds = {
+        "all": np.ones(len(same), bool),
+        "same topic": same_topic,
+        "different topic": ~same_topic,
+    }
     rows = []
     for same_author, those in kinds.items():
         for different_author, these in kinds.items():
             positive, negative = same & those, ~same & these
             chosen = positive | negative
-            auc = roc_auc_score(same[chosen], scores[chosen]) if positive.any() and negative.any() else np.nan
-            rows.append((same_author, different_author, int(positive.sum()), int(negative.sum()), float(auc)))
-    return pd.DataFrame(rows, columns=["same_author", "different_author", "positives", "negatives", "AUC"])
+            auc = (
+                roc_auc_score(same[chosen], scores[chosen])
+                if positive.any() and negative.any()
+                else np.nan
+            )
+            rows.append(
+                (
+                    same_author,
+                    different_author,
+                    int(positive.sum()),
+                    int(negative.sum()),
+                    float(auc),
+                )
+            )
+    return pd.DataFrame(
+        rows, columns=["same_author", "different_author", "positives", "negatives", "AUC"]
+    )

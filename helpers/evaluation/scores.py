@@ -4,7 +4,7 @@ The score of two unit rows is their product. Rows of an encoder with ``unit = Fa
 
 **Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was summed. Equal
 scores are equal: the position of a target never decides. A target of another author that scores as high as the own
-one comes first (pessimistic, :meth:`helpers.evaluation.ranking.OwnTargets.ranks`), and no threshold parts them.
+one comes first (pessimistic, :meth:`helpers.evaluation.ranking.PositiveTargets.ranks`), and no threshold parts them.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ PAIRS = 2**14  # listed pairs multiplied at a time
 Rows = Tensor | sparse.csr_matrix
 
 
-def rounded(scores: np.ndarray) -> np.ndarray:
+def round_scores(scores: np.ndarray) -> np.ndarray:
     """Scores as they are compared: float32, multiples of 2**-20."""
     return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
 
@@ -32,29 +32,35 @@ def round_in_place(scores: Tensor) -> Tensor:
     return scores.mul_(GRID).round_().mul_(1 / GRID)
 
 
-def moments(scores: np.ndarray, axis: int) -> np.ndarray:
+def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
     """Sums and sums of squares of scores (q, T) along an axis, (2, T) or (2, q) float64, tile by tile."""
     tiles = (tile.double() for tile in torch.from_numpy(scores).split(TILE, 1))
     parts = [torch.stack([tile.sum(axis), tile.square_().sum(axis)]) for tile in tiles]
     return (torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)).numpy()
 
 
-def prepare(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
+def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
     """Embedded samples as float32 tensor or CSR matrix. Raises ValueError for values that are not finite."""
-    rows = rows.tocsr().astype(np.float32) if sparse.issparse(rows) else torch.as_tensor(rows).float()
+    rows = (
+        rows.tocsr().astype(np.float32) if sparse.issparse(rows) else torch.as_tensor(rows).float()
+    )
     if not np.isfinite(rows.data if sparse.issparse(rows) else rows.numpy()).all():
         raise ValueError("embeddings hold values that are not finite")
     return rows
 
 
-def score_blocks(queries: Rows, targets: Rows, unit: bool = True) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rounded scores of every query (Q, D) with every target (T, D), both of :func:`prepare`.
+def score_blocks(
+    queries: Rows, targets: Rows, unit: bool = True
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Rounded scores of every query (Q, D) with every target (T, D), both of :func:`as_rows`.
 
     Yields slices of the queries with their scores (q, T), float32, which the next block overwrites; as many at a time
     as BLOCK allows. unit: compare by product, else by Euclidean distance, in double precision.
     """
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != sparse.issparse(targets):
-        raise ValueError(f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together")
+        raise ValueError(
+            f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together"
+        )
     count = targets.shape[0]
     step = max(1, BLOCK // max(count, 1))
     scores = torch.empty(min(step, queries.shape[0]), count)
@@ -95,4 +101,4 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
             scores[part] = (one.double() * other).sum(1)
         else:
             scores[part] = -(one.double() - other).norm(dim=1)
-    return rounded(scores)
+    return round_scores(scores)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from helpers.cleaning.text import clean
+from helpers.cleaning.text import clean_post
 from helpers.core.progress import progress_bar
 
 
@@ -18,8 +18,12 @@ class STEBModel:
     def __init__(self, name: str, encode: Callable[[list[list[str]]], np.ndarray]):
         self.model_name_or_path, self.encode = name, encode
 
-    def embed_multiple(self, episodes: list[list[str]], batch_size=32, show_progress=False) -> np.ndarray:
+    def embed_multiple(
+        self, episodes: list[list[str]], batch_size=32, show_progress=False
+    ) -> np.ndarray:
         """N episodes -> (N, D), a row each: one of which cleaning leaves no word is read as a full stop."""
-        words = [[text for text in episode if clean(text)] or ["."] for episode in episodes]
-        begins = progress_bar(range(0, len(words), batch_size), progress=show_progress, desc="embedding")
+        words = [[text for text in episode if clean_post(text)] or ["."] for episode in episodes]
+        begins = progress_bar(
+            range(0, len(words), batch_size), progress=show_progress, desc="embedding"
+        )
         return np.concatenate([self.encode(words[at : at + batch_size]) for at in begins])

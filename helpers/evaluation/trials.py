@@ -26,7 +26,9 @@ class Trials:
         if self.pairs is not None and len(self.pairs):
             room = len(self.queries), len(self.targets)
             if np.min(self.pairs) < 0 or (np.max(self.pairs, 0) >= room).any():
-                raise ValueError(f"trials {self.name!r}: a pair lies outside of {room[0]} queries x {room[1]} targets")
+                raise ValueError(
+                    f"trials {self.name!r}: a pair lies outside of {room[0]} queries x {room[1]} targets"
+                )
 
     def __len__(self) -> int:
         return len(self.queries) * len(self.targets) if self.pairs is None else len(self.pairs)
@@ -44,7 +46,9 @@ def communities(store: TokenStore) -> np.ndarray:
 
     A community is what precedes the first "/" of a topic.
     """
-    kinds, kind = np.unique([name.split("/")[0] for name in store.meta["topics"]], return_inverse=True)
+    kinds, kind = np.unique(
+        [name.split("/")[0] for name in store.meta["topics"]], return_inverse=True
+    )
     listed = np.flatnonzero(np.asarray(store.topic) < len(kind))
     author = np.repeat(np.arange(store.authors), store.posts_per_author())
     count = np.zeros((store.authors, len(kinds) + 1))

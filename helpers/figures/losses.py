@@ -5,8 +5,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.figures.style import COLOURS, DARK, coloured, state, words
 from helpers.core.names import label
+from helpers.figures.style import COLOURS, DARK, colour_map, html_label, set_title
 
 ACTS = 1e-6  # a pair with a smaller derivative is left alone
 UNCHANGED = 1.05  # memory that becomes fewer times as much stays the same
@@ -26,10 +26,14 @@ def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.nd
     """
     figure = go.Figure(layout={"width": 600, "height": 500, "legend_y": 0})
     angle = np.linspace(0, 2 * np.pi, 181)
-    figure.add_scatter(x=np.cos(angle), y=np.sin(angle), mode="lines", line={"color": "#dddddd"}, showlegend=False)
+    figure.add_scatter(
+        x=np.cos(angle), y=np.sin(angle), mode="lines", line={"color": "#dddddd"}, showlegend=False
+    )
     largest = np.abs(pairs).max() or 1.0
     for name, colour, sign in (PULLED, PUSHED):
-        figure.add_scatter(x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 4})
+        figure.add_scatter(
+            x=[None], y=[None], mode="lines", name=name, line={"color": colour, "width": 4}
+        )
         for i, j in zip(*np.nonzero(np.triu(sign * pairs) > 0.005 * largest)):
             figure.add_scatter(x=points[[i, j], 0], y=points[[i, j], 1], mode="lines", opacity=0.7, showlegend=False,
                                line={"color": colour, "width": 0.7 + 6 * abs(pairs[i, j]) / largest})  # fmt: skip
@@ -48,7 +52,7 @@ def loss_picture(loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.nd
                                    "symbol": np.where(is_vector, "diamond", "circle")[own]})  # fmt: skip
     hidden = {"visible": False, "range": [-1.3, 1.3]}
     figure.update_xaxes(**hidden).update_yaxes(**hidden, scaleanchor="x")
-    return state(figure, f"{label(loss)} {_what_it_does(labels, pairs, is_vector)}", note)
+    return set_title(figure, f"{label(loss)} {_what_it_does(labels, pairs, is_vector)}", note)
 
 
 def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) -> str:
@@ -79,17 +83,24 @@ def growth(costs: pd.DataFrame, against: str, note: str = "") -> go.Figure:
     """
     figure = make_subplots(1, 2, subplot_titles=["time of a step", "memory of a step"])
     memory = {}
-    for name, colour in coloured(costs.loss).items():
+    for name, colour in colour_map(costs.loss).items():
         part = costs[costs.loss == name].sort_values(against)
-        style = {"name": words(name), "mode": "lines+markers", "line_color": colour, "legendgroup": words(name)}
+        style = {
+            "name": html_label(name),
+            "mode": "lines+markers",
+            "line_color": colour,
+            "legendgroup": html_label(name),
+        }
         figure.add_scatter(x=part[against], y=part.seconds * 1000, **style, row=1, col=1)
         figure.add_scatter(x=part[against], y=part.MB, **style, showlegend=False, row=1, col=2)
         memory[name] = (part.MB.iloc[0], part.MB.iloc[-1])
     figure.update_yaxes(type="log", dtick=1)
     figure.update_yaxes(title="time, ms", col=1).update_yaxes(title="memory, MB", col=2)
-    figure.update_xaxes(type="log", title=words(against), tickvals=sorted(costs[against].unique()))
+    figure.update_xaxes(
+        type="log", title=html_label(against), tickvals=sorted(costs[against].unique())
+    )
     range_of_x = f"from {costs[against].min():,} to {costs[against].max():,} {label(against)}"
-    return state(figure, f"{range_of_x}, {_growth_of_memory(memory)}", note)
+    return set_title(figure, f"{range_of_x}, {_growth_of_memory(memory)}", note)
 
 
 def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
@@ -104,7 +115,11 @@ def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
     if len(unchanged) == 1:
         return f"{finding}, that of {label(unchanged[0])} does not grow"
     if unchanged:
-        others = f"the other {len(unchanged)}" if len(unchanged) == len(memory) - 1 else f"{len(unchanged)} other"
+        others = (
+            f"the other {len(unchanged)}"
+            if len(unchanged) == len(memory) - 1
+            else f"{len(unchanged)} other"
+        )
         return f"{finding}, that of {others} losses does not grow"
     if least != most:
         return f"{finding}, that of {label(least)} {_from_to(*memory[least])}"

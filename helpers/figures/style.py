@@ -14,12 +14,27 @@ import plotly.io as pio
 
 from helpers.core.names import label
 
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#332288", "#000000"]
+COLOURS = [
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#882255",
+    "#332288",
+    "#000000",
+]
 GREY, DARK = "#999999", "#333333"
 CHARACTER = 8.0  # pixels of a title's letter, on average
 SHORT = 40  # letters of an author's name
 BELOW = 72  # pixels from an x axis to its legend
-AXIS = {"gridcolor": "#e5e5e5", "zerolinecolor": "#cccccc", "automargin": True, "title": {"standoff": 8}}
+AXIS = {
+    "gridcolor": "#e5e5e5",
+    "zerolinecolor": "#cccccc",
+    "automargin": True,
+    "title": {"standoff": 8},
+}
 pio.templates["authorbook"] = go.layout.Template(
     layout={
         "colorway": COLOURS, "font": {"size": 13}, "paper_bgcolor": "white", "plot_bgcolor": "white",
@@ -29,7 +44,7 @@ pio.templates["authorbook"] = go.layout.Template(
 pio.templates.default = "authorbook"
 
 
-def escaped(text: object) -> str:
+def escape_html(text: object) -> str:
     """Any text as a figure shows it: no HTML, and no formula, which a page with MathJax would set, links and all.
 
     Quotes stay, since plotly shows "&quot;" as it is written, and no figure puts text into an attribute.
@@ -37,33 +52,39 @@ def escaped(text: object) -> str:
     return escape(str(text), quote=False).replace("$", "&#36;")
 
 
-def short(name: object) -> str:
+def html_name(name: object) -> str:
     """The first letters of a name that somebody chose, escaped: a long one would leave no place for the figure."""
-    return escaped(str(name)[:SHORT])
+    return escape_html(str(name)[:SHORT])
 
 
-def words(identifier: object) -> str:
+def html_label(identifier: object) -> str:
     """Words for an identifier, escaped."""
-    return escaped(label(identifier))
+    return escape_html(label(identifier))
 
 
-def coloured(names: Iterable) -> dict:
+def colour_map(names: Iterable) -> dict:
     """Name -> colour, in order; colours come again after the ninth."""
     return dict(zip(dict.fromkeys(names), cycle(COLOURS)))
 
 
-def state(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
+def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     """Set size and title: a finding of plain text, ``note`` after it, escaped and broken into lines that fit."""
     width, height = figure.layout.width or 860, figure.layout.height or 460
-    lines = wrap(finding[:1].upper() + finding[1:] + (f" ({note})" if note else ""), int(width / CHARACTER))
-    top = 34 + 20 * len(lines) + (22 if figure.layout.annotations else 0)  # panels have titles of their own
+    lines = wrap(
+        finding[:1].upper() + finding[1:] + (f" ({note})" if note else ""), int(width / CHARACTER)
+    )
+    top = (
+        34 + 20 * len(lines) + (22 if figure.layout.annotations else 0)
+    )  # panels have titles of their own
     if figure.layout.legend.y is None:  # below the title of the x axis
         figure.update_layout(legend_y=-BELOW / (height - top - 90))
-    title = {"text": "<br>".join(map(escaped, lines)), "pad_t": 2 + 12 * len(lines)}
+    title = {"text": "<br>".join(map(escape_html, lines)), "pad_t": 2 + 12 * len(lines)}
     return figure.update_layout(title=title, margin_t=top, width=width, height=height)
 
 
-def whiskers(part: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high") -> dict:
+def error_bars(
+    part: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high"
+) -> dict:
     """Error bars from the ends of intervals, at rows that have one; {} where no row does."""
     if low not in part or part[low].isna().all():
         return {}

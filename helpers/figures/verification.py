@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.figures.results import select, with_interval
-from helpers.figures.style import COLOURS, GREY, state, whiskers, words
 from helpers.core.names import label
+from helpers.figures.results import select_results, with_interval
+from helpers.figures.style import COLOURS, GREY, error_bars, html_label, set_title
 
 BINS = 51  # an odd number: 0.5, which is no answer, is inside one
 
@@ -29,24 +29,31 @@ def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str
     right = np.mean((scores > 0.5)[answered] == same[answered]) if answered.any() else 0.0
     finding = (f"{label(model)} leaves {1 - answered.mean():.0%} of {len(scores):,} pairs unanswered and is correct on "
                f"{right:.0%} of the others")  # fmt: skip
-    return state(figure, finding, note)
+    return set_title(figure, finding, note)
 
 
-def threshold_surface(table: pd.DataFrame, model: str, note: str = "") -> go.Figure:
+def threshold_heat_map(table: pd.DataFrame, model: str, note: str = "") -> go.Figure:
     """Draw PAN overall by the two thresholds (tyo2021 Figure 2b) and mark its maximum, of several the first.
 
     table : columns ``lower``, ``upper``, ``overall``, one row a combination, at least one.
     """
-    grid, top = table.pivot(index="upper", columns="lower", values="overall"), table.loc[table.overall.idxmax()]
+    grid, top = (
+        table.pivot(index="upper", columns="lower", values="overall"),
+        table.loc[table.overall.idxmax()],
+    )
     figure = go.Figure(layout={"width": 660, "height": 560})
-    figure.add_heatmap(x=grid.columns, y=grid.index, z=grid, colorscale="Viridis", colorbar_title=words("overall"),
+    figure.add_heatmap(x=grid.columns, y=grid.index, z=grid, colorscale="Viridis", colorbar_title=html_label("overall"),
                        hovertemplate="lower %{x:.3f}, upper %{y:.3f}: %{z:.3f}<extra></extra>")  # fmt: skip
     figure.add_scatter(x=[top.lower], y=[top.upper], mode="markers", showlegend=False,
                        marker={"color": COLOURS[1], "size": 12, "line": {"color": "white", "width": 2}})  # fmt: skip
-    figure.update_xaxes(title="lower threshold (probability)").update_yaxes(title="upper threshold (probability)")
-    finding = f"{label(model)} has its highest {label('overall')}, {top.overall:.3f}, at the thresholds "
+    figure.update_xaxes(title="lower threshold (probability)").update_yaxes(
+        title="upper threshold (probability)"
+    )
+    finding = (
+        f"{label(model)} has its highest {label('overall')}, {top.overall:.3f}, at the thresholds "
+    )
     finding += f"{top.lower:.2f} and {top.upper:.2f}"
-    return state(figure, finding, note)
+    return set_title(figure, finding, note)
 
 
 def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
@@ -54,16 +61,18 @@ def hard_comparisons(results: pd.DataFrame, note: str = "") -> go.Figure:
 
     results : tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, see :mod:`helpers.figures.results`.
     """
-    hard, every = (select(results, metric).sort_values("value") for metric in ("hardest_AUC", "AUC"))
+    hard, every = (
+        select_results(results, metric).sort_values("value") for metric in ("hardest_AUC", "AUC")
+    )
     figure = go.Figure(layout={"height": 170 + 42 * len(hard)})
     for rows, name, up in ((every.set_index("name").loc[hard.name].reset_index(), "AUC, all pairs", 0.12),
                            (hard, label("hardest_AUC"), -0.12)):  # fmt: skip
         figure.add_scatter(x=rows.value, y=np.arange(len(rows)) + up, mode="markers", name=name, marker_size=10,
-                           error_x=whiskers(rows))  # fmt: skip
+                           error_x=error_bars(rows))  # fmt: skip
     figure.add_vline(0.5, line_dash="dot", line_color=GREY)
     figure.update_xaxes(title="AUC, with 95% intervals")
     figure.update_yaxes(title="system", tickvals=np.arange(len(hard)), ticktext=hard.name)
     top, below = hard.iloc[-1], (hard.value < 0.5).sum()
     finding = (f"{top.plain} has the highest {label('hardest_AUC')}, {with_interval(top)}; "
                f"{below or 'none'} of {len(hard)} systems {'are' if below > 1 else 'is'} below chance")  # fmt: skip
-    return state(figure, finding, note)
+    return set_title(figure, finding, note)

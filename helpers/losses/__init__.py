@@ -21,20 +21,31 @@ PLACES = {
     "supcon": "supervised_contrastive:supervised_contrastive", "contrastive": "pairs:contrastive",
     "modified_contrastive": "pairs:modified_contrastive", "arcface": "class_weights:ArcFace",
     "mll": "class_weights:SoftmaxCrossEntropy"}  # fmt: skip
-LOSSES: dict[str, Callable] = {name: resolve_name(f"helpers.losses.{place}") for name, place in PLACES.items()}
+LOSSES: dict[str, Callable] = {
+    name: resolve_name(f"helpers.losses.{place}") for name, place in PLACES.items()
+}
 
 # settings that repeat the papers' released code, where this is not what the defaults do
 RELEASED: dict[str, dict[str, Any]] = {
     "topk": {"per_row": False},  # khan2021
     "arcface": {"margin": 0.4, "scale": 64.0},  # khan2021's baseline IUR
-    "modified_contrastive": {"negative_margin": 5.0, "distance": "raw", "paired": True},  # tyo2021, the final model
+    "modified_contrastive": {
+        "negative_margin": 5.0,
+        "distance": "raw",
+        "paired": True,
+    },  # tyo2021, the final model
     "supcon": {"base_temperature": 0.07},  # sawatphol2022
     "arr": {"targets": "released"},  # sawatphol2022
 }
 
 
 # of the numbers among the settings; what is not named here is 0 or more
-BOUNDS = {"k": {"ge": 1}, "temperature": {"gt": 0}, "base_temperature": {"gt": 0}, "scale": {"gt": 0}}
+BOUNDS = {
+    "k": {"ge": 1},
+    "temperature": {"gt": 0},
+    "base_temperature": {"gt": 0},
+    "scale": {"gt": 0},
+}
 
 
 class ARRConfig(Config):
@@ -62,7 +73,9 @@ class LossConfig(Config):
         return _complete(info.data["name"], settings) if "name" in info.data else settings
 
 
-def make_loss(name: str, classes: int | None = None, dim: int | None = None, **settings) -> Callable:
+def make_loss(
+    name: str, classes: int | None = None, dim: int | None = None, **settings
+) -> Callable:
     """The named loss with its settings bound; one with parameters is a new ``nn.Module``.
 
     classes (labels are 0..classes - 1) and dim, the size of embeddings: only for losses with parameters. Raises
@@ -86,5 +99,8 @@ def _complete(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     for key, setting in signature(LOSSES[name]).parameters.items():
         if key not in ("embeddings", "labels", "classes", "dim"):
             is_number = not isinstance(default := setting.default, bool | str)
-            fields[key] = setting.annotation, Field(default, **BOUNDS.get(key, {"ge": 0})) if is_number else default
+            fields[key] = (
+                setting.annotation,
+                Field(default, **BOUNDS.get(key, {"ge": 0})) if is_number else default,
+            )
     return create_model(name, __base__=Config, **fields).of(settings, f"loss {name!r}").model_dump()

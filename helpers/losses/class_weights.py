@@ -19,7 +19,9 @@ class ArcFace(nn.Module):
     by ``cos(t) - margin * sin(margin)``. Mean over samples. The margin is in radians.
     """
 
-    def __init__(self, classes: int, dim: int, margin: float = 0.5, scale: float = 64.0, seed: int = 0):
+    def __init__(
+        self, classes: int, dim: int, margin: float = 0.5, scale: float = 64.0, seed: int = 0
+    ):
         super().__init__()
         self.margin, self.scale = margin, scale
         self.weight = nn.Parameter(torch.empty(classes, dim))
@@ -28,7 +30,10 @@ class ArcFace(nn.Module):
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
         """(B, D) and (B,) -> scalar. Raises ValueError for a label outside 0..K - 1."""
         embeddings = _checked(embeddings, labels, self.weight)
-        cosine = nnf.normalize(embeddings, dim=1) @ nnf.normalize(self.weight.to(embeddings.dtype), dim=1).T
+        cosine = (
+            nnf.normalize(embeddings, dim=1)
+            @ nnf.normalize(self.weight.to(embeddings.dtype), dim=1).T
+        )
         true = cosine.gather(1, labels[:, None])
         sine = (1 - true.square()).clamp(min=1e-12).sqrt()  # the root's slope is infinite at 0
         turned = true * math.cos(self.margin) - sine * math.sin(self.margin)
@@ -64,11 +69,15 @@ class SoftmaxCrossEntropy(nn.Module):
         if self.centred:
             unit = nnf.normalize(unit - unit.mean(0), dim=1)
         scaled = unit * math.sqrt(embeddings.shape[1])
-        return nnf.cross_entropy(nnf.linear(scaled, *(w.to(scaled.dtype) for w in (self.weight, self.bias))), labels)
+        return nnf.cross_entropy(
+            nnf.linear(scaled, *(w.to(scaled.dtype) for w in (self.weight, self.bias))), labels
+        )
 
 
 def _checked(embeddings: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
     """The embeddings in the precision of the weights at least."""
     if labels.min() < 0 or labels.max() >= len(weight):
-        raise ValueError(f"labels {labels.min()}..{labels.max()}: this loss knows 0..{len(weight) - 1}")
+        raise ValueError(
+            f"labels {labels.min()}..{labels.max()}: this loss knows 0..{len(weight) - 1}"
+        )
     return embeddings.to(torch.promote_types(embeddings.dtype, weight.dtype))

@@ -16,13 +16,13 @@ def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
     return same & ~torch.eye(len(labels), dtype=torch.bool, device=labels.device), ~same
 
 
-def cosines(embeddings: Tensor) -> Tensor:
+def pairwise_cosines(embeddings: Tensor) -> Tensor:
     """(B, D) vectors of any length -> (B, B) cosine similarities, in float32 at least."""
     unit = nnf.normalize(embeddings.to(torch.promote_types(embeddings.dtype, torch.float32)), dim=1)
     return unit @ unit.T
 
 
-def distances(embeddings: Tensor, distance: Distance = "euclidean") -> Tensor:
+def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> Tensor:
     """(B, D) -> (B, B) distances, tyo2021 eq. 4 and 5. Raises ValueError for an unknown distance.
 
     distance : "euclidean", of the unit vectors, not squared; "cosine", 1 - cosine, half of its square; both in 0..2.
@@ -32,7 +32,7 @@ def distances(embeddings: Tensor, distance: Distance = "euclidean") -> Tensor:
         raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
     if distance == "raw":
         return torch.cdist(embeddings, embeddings, compute_mode="donot_use_mm_for_euclid_dist")
-    apart = (1 - cosines(embeddings)).clamp(min=0)
+    apart = (1 - pairwise_cosines(embeddings)).clamp(min=0)
     if distance == "cosine":
         return apart
     squared = 2 * apart

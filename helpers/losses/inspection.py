@@ -17,13 +17,17 @@ def pair_gradients(value: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     Returns (N, N) float64, symmetric, with a diagonal of 0.
     """
     unit = nn.functional.normalize(points.detach().double(), dim=1)
-    lifted = torch.cat([unit, LIFT * torch.eye(len(points), dtype=torch.float64)], 1).requires_grad_()
+    lifted = torch.cat(
+        [unit, LIFT * torch.eye(len(points), dtype=torch.float64)], 1
+    ).requires_grad_()
     (gradient,) = torch.autograd.grad(value(lifted), lifted)
     # gradient at i: sum over j of derivative * point j, less what lies along point i; the square is the lifted length
     return gradient[:, points.shape[1] :].fill_diagonal_(0) * (1 + LIFT**2) / LIFT
 
 
-def step_cost(loss: Callable[..., Tensor], batch: int, dim: int, classes: int, repeats: int = 3) -> dict[str, float]:
+def step_cost(
+    loss: Callable[..., Tensor], batch: int, dim: int, classes: int, repeats: int = 3
+) -> dict[str, float]:
     """What a loss costs in one step on ``batch`` random embeddings of ``classes`` authors, without the encoder.
 
     Returns ``seconds``, the fastest of ``repeats`` (loss, gradients and, where the loss has parameters, AdamW);
@@ -32,7 +36,9 @@ def step_cost(loss: Callable[..., Tensor], batch: int, dim: int, classes: int, r
     """
     generator = torch.Generator().manual_seed(0)
     embeddings = torch.randn(batch, dim, generator=generator).requires_grad_()
-    labels = torch.randint(classes, (batch // 2,), generator=generator).repeat(2)  # two samples of an author at least
+    labels = torch.randint(classes, (batch // 2,), generator=generator).repeat(
+        2
+    )  # two samples of an author at least
     weights = list(loss.parameters()) if isinstance(loss, nn.Module) else []
     optimizer = torch.optim.AdamW([embeddings, *weights], fused=True)
     seconds = []
@@ -55,4 +61,8 @@ def step_cost(loss: Callable[..., Tensor], batch: int, dim: int, classes: int, r
     held = [tensor for weight in weights for tensor in (weight, weight.grad, *optimizer.state[weight].values())
             if tensor.shape == weight.shape]  # fmt: skip
     parameter_bytes = sum(tensor.nbytes for tensor in held)
-    return {"seconds": min(seconds[1:]), "kept_bytes": sum(kept.values()), "parameter_bytes": parameter_bytes}
+    return {
+        "seconds": min(seconds[1:]),
+        "kept_bytes": sum(kept.values()),
+        "parameter_bytes": parameter_bytes,
+    }

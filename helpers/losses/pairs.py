@@ -5,11 +5,18 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import Distance, distances, pair_masks
+from helpers.losses.distances import Distance, pair_masks, pairwise_distances
 
 
-def contrastive(embeddings: Tensor, labels: Tensor, negative_margin: float = 0.5, positive_margin: float = 0.0,
-                distance: Distance = "cosine", squared_hinge: bool = False, paired: bool = False) -> Tensor:
+def contrastive(
+    embeddings: Tensor,
+    labels: Tensor,
+    negative_margin: float = 0.5,
+    positive_margin: float = 0.0,
+    distance: Distance = "cosine",
+    squared_hinge: bool = False,
+    paired: bool = False,
+) -> Tensor:
     """Contrastive loss, tyo2021 eq. 1, and with a positive margin modified contrastive loss, eq. 2.
 
     A pair at distance d costs ``max(d^2 - positive_margin, 0) / 2`` where one author wrote both samples, and
@@ -22,7 +29,7 @@ def contrastive(embeddings: Tensor, labels: Tensor, negative_margin: float = 0.5
     above is that of the released code, which made the published numbers. Equal where positive_margin is 0.
     paired : only the pairs of rows 2i and 2i + 1, as the sampler of pairs lays them.
     """
-    apart = distances(embeddings, distance)
+    apart = pairwise_distances(embeddings, distance)
     hinge = (apart if squared_hinge else apart.square()).sub(positive_margin).clamp(min=0)
     pull = hinge.square() if squared_hinge else hinge
     push = (negative_margin - apart).clamp(min=0).square()
@@ -31,9 +38,13 @@ def contrastive(embeddings: Tensor, labels: Tensor, negative_margin: float = 0.5
         row = torch.arange(len(labels), device=labels.device)
         drawn = (row[:, None] // 2 == row // 2) & (row[:, None] != row)
         kinds = [pairs & drawn for pairs in kinds]
-    means = [(cost * pairs).sum() / pairs.sum().clamp(min=1) for cost, pairs in zip((pull, push), kinds)]
+    means = [
+        (cost * pairs).sum() / pairs.sum().clamp(min=1) for cost, pairs in zip((pull, push), kinds)
+    ]
     return sum(means) / 4  # the half of the formula, and the half of a mean of two
 
 
 # tyo2021's best margins, 0.25 and 5, are of vectors of any length; 0.25 and 1 is the next row that unit vectors reach
-modified_contrastive = partial(contrastive, negative_margin=1.0, positive_margin=0.25, distance="euclidean")
+modified_contrastive = partial(
+    contrastive, negative_margin=1.0, positive_margin=0.25, distance="euclidean"
+)

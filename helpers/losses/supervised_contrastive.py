@@ -3,11 +3,15 @@
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import cosines, pair_masks
+from helpers.losses.distances import pair_masks, pairwise_cosines
 
 
-def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: float = 0.1,
-                           base_temperature: float | None = None) -> Tensor:
+def supervised_contrastive(
+    embeddings: Tensor,
+    labels: Tensor,
+    temperature: float = 0.1,
+    base_temperature: float | None = None,
+) -> Tensor:
     """Compute the supervised contrastive loss (SupCon) of Khosla et al. 2020, equation 2.
 
     Every sample of the batch is an anchor a; its positives p are the other samples of its author. With cosines s the
@@ -23,7 +27,7 @@ def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: floa
     base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss is multiplied by
         ``temperature / base_temperature``, and anchors without positives count as 0 in the mean
     """
-    logits = cosines(embeddings) / temperature
+    logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)
     diagonal = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
     log_p = logits - logits.masked_fill(diagonal, float("-inf")).logsumexp(1, keepdim=True)
@@ -32,4 +36,8 @@ def supervised_contrastive(embeddings: Tensor, labels: Tensor, temperature: floa
     if not anchors.any():
         return embeddings.sum() * 0.0
     each = -(log_p * positive).sum(1)[anchors] / positives[anchors]
-    return each.mean() if base_temperature is None else each.sum() / len(labels) * temperature / base_temperature
+    return (
+        each.mean()
+        if base_temperature is None
+        else each.sum() / len(labels) * temperature / base_temperature
+    )

@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import cosines, pair_masks
+from helpers.losses.distances import pair_masks, pairwise_cosines
 
 
-def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, per_row: bool = True) -> Tensor:
+def top_k(
+    embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, per_row: bool = True
+) -> Tensor:
     """Compute the top-k precision loss of Lu et al. 2019 as in khan2021 section 2.4 and Appendix A (k 4, margin 0.25).
 
     Scores are cosines; the margin is added to those of negatives. The k best-scoring others of a query should hold
@@ -19,7 +21,7 @@ def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, 
     ``RELEASED``: there, the whole batch is of the first case if n+, the most samples of an author, is below k, and
     queries of the other case are left out. With n+ = k every query is left out (each has k - 1 positives).
     """
-    scores = cosines(embeddings)
+    scores = pairwise_cosines(embeddings)
     positive, negative = pair_masks(labels)
     size = len(labels)
     scores = scores + margin * negative
@@ -27,7 +29,9 @@ def top_k(embeddings: Tensor, labels: Tensor, k: int = 4, margin: float = 0.25, 
     if k < 1:
         return embeddings.sum() * 0.0
     with torch.no_grad():
-        ranked = scores.masked_fill(torch.eye(size, dtype=torch.bool, device=scores.device), float("-inf"))
+        ranked = scores.masked_fill(
+            torch.eye(size, dtype=torch.bool, device=scores.device), float("-inf")
+        )
         inside = torch.zeros_like(positive).scatter_(1, ranked.topk(k, 1).indices, True)
         positives = positive.sum(1)
         missing = (positives.clamp(max=k) - (positive & inside).sum(1))[:, None]
@@ -42,5 +46,7 @@ def _extreme(scores: Tensor, candidates: Tensor, count: Tensor, largest: bool) -
     """(B, B) mask of each row's ``count`` highest or lowest candidates."""
     worst = float("-inf") if largest else float("inf")
     order = scores.masked_fill(~candidates, worst).argsort(dim=1, descending=largest, stable=True)
-    rank = torch.empty_like(order).scatter_(1, order, torch.arange(len(scores), device=order.device).expand_as(order))
+    rank = torch.empty_like(order).scatter_(
+        1, order, torch.arange(len(scores), device=order.device).expand_as(order)
+    )
     return candidates & (rank < count)

@@ -1,7 +1,7 @@
 """Published numbers of khan2021, tyo2021 and sawatphol2022, one CSV a table, and measured numbers beside them.
 
 ``captions.csv`` holds for every table the columns of its index, a caption, and the doubtful rows. Rows and columns have
-the identifiers of the code; :func:`show`, :func:`named` and :mod:`helpers.core.names` turn them into names for people.
+the identifiers of the code; :func:`show_published`, :func:`named` and :mod:`helpers.core.names` turn them into names for people.
 """
 
 from pathlib import Path
@@ -13,17 +13,28 @@ from helpers.core.names import label, short_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"
-PAPERS = {"khan2021": "Khan et al. 2021,", "tyo2021": "Tyo et al. 2021,", "sawatphol2022": "Sawatphol et al. 2022,"}
+PAPERS = {
+    "khan2021": "Khan et al. 2021,",
+    "tyo2021": "Tyo et al. 2021,",
+    "sawatphol2022": "Sawatphol et al. 2022,",
+}
 
 
-def table(paper: str, number: int) -> pd.DataFrame:
+def published_table(paper: str, number: int) -> pd.DataFrame:
     """Read a published table; ``attrs`` hold its ``caption`` and ``doubtful`` rows. Raises ValueError for another."""
-    captions = pd.read_csv(FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False)
+    captions = pd.read_csv(
+        FOLDER / "captions.csv", index_col=["paper", "table"], keep_default_na=False
+    )
     if (paper, number) not in captions.index:
-        raise ValueError(f"table {number} of {paper!r}: one of {', '.join(f'{p} {n}' for p, n in captions.index)}")
+        raise ValueError(
+            f"table {number} of {paper!r}: one of {', '.join(f'{p} {n}' for p, n in captions.index)}"
+        )
     about = captions.loc[(paper, number)]
     frame = pd.read_csv(FOLDER / f"{paper}_table{number}.csv").set_index(about["index"].split())
-    frame.attrs = {"caption": f"{paper} Table {number}. {about.caption}", "doubtful": about.doubtful}
+    frame.attrs = {
+        "caption": f"{paper} Table {number}. {about.caption}",
+        "doubtful": about.doubtful,
+    }
     return frame
 
 
@@ -31,20 +42,27 @@ def arr_gains() -> pd.DataFrame:
     """Return the gain of R@8 and MRR by ARR in sawatphol2022, Tables 2 and 3; index ``split, base, corpus``."""
     gains = {}
     for split, number in (("test_cross", 2), ("test_in", 3)):
-        printed = table("sawatphol2022", number)
-        gains |= {(split, base): printed.loc[f"{base}_arr"] - printed.loc[base] for base in ("mll", "supcon")}
+        printed = published_table("sawatphol2022", number)
+        gains |= {
+            (split, base): printed.loc[f"{base}_arr"] - printed.loc[base]
+            for base in ("mll", "supcon")
+        }
     return pd.concat(gains, names=["split", "base"]).dropna()
 
 
-def show(paper: str, number: int) -> Styler:
+def show_published(paper: str, number: int) -> Styler:
     """Show a published table under its caption, its rows and columns named for people; doubtful rows are red."""
-    frame = table(paper, number)
+    frame = published_table(paper, number)
     names = frame.index.to_frame().astype(str).agg(" ".join, axis=1)
     red = (names == frame.attrs["doubtful"]).to_numpy()
     caption = frame.attrs["caption"].replace(paper, PAPERS[paper], 1)
     style = frame.rename_axis(index=label).style.format(_cell, na_rep="").set_caption(caption)
     style = style.format_index(label, axis=0).format_index(label, axis=1)
-    return style.map(lambda _: f"color: {DOUBTFUL_COLOUR}", subset=(red, list(frame))) if red.any() else style
+    return (
+        style.map(lambda _: f"color: {DOUBTFUL_COLOUR}", subset=(red, list(frame)))
+        if red.any()
+        else style
+    )
 
 
 def _cell(value: float | str) -> str:
@@ -62,13 +80,19 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     """
     if isinstance(measured, pd.Series):
         if published.shape[1] != 1:
-            raise ValueError(f"a series beside the columns {', '.join(published)}: choose one column, or give a frame")
+            raise ValueError(
+                f"a series beside the columns {', '.join(published)}: choose one column, or give a frame"
+            )
         measured, published = measured.to_frame("ours"), published.set_axis(["published"], axis=1)
     for side, frame in (("measured", measured), ("published", published)):
         if frame.index.has_duplicates:
-            raise ValueError(f"{side} row {frame.index[frame.index.duplicated()][0]!r} is there twice")
+            raise ValueError(
+                f"{side} row {frame.index[frame.index.duplicated()][0]!r} is there twice"
+            )
     if measured.index.nlevels != published.index.nlevels:
-        raise ValueError(f"measured rows have {measured.index.nlevels} levels, published ones {published.index.names}")
+        raise ValueError(
+            f"measured rows have {measured.index.nlevels} levels, published ones {published.index.names}"
+        )
     measured = measured.rename_axis(published.index.names)
     rows = published.index.append(measured.index.difference(published.index, sort=False))
     both = [column for column in published if column in measured]

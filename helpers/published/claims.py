@@ -12,7 +12,7 @@ import pandas as pd
 
 from helpers.core import paths
 from helpers.core.names import label
-from helpers.core.results import interval
+from helpers.core.results import format_interval
 
 PUBLISHED = Path(__file__).parent
 SIGNS = {"+": (": higher", 1), "0": (": no difference", 0), "-": (": lower", -1)}
@@ -75,11 +75,11 @@ def _compared(results: pd.DataFrame, claim: tuple) -> Iterator[dict]:
         base = _row(rows, claim.metric, claim.base, "")
         if difference is not None:
             low, high = difference["low"], difference["high"]
-            ours = interval(*difference, "+")
+            ours = format_interval(*difference, "+")
         elif model is not None and base is not None:
             low = model["low"] - base["high"]
             high = model["high"] - base["low"]
-            ours = f"{interval(*model)} against {interval(*base)}"
+            ours = f"{format_interval(*model)} against {format_interval(*base)}"
         else:
             continue
         yield {

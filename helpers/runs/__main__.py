@@ -20,14 +20,26 @@ ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
 def main(arguments: list[str] | None = None) -> int:
     """Returns the exit code: 0, 1 after a message where something is wrong, 130 where the user stopped it."""
-    parser = argparse.ArgumentParser(prog="python -m helpers.runs", description="Run the notebooks of one run.")
-    parser.add_argument("run", nargs="?", default="demo", help="a folder in params/ (default: demo)")
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.runs", description="Run the notebooks of one run."
+    )
+    parser.add_argument(
+        "run", nargs="?", default="demo", help="a folder in params/ (default: demo)"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="show the stages and run nothing")
-    what.add_argument("--publish", action="store_true", help="execute the committed notebooks in place")
-    parser.add_argument("--jobs", type=int, default=1, help="notebooks that run at once (default: 1)")
+    what.add_argument(
+        "--publish", action="store_true", help="execute the committed notebooks in place"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="notebooks that run at once (default: 1)"
+    )
     options = parser.parse_args(arguments)
-    threads = {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))} if options.jobs > 1 else {}
+    threads = (
+        {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // options.jobs))}
+        if options.jobs > 1
+        else {}
+    )
     for name, value in (ENVIRONMENT | threads).items():
         os.environ.setdefault(name, value)
     try:
@@ -37,9 +49,15 @@ def main(arguments: list[str] | None = None) -> int:
             for stage in stages(options.run):
                 print(f"{stage.name}{'  (current)' if stage.current else ''}", flush=True)
         else:
-            print(f"\nopen in a browser: {paths.shown(run_all(options.run, options.jobs))}", flush=True)
+            print(
+                f"\nopen in a browser: {paths.display_path(run_all(options.run, options.jobs))}",
+                flush=True,
+            )
     except (ValueError, StageFailed, OSError) as error:
-        print(disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error, file=sys.stderr)
+        print(
+            disk_full(error) if isinstance(error, OSError) and FULL.search(str(error)) else error,
+            file=sys.stderr,
+        )
         return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command continues from here", file=sys.stderr)

@@ -17,8 +17,13 @@ from filelock import FileLock, Timeout
 from helpers.core import artifacts, paths, progress
 from helpers.runs.stages import Stage, stages
 
-HOLDS, ORPHANS = "AUTHORBOOK_HOLDS", 3  # the variable that names the lock to kernels; seconds until they have ended
-FULL = re.compile(r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large")
+HOLDS, ORPHANS = (
+    "AUTHORBOOK_HOLDS",
+    3,
+)  # the variable that names the lock to kernels; seconds until they have ended
+FULL = re.compile(
+    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
+)
 LOOK = 0.5  # seconds between two looks at how far the running stages are
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"  # a variable of one kernel alone
 PAPERMILL = {"kernel_name": "python3", "progress_bar": False,  # nor bars of cells: they would flood a saved page
@@ -39,19 +44,27 @@ def execute(stage: Stage, force: bool = False) -> float | None:
 
     if stage.current and not force:
         return None
-    running, failed = (stage.output.with_name(f"{stage.name}.{state}.ipynb") for state in ("running", "failed"))
+    running, failed = (
+        stage.output.with_name(f"{stage.name}.{state}.ipynb") for state in ("running", "failed")
+    )
     stage.output.parent.mkdir(parents=True, exist_ok=True)
     stage.sidecar.unlink(missing_ok=True)  # a stage that is killed half-way is not current
     source, start = paths.NOTEBOOKS / f"{stage.notebook}.ipynb", time.perf_counter()
-    place = os.environ.get(progress.PLACE) or str(stage.progress.absolute())  # where a kernel asks for it: its own bar
-    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], SET.format(progress.PLACE, place)]}
+    place = os.environ.get(progress.PLACE) or str(
+        stage.progress.absolute()
+    )  # where a kernel asks for it: its own bar
+    options = PAPERMILL | {
+        "extra_arguments": [*PAPERMILL["extra_arguments"], SET.format(progress.PLACE, place)]
+    }
     try:
-        papermill.execute_notebook(source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options)
+        papermill.execute_notebook(
+            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
+        )
         os.replace(running, stage.output)
     except Exception as error:
         if running.exists():
             os.replace(running, failed)
-        where = f"\n  the notebook up to that cell: {paths.shown(failed)}"
+        where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
     finally:  # also where the user stopped it
         for left in (running, stage.progress):
@@ -69,26 +82,32 @@ def disk_full(error: object) -> str:
 
 def failure(error: Exception) -> str:
     """Where and why an execution stopped, in a few lines: the error, and the end of its traceback."""
-    if not hasattr(error, "traceback"):  # not an error in a cell: the kernel died, or could not start
+    if not hasattr(
+        error, "traceback"
+    ):  # not an error in a cell: the kernel died, or could not start
         hint = " (often: out of memory)" if type(error).__name__ == "DeadKernelError" else ""
         reason = disk_full(error) if FULL.search(str(error)) else f"{type(error).__name__}: {error}"
         return f"outside of its cells{hint}: {reason}"
     if FULL.search(error.evalue):
         return f"in cell [{error.exec_count}]: {disk_full(error.evalue)}"
     text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback)).rstrip()
-    last = [line for line in text.splitlines() if line.strip() and not line.startswith(error.ename)][-6:]
+    last = [
+        line for line in text.splitlines() if line.strip() and not line.startswith(error.ename)
+    ][-6:]
     return "\n  ".join([f"in cell [{error.exec_count}]: {error.ename}: {error.evalue}", *last])
 
 
 @contextmanager
-def alone(run: str, wait: bool = False) -> Iterator[None]:
+def run_lock(run: str, wait: bool = False) -> Iterator[None]:
     """Keep other processes from making the same run; the system lets go of it when this process ends, in any way.
 
     What this process starts is let in. wait: until another process is done, which is said; otherwise it is an error.
     """
     folder = paths.Run(run).folder
     lock, running = FileLock(folder / ".lock"), folder / ".running"
-    if os.environ.get(HOLDS) == lock.lock_file:  # a stage that this run has started, or one of its own threads
+    if (
+        os.environ.get(HOLDS) == lock.lock_file
+    ):  # a stage that this run has started, or one of its own threads
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -98,7 +117,9 @@ def alone(run: str, wait: bool = False) -> Iterator[None]:
         if not wait:
             raise ValueError(f"another process is executing the run {run!r}: wait until it has ended, stop it, or "
                              f"give this run another name (params/<name>/)") from None  # fmt: skip
-        print(f"another process is executing the run {run!r}: waiting until it has ended", flush=True)
+        print(
+            f"another process is executing the run {run!r}: waiting until it has ended", flush=True
+        )
         lock.acquire()
     try:
         if running.exists():  # it was killed: its kernels look for it every second, theirs for them
@@ -121,15 +142,19 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
     """
     path, folder = Path(path), paths.Run(run).folder
     if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(folder)):
-        raise ValueError(f"{paths.shown(path)} is outside of {paths.shown(folder)}: use a name without '..' and '/'")
+        raise ValueError(
+            f"{paths.display_path(path)} is outside of {paths.display_path(folder)}: use a name without '..' and '/'"
+        )
     if path.exists():
         return
     every, name = stages(run), f"{notebook}.{variant}" if variant else notebook
     chosen = [stage for stage in every if name in ((stage.name,) if variant else (stage.notebook,))]
     if not chosen:
         there = ", ".join(stage.name for stage in every)
-        raise ValueError(f"{paths.shown(path)} is missing, and params/{run}/ has no {name}.yaml; it has: {there}")
-    with alone(run, wait=True):
+        raise ValueError(
+            f"{paths.display_path(path)} is missing, and params/{run}/ has no {name}.yaml; it has: {there}"
+        )
+    with run_lock(run, wait=True):
         if not path.exists():  # still: another process may have made it meanwhile
             print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
             reused = [stage for stage in chosen if execute(stage) is None]
@@ -137,7 +162,9 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
             for stage in reused:
                 execute(stage, force=True)
     if not path.exists():
-        raise ValueError(f"{notebook} has been run for {run!r} but did not make {paths.shown(path)}")
+        raise ValueError(
+            f"{notebook} has been run for {run!r} but did not make {paths.display_path(path)}"
+        )
 
 
 def run_all(run: str, jobs: int = 1) -> Path:
@@ -148,12 +175,16 @@ def run_all(run: str, jobs: int = 1) -> Path:
     from helpers.runs import report, summary
 
     todo = stages(run)
-    with alone(run):
+    with run_lock(run):
         _execute_all(todo, jobs)
     files = paths.Run(run)
     seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
-    return report.build([stage.output for stage in todo], files.folder / "report.html", f"authorbook: {run}",
-                        summary.html(files, run=run, stages=todo, seconds=seconds))
+    return report.build_report(
+        [stage.output for stage in todo],
+        files.folder / "report.html",
+        f"authorbook: {run}",
+        summary.results_html(files, run=run, stages=todo, seconds=seconds),
+    )
 
 
 def _execute_all(todo: list[Stage], jobs: int) -> None:
@@ -174,7 +205,13 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         for future in finished:
             done.append(future)
             stage, error = running.pop(future), future.exception()
-            how = "failed" if error else "reused" if future.result() is None else f"{future.result():.0f} s"
+            how = (
+                "failed"
+                if error
+                else "reused"
+                if future.result() is None
+                else f"{future.result():.0f} s"
+            )
             with progress.tqdm.external_write_mode():
                 print(f"[{len(done)}/{len(todo)}] {stage.name} ... {how}", flush=True)
             waiting = [] if error else waiting  # what runs beside it ends first

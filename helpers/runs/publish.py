@@ -49,7 +49,10 @@ def clean(book: Any) -> None:
         for output in cell.outputs:
             data = output.get("data", {})
             data.pop("application/vnd.jupyter.widget-view+json", None)
-            for texts, kind in [(output, "text"), *((data, kind) for kind in data if not kind.startswith("image/"))]:
+            for texts, kind in [
+                (output, "text"),
+                *((data, kind) for kind in data if not kind.startswith("image/")),
+            ]:
                 if isinstance(texts.get(kind), str):
                     texts[kind] = without_folders(texts[kind])
 

@@ -21,16 +21,25 @@ PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 # What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text is parsed otherwise.
-ELEMENTS = set("table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong"
-               " small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split())
+ELEMENTS = set(
+    "table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong"
+    " small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split()
+)
 LINK = re.compile(r'<a href="([\w.]+)\.ipynb">(.*?)</a>', re.S)
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
-POLICY = ("default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-          "script-src ")
+POLICY = (
+    "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "script-src "
+)
 
 
-def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = "",
-          beside: dict[str, str] | None = None) -> Path:
+def build_report(
+    notebooks: list[Path],
+    out: str | Path,
+    title: str,
+    intro_html: str = "",
+    beside: dict[str, str] | None = None,
+) -> Path:
     """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
 
     A name with a dot, ``03_train.T.ipynb``, is a variant, shown folded. intro_html: trusted HTML that opens the page.
@@ -41,7 +50,9 @@ def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = 
 
     exporter, figures, books = _exporter(), [], []
     keys = {Path(path): re.sub(r"\W", "-", Path(path).stem) for path in notebooks}
-    pages = {stem: f"{stem}.html" for stem in beside or ()} or {path.stem: f"#{key}" for path, key in keys.items()}
+    pages = {stem: f"{stem}.html" for stem in beside or ()} or {
+        path.stem: f"#{key}" for path, key in keys.items()
+    }
     linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
     for path, key in keys.items():
         book = nbformat.read(path, as_version=4)
@@ -50,10 +61,16 @@ def build(notebooks: list[Path], out: str | Path, title: str, intro_html: str = 
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
                 _prepare(cell, figures, still=beside)
-        body, _ = exporter.from_notebook_node(book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}})
-        books.append({"stem": path.stem, "key": key, "title": _title(book), "body": LINK.sub(linked, body)})
+        body, _ = exporter.from_notebook_node(
+            book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}}
+        )
+        books.append(
+            {"stem": path.stem, "key": key, "title": _title(book), "body": LINK.sub(linked, body)}
+        )
     with atomic_write(out) as partial:
-        partial.write_text(_page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8")
+        partial.write_text(
+            _page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8"
+        )
     return Path(out)
 
 
@@ -76,7 +93,10 @@ def _prepare(cell, figures, still):
         if PLOTLY in data:
             figures.append(data[PLOTLY])
             html = f'<div class="figure" data-figure="{len(figures) - 1}"></div>'
-        elif "text/html" not in data and data.keys() & {"text/markdown", "text/latex"}:  # may quote posts: escaped
+        elif "text/html" not in data and data.keys() & {
+            "text/markdown",
+            "text/latex",
+        }:  # may quote posts: escaped
             html = _markdown(data.get("text/markdown") or data["text/latex"], escape=True)
         elif "text/html" in data:
             html = _words_and_tables(data["text/html"])
@@ -109,8 +129,12 @@ def mathml(tex: str, display: str = "inline") -> str:
     with suppress(Exception):  # whatever is wrong with one formula must not cost the report
         tree = convert_to_element(known, display=display)
         for element in tree.iter():
-            element.attrib = {name: value for name, value in element.items() if name not in ("href", "style")}
-        math = tostring(tree, encoding="unicode").replace("&amp;#x", "&#x")  # convert() itself unescapes all, also "<"
+            element.attrib = {
+                name: value for name, value in element.items() if name not in ("href", "style")
+            }
+        math = tostring(tree, encoding="unicode").replace(
+            "&amp;#x", "&#x"
+        )  # convert() itself unescapes all, also "<"
         if "\\" not in math:  # it passes a command it does not know through as text
             return f'<span class="formula">{math}</span>' if display == "block" else math
     return f'<code class="tex {display}">{escape(tex.strip())}</code>'
@@ -122,10 +146,14 @@ def _markdown(source, **options):
     # no anchors: the same heading in two notebooks would give the same id twice
     renderer = IPythonRenderer(exclude_anchor_links=True, allow_harmful_protocols=False, **options)
     if options.get("escape"):
-        renderer.image = lambda text, url, title=None: escape(text)  # its address may be anywhere, or nowhere
+        renderer.image = lambda text, url, title=None: escape(
+            text
+        )  # its address may be anywhere, or nowhere
     renderer.inline_math = mathml
     renderer.block_math = lambda body: mathml(body, "block")
-    renderer.latex_environment = lambda name, body: mathml(f"\\begin{{{name}}}{body}\\end{{{name}}}", "block")
+    renderer.latex_environment = lambda name, body: mathml(
+        f"\\begin{{{name}}}{body}\\end{{{name}}}", "block"
+    )
     return MarkdownWithMath(renderer).render(source)
 
 
@@ -136,10 +164,20 @@ def _exporter():
     @pass_context
     def markdown2html(context, source):
         place = context["resources"]["metadata"]["path"]
-        return _markdown(source, escape=False, attachments=context["cell"].attachments, embed_images=True, path=place)
+        return _markdown(
+            source,
+            escape=False,
+            attachments=context["cell"].attachments,
+            embed_images=True,
+            path=place,
+        )
 
-    exporter = HTMLExporter(template_file="folded.html", extra_loaders=[FileSystemLoader(Path(__file__).parent)],
-                            exclude_input_prompt=True, exclude_output_prompt=True)
+    exporter = HTMLExporter(
+        template_file="folded.html",
+        extra_loaders=[FileSystemLoader(Path(__file__).parent)],
+        exclude_input_prompt=True,
+        exclude_output_prompt=True,
+    )
     exporter.register_filter("markdown2html", markdown2html)
     return exporter
 
@@ -149,11 +187,22 @@ def _page(figures, **shown):
     from plotly.offline import get_plotlyjs
     from pygments.formatters import HtmlFormatter
 
-    style, draw, page = (Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html"))
+    style, draw, page = (
+        Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html")
+    )
     plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
-    digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in (plotly, draw) if each]
-    light, dark = (HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("default", "github-dark"))
-    drawings = json.dumps(figures).replace("<", "\\u003c")  # a post in a hover text must not close the element
+    digests = [
+        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()
+        for each in (plotly, draw)
+        if each
+    ]
+    light, dark = (
+        HtmlFormatter(style=name).get_style_defs(".highlight")
+        for name in ("default", "github-dark")
+    )
+    drawings = json.dumps(figures).replace(
+        "<", "\\u003c"
+    )  # a post in a hover text must not close the element
     return Template(page).render(
         **shown, draw=draw, drawings=drawings, policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
         style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",

@@ -15,7 +15,6 @@ from pathlib import Path
 from helpers.core import artifacts, paths
 from helpers.core.parameters import check, unknown
 
-
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
 
 
@@ -35,7 +34,9 @@ class Stage:
 
     output = property(lambda self: paths.Run(self.run).notebooks / f"{self.name}.ipynb")
     sidecar = property(lambda self: self.output.with_suffix(".json"))
-    progress = property(lambda self: self.output.with_suffix(".progress"))  # while it runs: what its bar says
+    progress = property(
+        lambda self: self.output.with_suffix(".progress")
+    )  # while it runs: what its bar says
 
     @property
     def current(self) -> bool:
@@ -52,8 +53,10 @@ def stages(run: str) -> list[Stage]:
     files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
     if not files:
         runs = sorted(path.name for path in paths.PARAMS.glob("*") if any(path.glob("*.yaml")))
-        raise ValueError(f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: "
-                         f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and edit it.")
+        raise ValueError(
+            f"no run {run!r}: params/{run}/ holds no YAML file. The runs are: "
+            f"{', '.join(runs) or 'none'}. For a new one, copy params/demo to params/{run} and edit it."
+        )
     done, books, bases, earlier = [], {}, {}, {}
     for path in (path for path in files if ".gpu" not in path.stem):
         notebook, _, variant = path.stem.partition(".")
@@ -64,12 +67,16 @@ def stages(run: str) -> list[Stage]:
             raise ValueError(f"{where} is a variant of {notebook}.yaml, which does not exist")
         if notebook not in bases:
             books[notebook] = _cells(notebook, where)
-            earlier[notebook] = [one.fingerprint for one in done if one.notebook[:3] != "00_"]  # 00 leaves nothing
+            earlier[notebook] = [
+                one.fingerprint for one in done if one.notebook[:3] != "00_"
+            ]  # 00 leaves nothing
         given = _read(path, where, books[notebook])
         settings = {**bases.setdefault(notebook, given), **given, "run": run}
         made_from = _sources(books[notebook]), settings, _inputs(settings), earlier[notebook]
         needs = tuple(ENSURED.findall("\n".join(cell.source for cell in books[notebook])))
-        done.append(Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from), needs))
+        done.append(
+            Stage(run, path.stem, notebook, settings, artifacts.fingerprint_of(made_from), needs)
+        )
     return done
 
 
@@ -80,7 +87,9 @@ def _cells(notebook, where):
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():
         there = ", ".join(sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb")))
-        raise ValueError(f"{where}: there is no notebook {notebook!r}; the notebooks are: {there or 'none'}")
+        raise ValueError(
+            f"{where}: there is no notebook {notebook!r}; the notebooks are: {there or 'none'}"
+        )
     return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
 
 
@@ -99,11 +108,15 @@ def _read(path, where, cells):
     namespace = {}
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
-            exec(cell.source, {**vars(typing)}, namespace)  # annotated assignments, as the notebook itself runs them
+            exec(
+                cell.source, {**vars(typing)}, namespace
+            )  # annotated assignments, as the notebook itself runs them
     try:
         if message := unknown(map(str, given), namespace.get("__annotations__", {})):
             raise ValueError(message)
-        check({**namespace, **given}, namespace.get("__annotations__", ()))  # which may be empty, the notebook knows
+        check(
+            {**namespace, **given}, namespace.get("__annotations__", ())
+        )  # which may be empty, the notebook knows
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return given
@@ -112,22 +125,34 @@ def _read(path, where, cells):
 def _inputs(settings):
     """Stamps of the files that ``location`` names, so that changed ones are read again."""
     places = settings.get("location") or []
-    return [artifacts.stamp(paths.resolve(place)) for place in ([places] if isinstance(places, str) else places)]
+    return [
+        artifacts.file_stats_fingerprint(paths.resolve(place))
+        for place in ([places] if isinstance(places, str) else places)
+    ]
 
 
 def _sources(cells):
     """The code that a notebook runs: its cells, and every helpers module they import, directly or not."""
-    lines = [line for cell in cells for line in cell.source.splitlines() if not line.lstrip().startswith(("%", "!"))]
-    modules, todo = {}, imports("\n".join(lines))
+    lines = [
+        line
+        for cell in cells
+        for line in cell.source.splitlines()
+        if not line.lstrip().startswith(("%", "!"))
+    ]
+    modules, todo = {}, imported_files("\n".join(lines))
     while todo:
         path = todo.pop()
         name = path.relative_to(paths.ROOT).as_posix()
         if name not in modules:
             text = path.read_text(encoding="utf-8")
-            tables = [table.read_text("utf-8") for table in path.parent.glob(f"{path.stem}.csv")]  # labels.py has one
+            tables = [
+                table.read_text("utf-8") for table in path.parent.glob(f"{path.stem}.csv")
+            ]  # labels.py has one
             modules[name] = [_parsed(text)[0], *tables]
-            todo |= imports(text)
-            if "import_module(" in text or "resolve_name(" in text:  # a registry that looks modules up by name
+            todo |= imported_files(text)
+            if (
+                "import_module(" in text or "resolve_name(" in text
+            ):  # a registry that looks modules up by name
                 todo |= set(path.parent.glob("*.py"))
     return [[cell.source for cell in cells], sorted(modules.items())]
 
@@ -145,15 +170,21 @@ def _parsed(code: str) -> tuple[str, tuple[str, ...]]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return artifacts.fingerprint_of(ast.dump(tree)), tuple(name for name in names if name.startswith("helpers."))
+    return artifacts.fingerprint_of(ast.dump(tree)), tuple(
+        name for name in names if name.startswith("helpers.")
+    )
 
 
-def imports(code: str) -> set[Path]:
+def imported_files(code: str) -> set[Path]:
     """The files of the helpers modules that Python source imports, at any depth in it, and of the rooms they are in.
 
     How notebooks are run and shown is left out: it does not change what they find.
     """
     parts = [name.split(".") for name in _parsed(code)[1]]
-    modules = [paths.ROOT.joinpath(*part[:depth]) for part in parts for depth in range(2, len(part) + 1)]
-    files = {file for module in modules for file in (module.with_suffix(".py"), module / "__init__.py")}
+    modules = [
+        paths.ROOT.joinpath(*part[:depth]) for part in parts for depth in range(2, len(part) + 1)
+    ]
+    files = {
+        file for module in modules for file in (module.with_suffix(".py"), module / "__init__.py")
+    }
     return {file for file in files if file.exists() and file.parent.name != "runs"}

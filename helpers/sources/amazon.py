@@ -10,11 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from helpers.cleaning.text import normalise_unicode
-from helpers.sources import Part, file_parts, files
-from helpers.sources.json_lines import JSON_LINES, records
+from helpers.sources import Part, file_parts, source_files
+from helpers.sources.json_lines import JSON_LINES, json_records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-LAYOUTS = (("reviewerID", "reviewText", "unixReviewTime", 1), ("user_id", "text", "timestamp", 1000))
+LAYOUTS = (
+    ("reviewerID", "reviewText", "unixReviewTime", 1),
+    ("user_id", "text", "timestamp", 1000),
+)
 BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
@@ -28,7 +31,11 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location is missing or two files have the same name.
     """
-    named = files("amazon", location, lambda path: JSON_LINES.search(path.name) and not path.name.startswith("meta_"))
+    named = source_files(
+        "amazon",
+        location,
+        lambda path: JSON_LINES.search(path.name) and not path.name.startswith("meta_"),
+    )
     return file_parts(named, partial(_rows, raw=raw))
 
 
@@ -38,7 +45,7 @@ def category(path: Path) -> str:
 
 
 def _rows(path, drops, raw):
-    return (_row(record, category(path), raw) for record in records(path, drops))
+    return (_row(record, category(path), raw) for record in json_records(path, drops))
 
 
 def _row(record, topic, raw):
@@ -55,4 +62,10 @@ def _row(record, topic, raw):
     text = normalise_unicode(text if raw else BREAK.sub("\n", text))
     if not text.strip():
         return "empty"
-    return author, int(time // unit), topic, text, normalise_unicode(product) if isinstance(product, str) else None
+    return (
+        author,
+        int(time // unit),
+        topic,
+        text,
+        normalise_unicode(product) if isinstance(product, str) else None,
+    )

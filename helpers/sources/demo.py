@@ -1,7 +1,7 @@
 """The demo corpus: a generated discussion forum whose authors' habits are known.
 
 A measuring instrument, not a result: every post is written by sentence patterns, so a table made from it says how
-a model uses style, hour and topic, never how well it knows people. :func:`truth` gives each author's habits. How
+a model uses style, hour and topic, never how well it knows people. :func:`style_truth` gives each author's habits. How
 hard it is (16 posts against 16 of 140 authors, by words, hour, topic) is held in bands by its tests.
 
 Habits (columns of the truth table; every draw is the author's own, from the seed and the author's number alone):
@@ -27,22 +27,40 @@ import pandas as pd
 
 from helpers.core.artifacts import atomic_write
 from helpers.sources import Part, row_part
-from helpers.sources.demo_lexicon import CHOICES, CONCENTRATION, END_PRIOR, PAIR, PAIRS, TOPICS, TRAITS
+from helpers.sources.demo_lexicon import (
+    CHOICES,
+    CONCENTRATION,
+    END_PRIOR,
+    PAIR,
+    PAIRS,
+    TOPICS,
+    TRAITS,
+)
 from helpers.sources.demo_writer import Writer
 
 START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
 PARTS = 6
 
 STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
-SHORTEST_STAY = 0.12  # of an author, as a share of the span, also of one who was there before it began
+SHORTEST_STAY = (
+    0.12  # of an author, as a share of the span, also of one who was there before it began
+)
 
 
-def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, authors: int = 1200, posts: int = 80_000,
-          topics: int = 24, topic_giveaway: float = 0.5) -> list[Part]:
+def parts(
+    location: str | list[str] = "",
+    *,
+    raw: bool = False,
+    seed: int = 0,
+    authors: int = 1200,
+    posts: int = 80_000,
+    topics: int = 24,
+    topic_giveaway: float = 0.5,
+) -> list[Part]:
     """Six parts, each some of the authors; what a part holds depends on the options alone.
 
     location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
-    posts: in total, log-normal over authors. topic_giveaway: see :func:`truth`. Raises ValueError out of range.
+    posts: in total, log-normal over authors. topic_giveaway: see :func:`style_truth`. Raises ValueError out of range.
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
@@ -55,11 +73,16 @@ def parts(location: str | list[str] = "", *, raw: bool = False, seed: int = 0, a
     counts = np.diff(np.rint(np.cumsum(share) / share.sum() * posts).astype(int), prepend=0)
     hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
     slices = np.array_split(np.arange(authors), min(PARTS, authors))
-    return [row_part(f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
-                     partial(_rows, who.tolist(), counts, hostile, seed, topics, topic_giveaway)) for who in slices]
+    return [
+        row_part(
+            f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
+            partial(_rows, who.tolist(), counts, hostile, seed, topics, topic_giveaway),
+        )
+        for who in slices
+    ]
 
 
-def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
+def style_truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
     """One row per author, the habits as columns (see the module).
 
     topic_giveaway: 0 gives every author the same mixture of topics, 1 nearly one topic each; in between a Dirichlet
@@ -69,15 +92,19 @@ def truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
     return pd.DataFrame([_author(i, seed, topics, topic_giveaway) for i in range(authors)])
 
 
-def write_truth(path: Path, posts: int = 0, **options) -> None:
-    """Write the table of :func:`truth` (Parquet), whole or not at all. posts: changes nobody's habits."""
+def write_style_truth(path: Path, posts: int = 0, **options) -> None:
+    """Write the table of :func:`style_truth` (Parquet), whole or not at all. posts: changes nobody's habits."""
     with atomic_write(path) as partial:
-        truth(**options).to_parquet(partial, index=False)
+        style_truth(**options).to_parquet(partial, index=False)
 
 
 def _validate(seed, authors, topics, topic_giveaway):
-    bounds = {"seed": (seed, 0, 2**32), "authors": (authors, 2, 10**6), "topics": (topics, 2, len(TOPICS)),
-              "topic_giveaway": (topic_giveaway, 0, 1)}
+    bounds = {
+        "seed": (seed, 0, 2**32),
+        "authors": (authors, 2, 10**6),
+        "topics": (topics, 2, len(TOPICS)),
+        "topic_giveaway": (topic_giveaway, 0, 1),
+    }
     for name, (value, low, high) in bounds.items():
         if not low <= value <= high:
             raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
@@ -88,7 +115,11 @@ def _author(i, seed, topics, topic_giveaway) -> dict:
     rng = np.random.default_rng([seed, 0, i])
     row = {"author": f"demo-{i + 1:04d}", "casual": rng.standard_normal()}
     for name, (median, spread, loading) in [*TRAITS.items(), *((name, PAIR) for name in PAIRS)]:
-        logit = np.log(median / (1 - median)) + STRENGTH * spread * rng.standard_normal() + loading * row["casual"]
+        logit = (
+            np.log(median / (1 - median))
+            + STRENGTH * spread * rng.standard_normal()
+            + loading * row["casual"]
+        )
         row[name.lower()] = 1 / (1 + np.exp(-logit))
     for name, options in CHOICES.items():
         alpha = np.array(END_PRIOR if name == "end" else [1.0] * len(options))
@@ -133,7 +164,9 @@ def _rows(who, counts, hostile, seed, topics, topic_giveaway, drops):
     for i in who:
         row, rng = _author(i, seed, topics, topic_giveaway), np.random.default_rng([seed, 4, i])
         time, at = _times(row, counts[i], rng)
-        start, end = (np.array([row[f"topic_{side}_{name}"] for name in names]) for side in ("start", "end"))
+        start, end = (
+            np.array([row[f"topic_{side}_{name}"] for name in names]) for side in ("start", "end")
+        )
         edges = np.cumsum(start + at[:, None] * (end - start), axis=1)
         drawn = (rng.random((len(at), 1)) * edges[:, -1:] > edges).sum(axis=1)
         topic = [names[k] for k in drawn.tolist()]
@@ -148,7 +181,9 @@ def _times(row, n, rng):
     """Sorted times in seconds, and the fraction of the span each lies at."""
     at = row["active_from"] + (row["active_to"] - row["active_from"]) * rng.random(n)
     second_peak = rng.random(n) < row["hour_share2"]
-    hour = np.where(second_peak, row["hour_peak2"], row["hour_peak"]) + row["hour_spread"] * rng.standard_normal(n)
+    hour = np.where(second_peak, row["hour_peak2"], row["hour_peak"]) + row[
+        "hour_spread"
+    ] * rng.standard_normal(n)
     day = np.minimum((at * DAYS).astype(np.int64), DAYS - 1)
     time = np.sort(START + day * 86_400 + (hour % 24 * 3600).astype(np.int64) % 86_400)
     return time, (time - START) / (DAYS * 86_400)

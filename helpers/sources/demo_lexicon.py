@@ -141,14 +141,32 @@ _TOPICS = {
         | humid overcast stormy breezy freezing muggy chilly torrential subtropical scorching unsettled mild""",
 }
 
-_IRREGULAR = {"read": "read", "sing": "sang", "teach": "taught", "feed": "fed", "deal": "dealt", "draw": "drew",
-              "withdraw": "withdrew", "dig": "dug", "cast": "cast", "overthrow": "overthrew", "reread": "reread",
-              "reshoot": "reshot", "overtake": "overtook", "override": "overrode", "remake": "remade",
-              "squat": "squatted", "debug": "debugged", "transfer": "transferred", "format": "formatted",
-              "repot": "repotted", "forecast": "forecast"}
+_IRREGULAR = {
+    "read": "read",
+    "sing": "sang",
+    "teach": "taught",
+    "feed": "fed",
+    "deal": "dealt",
+    "draw": "drew",
+    "withdraw": "withdrew",
+    "dig": "dug",
+    "cast": "cast",
+    "overthrow": "overthrew",
+    "reread": "reread",
+    "reshoot": "reshot",
+    "overtake": "overtook",
+    "override": "overrode",
+    "remake": "remade",
+    "squat": "squatted",
+    "debug": "debugged",
+    "transfer": "transferred",
+    "format": "formatted",
+    "repot": "repotted",
+    "forecast": "forecast",
+}
 
 
-def past(verb: str) -> str:
+def past_tense(verb: str) -> str:
     """Past tense of a verb, a particle after the hyphen or space kept: ``tuck-in`` -> ``tucked in``."""
     stem, _, particle = verb.partition("-")
     if stem in _IRREGULAR:
@@ -157,8 +175,12 @@ def past(verb: str) -> str:
         form = stem + "d"
     elif stem.endswith("y") and stem[-2] not in "aeiou":
         form = stem[:-1] + "ied"
-    elif (stem[-1] not in "aeiouwxy" and stem[-2] in "aeiou" and stem[-3:-2] not in tuple("aeiou")
-          and sum(c in "aeiou" for c in stem) == 1):
+    elif (
+        stem[-1] not in "aeiouwxy"
+        and stem[-2] in "aeiou"
+        and stem[-3:-2] not in tuple("aeiou")
+        and sum(c in "aeiou" for c in stem) == 1
+    ):
         form = stem + stem[-1] + "ed"
     else:
         form = stem + "ed"
@@ -170,7 +192,7 @@ def _compile(lines: str) -> dict[str, list[str]]:
     return {
         "N": [noun.replace("-", " ") for noun in nouns],
         "V": [verb.replace("-", " ") for verb in verbs],
-        "VD": [past(verb) for verb in verbs],
+        "VD": [past_tense(verb) for verb in verbs],
         "AJ": adjectives,
     }
 
@@ -241,14 +263,28 @@ PAIRS = {
 
 # full and contracted form; without its apostrophe by another habit
 CONTRACTIONS = {
-    "DO_NOT": ("do not", "don't"), "DID_NOT": ("did not", "didn't"), "IS_NOT": ("is not", "isn't"),
-    "CANNOT": ("cannot", "can't"), "WOULD_NOT": ("would not", "wouldn't"), "I_AM": ("I am", "I'm"),
-    "I_HAVE": ("I have", "I've"), "IT_IS": ("it is", "it's"), "YOU_ARE": ("you are", "you're"),
-    "THAT_IS": ("that is", "that's"), "WAS_NOT": ("was not", "wasn't"), "I_WOULD": ("I would", "I'd"),
+    "DO_NOT": ("do not", "don't"),
+    "DID_NOT": ("did not", "didn't"),
+    "IS_NOT": ("is not", "isn't"),
+    "CANNOT": ("cannot", "can't"),
+    "WOULD_NOT": ("would not", "wouldn't"),
+    "I_AM": ("I am", "I'm"),
+    "I_HAVE": ("I have", "I've"),
+    "IT_IS": ("it is", "it's"),
+    "YOU_ARE": ("you are", "you're"),
+    "THAT_IS": ("that is", "that's"),
+    "WAS_NOT": ("was not", "wasn't"),
+    "I_WOULD": ("I would", "I'd"),
 }
 
-ABBREVIATIONS = {"YOU": ("you", "u"), "PLEASE": ("please", "pls"), "BY_THE_WAY": ("by the way", "btw"),
-                 "THOUGH": ("though", "tho"), "PEOPLE": ("people", "ppl"), "WITH": ("with", "w/")}
+ABBREVIATIONS = {
+    "YOU": ("you", "u"),
+    "PLEASE": ("please", "pls"),
+    "BY_THE_WAY": ("by the way", "btw"),
+    "THOUGH": ("though", "tho"),
+    "PEOPLE": ("people", "ppl"),
+    "WITH": ("with", "w/"),
+}
 
 NUMBERS = "two three four five six seven eight nine ten twelve".split()
 DIGITS = "2 3 4 5 6 7 8 9 10 12".split()
@@ -259,8 +295,12 @@ CHOICES = {
     "praise": "great nice lovely amazing solid awesome".split(),
     "blame": "bad terrible awful poor weird annoying".split(),
     "hedge": _phrases("I think; I guess; in my opinion; it seems; I suppose; probably"),
-    "opener": _phrases("well; tbh; honestly; to be fair; actually; hmm; yeah; ok so; look; interesting"),
-    "closer": _phrases("cheers; thanks; hope that helps; good luck; just my two cents; ymmv; have fun; thank you"),
+    "opener": _phrases(
+        "well; tbh; honestly; to be fair; actually; hmm; yeah; ok so; look; interesting"
+    ),
+    "closer": _phrases(
+        "cheers; thanks; hope that helps; good luck; just my two cents; ymmv; have fun; thank you"
+    ),
     "link": ["AND", "BUT", "BECAUSE", "WHILE", "SO", "ALTHOUGH", "DASH", "THAT_IS why"],
     "voice": "personal impersonal advice question".split(),
     "end": [".", "!", "...", "!!"],
@@ -299,13 +339,28 @@ TRAITS = {
 PAIR = (0.40, 1.8, 0.0)  # every trait of PAIRS
 
 # of the Dirichlet over each choice's options: small means that an author keeps to one or two of them
-CONCENTRATION = {"intensifier": 0.8, "praise": 0.8, "blame": 0.8, "hedge": 0.8, "opener": 0.5, "closer": 0.5,
-                 "link": 1.0, "voice": 4.0, "end": 0.9, "emoji": 0.25, "typo": 0.8, "quote": 0.5, "dash": 0.5}
+CONCENTRATION = {
+    "intensifier": 0.8,
+    "praise": 0.8,
+    "blame": 0.8,
+    "hedge": 0.8,
+    "opener": 0.5,
+    "closer": 0.5,
+    "link": 1.0,
+    "voice": 4.0,
+    "end": 0.9,
+    "emoji": 0.25,
+    "typo": 0.8,
+    "quote": 0.5,
+    "dash": 0.5,
+}
 END_PRIOR = [6.0, 1.2, 0.6, 0.3]  # the common preference among the marks of "end"
 
 # sentence patterns by the author's voice
-PATTERNS = {voice: [line.split() for line in lines.strip().splitlines()] for voice, lines in {
-    "personal": """
+PATTERNS = {
+    voice: [line.split() for line in lines.strip().splitlines()]
+    for voice, lines in {
+        "personal": """
 I VD the N TIME AND it was INTENSIFIER AJ
 I DO_NOT think the N is AJ enough for my N
 I_HAVE got NUM N photos PLACE , mostly of the AJ N
@@ -324,7 +379,7 @@ I SV the AJ N now , my N improved MUCH
 we VD the N PLACE AND PERS VD the N TOO
 I WOULD_NOT GV another SA N for NUM bucks
 I moved the N TOWARD the AJ N TIME , it felt OK""",
-    "impersonal": """
+        "impersonal": """
 the N THAT came WITH the N was INTENSIFIER AJ
 HEDGE the AJ N is INTENSIFIER BLAME PLACE
 IT_IS INTENSIFIER GA to V the N TIME
@@ -342,7 +397,7 @@ the AJ N went TOWARD the N UNTIL PERS VD it
 one GA SN THAT PEOPLE OFTEN GV is the AJ N
 MAYBE the N DID_NOT V the N TIME
 it WAS_NOT the N THAT VD the AJ GN""",
-    "advice": """
+        "advice": """
 PLEASE V the N before YOU GV the AJ N
 YOU NEED V the N UNTIL it is INTENSIFIER AJ
 YOU_ARE better off WITH another GA N , MAYBE for NUM weeks
@@ -355,7 +410,7 @@ GV the N BIT AND then V ABOUT NUM of them
 BY_THE_WAY the AJ N helps MUCH for the SA N
 YOU CANNOT V WHOLE N TIME , MAYBE GV the GN
 always V the AJ N LIKE PERS does""",
-    "question": """
+        "question": """
 did PERS V the N TIME
 does EVERYONE SV the N WITH the AJ N
 BY_THE_WAY what is the SN of the AJ N
@@ -365,12 +420,13 @@ is the SA N INTENSIFIER AJ TOO
 HEDGE the N is PRAISE THOUGH , how do YOU V it
 can PERS PLEASE GV the AJ N PLACE
 is QN OFTEN this AJ , or IS_NOT it the N""",
-}.items()}
+    }.items()
+}
 
 GRAIN = 128  # a habit is a list of about this length
 
 
-def fillings(row) -> dict[str, list[str]]:
+def slot_fillings(row) -> dict[str, list[str]]:
     """Slot -> what an author with these habits fills it with: a list to be drawn from uniformly."""
     slots = dict(GENERAL)
     for name, forms in PAIRS.items():
@@ -389,8 +445,10 @@ def fillings(row) -> dict[str, list[str]]:
     for name, options in CHOICES.items():
         slots[name.upper()] = _listed(options, [row[f"{name}_{option}"] for option in options])
     shout = int(row["shout"] * GRAIN)
-    slots["INTENSIFIER"] = [word.upper() if at % GRAIN < shout else word  # 37: spread over all the words
-                            for at, word in zip(count(0, 37), slots["INTENSIFIER"])]
+    slots["INTENSIFIER"] = [
+        word.upper() if at % GRAIN < shout else word  # 37: spread over all the words
+        for at, word in zip(count(0, 37), slots["INTENSIFIER"])
+    ]
     return slots
 
 

@@ -15,13 +15,22 @@ from pathlib import Path
 
 import zstandard
 
-BLOCK = 1 << 18  # bytes read at a time: what fits a cache; blocks of 16 MB took half as long again to parse
+BLOCK = (
+    1 << 18
+)  # bytes read at a time: what fits a cache; blocks of 16 MB took half as long again to parse
 LONGEST = 1 << 26  # bytes: a longer line is no record, and nothing of it is kept
-WINDOW = 1 << 31  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
+WINDOW = (
+    1 << 31
+)  # of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
 OPEN = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPEN, ".zst")
 JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # names of files
-MAGIC = {".gz": rb"\x1f\x8b", ".bz2": rb"BZh", ".xz": rb"\xfd7zXZ", ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18"}
+MAGIC = {
+    ".gz": rb"\x1f\x8b",
+    ".bz2": rb"BZh",
+    ".xz": rb"\xfd7zXZ",
+    ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
+}
 NO_JSON = (ValueError, RecursionError)
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
@@ -35,12 +44,14 @@ def _cp1252(error):
 codecs.register_error("cp1252", _cp1252)
 
 
-def check(kind: str, path: Path) -> None:
+def check_readable(kind: str, path: Path) -> None:
     """Raise ValueError where a file is not packed as its ending says, or is UTF-16. kind: the source."""
     with open(path, "rb") as file:
         head = file.read(6)
         if head and path.suffix in MAGIC and not re.match(MAGIC[path.suffix], head):
-            raise ValueError(f"{kind}: {path} is not packed as its ending {path.suffix} says: download or rename it")
+            raise ValueError(
+                f"{kind}: {path} is not packed as its ending {path.suffix} says: download or rename it"
+            )
         file.seek(0)
         with suppress(*DAMAGE):
             head = next(_unpacked(file, path.suffix), b"")
@@ -48,7 +59,7 @@ def check(kind: str, path: Path) -> None:
         raise ValueError(f"{kind}: {path} is UTF-16: save it as UTF-8")
 
 
-def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
+def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
     """The lines of a file, in blocks that each end with a newline and hold whole lines, about BLOCK bytes or one line.
 
     path: ``.zst``, ``.gz``, ``.bz2`` and ``.xz`` are unpacked, of any window and any number of frames; else plain.
@@ -78,7 +89,7 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
             tail = [*tail, piece[end:]] if size <= LONGEST else []
     last = b"".join(tail)
     try:
-        loads(last, Counter())
+        parse_json(last, Counter())
     except NO_JSON:
         cut = cut or bool(last.strip()) or size > LONGEST
     else:
@@ -87,20 +98,20 @@ def blocks(path: Path, drops: Counter) -> Iterator[bytes]:
         drops["truncated_file"] += 1
 
 
-def records(path: Path, drops: Counter) -> Iterator:
+def json_records(path: Path, drops: Counter) -> Iterator:
     """What the lines of a file hold, of whatever type.
 
-    Drops counted: those of :func:`blocks`, and broken_json, a line that is no JSON. Noted: those of :func:`loads`.
+    Drops counted: those of :func:`byte_blocks`, and broken_json, a line that is no JSON. Noted: those of :func:`parse_json`.
     """
-    for block in blocks(path, drops):
+    for block in byte_blocks(path, drops):
         for line in filter(bytes.strip, block.split(b"\n")):
             try:
-                yield loads(line, drops)
+                yield parse_json(line, drops)
             except NO_JSON:
                 drops["broken_json"] += 1
 
 
-def loads(line: bytes, drops: Counter):
+def parse_json(line: bytes, drops: Counter):
     """What one line holds; raises one of NO_JSON where it is no JSON.
 
     Noted in drops: note_cp1252, a line with bytes that are no UTF-8; they are read as cp1252.

@@ -23,8 +23,8 @@ import sentencepiece
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.core import paths
-from helpers.sources import Part, file_parts, files
-from helpers.sources.json_lines import JSON_LINES, records
+from helpers.sources import Part, file_parts, source_files
+from helpers.sources.json_lines import JSON_LINES, json_records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
 DAY, WEEK = 86_400, 7 * 86_400
@@ -32,8 +32,14 @@ LISTS = ["syms", "day", "hour", "minute", "action_type"]
 DAYS = ("weekday", "count")
 
 
-def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-01", day: str = "weekday",
-          raw: bool = False) -> list[Part]:
+def parts(
+    location: str | list[str],
+    *,
+    pieces: str = "",
+    epoch: str = "2015-07-01",
+    day: str = "weekday",
+    raw: bool = False,
+) -> list[Part]:
     """One part per file.
 
     location: a file, a folder (searched recursively for ``.json``, ``.jsonl``, ``.ndjson``, plain or compressed), or
@@ -59,19 +65,24 @@ def parts(location: str | list[str], *, pieces: str = "", epoch: str = "2015-07-
     if not EARLIEST <= begin <= LATEST:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _model(paths.resolve(pieces)) if pieces else None
-    named = files("mud", location, lambda path: JSON_LINES.search(path.name))
+    named = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
     return file_parts(named, partial(_rows, model=model, begin=begin, weekday=day == "weekday"))
 
 
 def _rows(path, drops, model, begin, weekday):
     """The posts of one file. model: a SentencePieceProcessor or None. begin: midnight of the first day, [s, UTC]."""
-    for record in records(path, drops):
+    for record in json_records(path, drops):
         if not _is_readable(record, model):
             yield "bad_record"
             continue
-        times, author = _times(record, begin, weekday), normalise_unicode(str(record["author_id"])).strip()
+        times, author = (
+            _times(record, begin, weekday),
+            normalise_unicode(str(record["author_id"])).strip(),
+        )
         for post, when, topic in zip(record["syms"], times, record["action_type"], strict=True):
-            topic, text = (normalise_unicode(each).strip() for each in (str(topic), _text(post, model)))
+            topic, text = (
+                normalise_unicode(each).strip() for each in (str(topic), _text(post, model))
+            )
             if when is None:
                 yield "bad_time"
             else:
@@ -86,10 +97,18 @@ def _is_readable(record, model):
     if not all(isinstance(each, list) and len(each) == len(lists[0]) for each in lists):
         return False
     for post in record["syms"]:
-        kinds = {str} if isinstance(post, str) else set(map(type, post)) if isinstance(post, list) else {None}
+        kinds = (
+            {str}
+            if isinstance(post, str)
+            else set(map(type, post))
+            if isinstance(post, list)
+            else {None}
+        )
         if kinds == {int}:
             if model is None:
-                raise ValueError("mud: syms are the ids of a SentencePiece model; name the model's file as `pieces`")
+                raise ValueError(
+                    "mud: syms are the ids of a SentencePiece model; name the model's file as `pieces`"
+                )
             if not (0 <= min(post) and max(post) < model.get_piece_size()):
                 return False
         elif not kinds <= {str}:
@@ -108,7 +127,11 @@ def _times(record, begin, weekday):
     start = (begin // DAY + 3) % 7  # 1970-01-01 was a Thursday
     previous = begin
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
-        clock = all(type(number) is int for number in (day, hour, minute)) and 0 <= hour < 24 and 0 <= minute < 60
+        clock = (
+            all(type(number) is int for number in (day, hour, minute))
+            and 0 <= hour < 24
+            and 0 <= minute < 60
+        )
         if not clock or not 0 <= day < (7 if weekday else LATEST // DAY):
             yield None
             continue

@@ -12,9 +12,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from helpers.cleaning.text import normalise_unicode
-from helpers.core.artifacts import stamp
-from helpers.sources import Part, existing, files, json_lines, places, row_part
-from helpers.sources.json_lines import records
+from helpers.core.artifacts import file_stats_fingerprint
+from helpers.sources import Part, as_list, existing_path, json_lines, row_part, source_files
+from helpers.sources.json_lines import json_records
 
 ROWS = 2000  # of one frame: texts of some 20,000 characters each
 LINES = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
@@ -32,37 +32,55 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     pair is no loss. Noted: note_cp1252, lines with bytes that are no UTF-8.
     Raises ValueError where a location or the truth of a file is missing, or two of them have the same name.
     """
-    roots = [existing("pan", place) for place in places(location)]
+    roots = [existing_path("pan", place) for place in as_list(location)]
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
-    named = {f"{root.name}/{name}" if root.is_dir() else name: path for root in roots
-             for name, path in files("pan", str(root), lambda path: LINES.search(path.name)).items()}
+    named = {
+        f"{root.name}/{name}" if root.is_dir() else name: path
+        for root in roots
+        for name, path in source_files(
+            "pan", str(root), lambda path: LINES.search(path.name)
+        ).items()
+    }
     # the name is part of the ids: two years may use one twice
-    return [row_part(name, partial(_texts, path, name), stamp(path) + stamp(truth_of(path)), ROWS)
-            for name, path in named.items()]
+    return [
+        row_part(
+            name,
+            partial(_texts, path, name),
+            file_stats_fingerprint(path) + file_stats_fingerprint(read_pan_truth(path)),
+            ROWS,
+        )
+        for name, path in named.items()
+    ]
 
 
-def truth_of(path: Path) -> Path:
+def read_pan_truth(path: Path) -> Path:
     """The file that holds the truth of a file of pairs. Raises ValueError where it is missing."""
-    name = path.name.replace("pairs", "truth") if "pairs" in path.name else path.name.replace(".jsonl", "-truth.jsonl")
+    name = (
+        path.name.replace("pairs", "truth")
+        if "pairs" in path.name
+        else path.name.replace(".jsonl", "-truth.jsonl")
+    )
     if not (path.parent / name).is_file() or name == path.name:
         raise ValueError(f"pan: {name}, the truth of {path}, is missing")
-    json_lines.check("pan", path.parent / name)
+    json_lines.check_readable("pan", path.parent / name)
     return path.parent / name
 
 
 def _texts(path, name, drops):
     """The texts of one file. 32 bytes and Python's overhead are held per text."""
     truth, ids, seen = {}, set(), set()
-    for record in records(truth_of(path), drops):
+    for record in json_records(read_pan_truth(path), drops):
         if isinstance(record, dict):
             truth.setdefault(str(record.get("id")), record)
-    for record in records(path, drops):
+    for record in json_records(path, drops):
         if reason := _fault(record, truth, ids):
             yield reason
             continue
         key = str(record["id"])
-        for side, author, topic, text in zip("ab", truth[key]["authors"], record["fandoms"], record["pair"]):
+        for side, author, topic, text in zip(
+            "ab", truth[key]["authors"], record["fandoms"], record["pair"]
+        ):
             author, topic, text = map(normalise_unicode, (str(author), topic, text))
             digest = blake2b(f"{author}\n{text}".encode(), digest_size=16).digest()
             if digest in seen or not (author.strip() and topic.strip() and text.strip()):
@@ -74,8 +92,12 @@ def _texts(path, name, drops):
 
 def _fault(record, truth, ids):
     """The reason to drop a pair, or None; remembers its id."""
-    if not (isinstance(record, dict) and type(record.get("id")) in (str, int)
-            and _is_two(record.get("fandoms"), str) and _is_two(record.get("pair"), str)):
+    if not (
+        isinstance(record, dict)
+        and type(record.get("id")) in (str, int)
+        and _is_two(record.get("fandoms"), str)
+        and _is_two(record.get("pair"), str)
+    ):
         return "bad_pair"
     key = str(record["id"])
     if key in ids:
@@ -84,9 +106,17 @@ def _fault(record, truth, ids):
     if key not in truth:
         return "missing_truth"
     same, authors = truth[key].get("same"), truth[key].get("authors")
-    agree = isinstance(same, bool) and _is_two(authors, (str, int)) and same == (str(authors[0]) == str(authors[1]))
+    agree = (
+        isinstance(same, bool)
+        and _is_two(authors, (str, int))
+        and same == (str(authors[0]) == str(authors[1]))
+    )
     return None if agree else "bad_truth"
 
 
 def _is_two(values, kind):
-    return isinstance(values, list) and len(values) == 2 and all(isinstance(value, kind) for value in values)
+    return (
+        isinstance(values, list)
+        and len(values) == 2
+        and all(isinstance(value, kind) for value in values)
+    )

@@ -10,13 +10,13 @@ import zlib
 from functools import partial
 from itertools import pairwise
 
-from helpers.cleaning.email import SCRUBBED, own_words
-from helpers.cleaning.email_headers import decode, parse
-from helpers.cleaning.text import is_bot, mask_name
+from helpers.cleaning.email import SCRUBBED, own_paragraphs
+from helpers.cleaning.email_headers import decode_header, parse_headers
+from helpers.cleaning.text import is_bot, mask_mentions
 from helpers.core import paths
-from helpers.core.artifacts import stamp
-from helpers.sources import Part, below, existing, places, row_part
-from helpers.sources.downloads import fetched, followed, get
+from helpers.core.artifacts import file_stats_fingerprint
+from helpers.sources import Part, as_list, existing_path, list_files, row_part
+from helpers.sources.downloads import download, fetch_bytes, same_host_links
 
 PIECE, LONGEST = 1 << 20, 1 << 24  # bytes read at a time, and of a message
 MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
@@ -37,26 +37,38 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     raw: keep the whole body.
     Drops counted: broken_file, truncated_file (what precedes the damage is kept), too_large, broken_header,
         bad_date, bot, scrubbed (the archive kept a link only), empty. Noted: see
-        :func:`helpers.cleaning.email_headers.decode`.
+        :func:`helpers.cleaning.email_headers.decode_header`.
     Raises ValueError where a location is missing, a page cannot be fetched, or two files have the same list and month.
     """
     months = {}
-    for place in places(location):
-        for path, url in _pages(str(place)) if re.match(r"https?://", str(place), re.I) else _files(place):
+    for place in as_list(location):
+        for path, url in (
+            _pages(str(place)) if re.match(r"https?://", str(place), re.I) else _files(place)
+        ):
             name = f"{path.parent.name}/{MONTH.sub('', path.name)}"
             other = months.get(name, (path,))[0]
             if other.parent != path.parent:
-                raise ValueError(f"pipermail: {other} and {path} are both {name}; rename one of the folders")
-            if other == path or path.suffix != ".gz":  # 2012-March.txt goes before 2012-March.txt.gz
+                raise ValueError(
+                    f"pipermail: {other} and {path} are both {name}; rename one of the folders"
+                )
+            if (
+                other == path or path.suffix != ".gz"
+            ):  # 2012-March.txt goes before 2012-March.txt.gz
                 months[name] = path, url
-    return [row_part(name, partial(_rows, path, url, raw), "" if url else stamp(path))
-            for name, (path, url) in months.items()]
+    return [
+        row_part(name, partial(_rows, path, url, raw), "" if url else file_stats_fingerprint(path))
+        for name, (path, url) in months.items()
+    ]
 
 
 def _rows(path, url, raw, drops):
     messages = -1
-    for messages, message in enumerate(_messages(fetched(path, url), drops)):
-        yield "too_large" if message is None else _row(decode(message, drops), path.parent.name, raw)
+    for messages, message in enumerate(_messages(download(path, url), drops)):
+        yield (
+            "too_large"
+            if message is None
+            else _row(decode_header(message, drops), path.parent.name, raw)
+        )
     if messages < 0:
         yield "broken_file"
 
@@ -73,7 +85,9 @@ def _messages(path, drops):
         for one, following in pairwise(starts):
             yield rest[one.end() : following.start()]
         rest = rest[starts[-1].start() :] if starts else rest
-        if len(rest) > LONGEST:  # what may be the start of a separator is kept, but is not that of a file
+        if (
+            len(rest) > LONGEST
+        ):  # what may be the start of a separator is kept, but is not that of a file
             rest, too_large = b"x" + rest[-1000:], True
     if too_large:
         yield None
@@ -86,7 +100,9 @@ def _pieces(path, drops):
     with open(path, "rb") as file:
         file, piece = gzip.open(file) if file.peek(2)[:2] == b"\x1f\x8b" else file, bytearray()
         try:
-            while more := file.read1(PIECE):  # read() would keep back what it had gathered when the damage shows
+            while more := file.read1(
+                PIECE
+            ):  # read() would keep back what it had gathered when the damage shows
                 piece += more
                 if len(piece) >= PIECE:
                     yield bytes(piece)
@@ -98,24 +114,26 @@ def _pieces(path, drops):
 
 def _row(text, topic, raw):
     """The values of a post, or the reason for the drop."""
-    message = parse(text)
+    message = parse_headers(text)
     if not (message.name or message.address) or message.date is None:
         return "broken_header"
     if message.time is None:
         return "bad_date"
     if is_bot(message.address or message.name) or is_bot(message.name):
         return "bot"
-    text = (message.body if raw else own_words(message.body)).strip()
+    text = (message.body if raw else own_paragraphs(message.body)).strip()
     if not text:
         return "scrubbed" if not raw and SCRUBBED.search(message.body) else "empty"
     # who reads the table knows the address only
-    text = text if raw else mask_name(text, message.name)
+    text = text if raw else mask_mentions(text, message.name)
     return message.author, message.time, topic, text, message.id, message.names
 
 
 def _files(place):
-    root = existing("pipermail", place)
-    found = [root] if root.is_file() else [path for path in below(root) if MONTH.search(path.name)]
+    root = existing_path("pipermail", place)
+    found = (
+        [root] if root.is_file() else [path for path in list_files(root) if MONTH.search(path.name)]
+    )
     return [(path, None) for path in found]
 
 
@@ -125,8 +143,12 @@ def _pages(url):
         urls = [url]
     else:
         url = url.rstrip("/") + "/"
-        links = re.findall(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", get(url).decode("utf-8", "replace"), re.I)
-        urls = followed(url, [link for link in links if MONTH.search(link)])
+        links = re.findall(
+            r"""href\s*=\s*["']([^"'<>]{1,500})["']""",
+            fetch_bytes(url).decode("utf-8", "replace"),
+            re.I,
+        )
+        urls = same_host_links(url, [link for link in links if MONTH.search(link)])
         if not urls:
             raise ValueError(f"pipermail: no monthly text archives at {url}")
     for each in urls:

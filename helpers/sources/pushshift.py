@@ -19,17 +19,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
-from helpers.core.artifacts import stamp
-from helpers.sources import COLUMNS, Part, files
-from helpers.sources.json_lines import COMPRESSED, NO_JSON, blocks, loads
+from helpers.core.artifacts import file_stats_fingerprint
+from helpers.sources import COLUMNS, Part, source_files
+from helpers.sources.json_lines import COMPRESSED, NO_JSON, byte_blocks, parse_json
 
 ROWS = 16_384  # of one frame
 SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published beside the comments
 FIELDS = ["author", "created_utc", "subreddit", "body", "id"]
-EARLIEST, LATEST = 1_119_484_800, 4_102_444_800  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
+EARLIEST, LATEST = (
+    1_119_484_800,
+    4_102_444_800,
+)  # 2005-06-23, when Reddit opened, and 2100-01-01, UTC
 LINES = pa.schema([("line", pa.large_string())])
-QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))  # to search for "^" would stop at every character
+QUOTE = re.compile(
+    "\n" + QUOTE_LINE.pattern.strip("^$")
+)  # to search for "^" would stop at every character
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 
 # A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python does for ASCII, which
@@ -66,7 +71,10 @@ QUERY = f"""
         WHEN contains(text, '\n') THEN contains(text, '\n>') OR contains(text, '\n ') OR contains(text, '\n\t')
         ELSE false END AS marked
     FROM unescaped"""
-SETTINGS = {"threads": 1, "arrow_large_buffer_size": True}  # the parts run side by side; pandas' text is large
+SETTINGS = {
+    "threads": 1,
+    "arrow_large_buffer_size": True,
+}  # the parts run side by side; pandas' text is large
 
 
 def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -> list[Part]:
@@ -85,26 +93,33 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
     if not 0 < share <= 1:
         raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
     months = {}
-    for name, path in files("pushshift", location, _is_dump).items():
+    for name, path in source_files("pushshift", location, _is_dump).items():
         month = re.sub("|".join(rf"\{suffix}$" for suffix in SUFFIXES), "", name)
         if month in months:
             raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
         months[month] = path
-    return [Part(name, partial(read, path, raw=raw, share=share), stamp(path)) for name, path in months.items()]
+    return [
+        Part(name, partial(read_comments, path, raw=raw, share=share), file_stats_fingerprint(path))
+        for name, path in months.items()
+    ]
 
 
-def read(path: Path, drops: Counter, raw: bool = False, share: float = 1.0) -> Iterator[pd.DataFrame]:
+def read_comments(
+    path: Path, drops: Counter, raw: bool = False, share: float = 1.0
+) -> Iterator[pd.DataFrame]:
     """The posts of one file in frames of about ROWS rows."""
     with duckdb.connect(config=SETTINGS) as connection:
-        yield from _frames(connection, map(_lines, blocks(path, drops)), drops, raw, share)
+        yield from _frames(connection, map(_lines, byte_blocks(path, drops)), drops, raw, share)
 
 
-def own_words(text: str) -> str:
+def without_quotes(text: str) -> str:
     """A comment without quoted lines and indented code, spoilers uncovered. May be empty.
 
-    The rest of the markup is left to :func:`helpers.cleaning.text.clean`, which other sources need for it as well.
+    The rest of the markup is left to :func:`helpers.cleaning.text.clean_post`, which other sources need for it as well.
     """
-    if "<" in text and "!<" in text:  # at the start of a line ">!" would pass for a quote; one letter is found faster
+    if (
+        "<" in text and "!<" in text
+    ):  # at the start of a line ">!" would pass for a quote; one letter is found faster
         text = "\n".join(map(_uncovered, text.split("\n")))
     if "\t" in text or "    " in text:
         text = "\n".join(_without_code(text.split("\n")))
@@ -125,7 +140,9 @@ def _without_code(lines):
 
 def _uncovered(line):
     covered, mark, rest = line.rpartition("!<")
-    return (covered.replace(">!", "").replace("!<", "") if mark and ">!" in covered else covered + mark) + rest
+    return (
+        covered.replace(">!", "").replace("!<", "") if mark and ">!" in covered else covered + mark
+    ) + rest
 
 
 def _frames(connection, lines, drops, raw, share, repaired=False):
@@ -134,13 +151,25 @@ def _frames(connection, lines, drops, raw, share, repaired=False):
     # one query for the whole stream: to plan one costs as much as to parse some megabytes
     query = QUERY.replace("$share", str(float(share)))
     for batch in connection.cursor().from_arrow(source).query("lines", query).to_arrow_reader(ROWS):
-        reasons = Counter({each["values"]: each["counts"] for each in pc.value_counts(batch["reason"]).to_pylist()})
+        reasons = Counter(
+            {
+                each["values"]: each["counts"]
+                for each in pc.value_counts(batch["reason"]).to_pylist()
+            }
+        )
         reasons.pop(None, None)
         if unread := reasons.pop("unread", 0):
             if repaired:
                 drops["missing_field"] += unread
             else:
-                yield from _frames(connection, _second_try(batch["unread"].drop_null(), drops), drops, raw, share, True)
+                yield from _frames(
+                    connection,
+                    _second_try(batch["unread"].drop_null(), drops),
+                    drops,
+                    raw,
+                    share,
+                    True,
+                )
         drops.update(reasons)
         frame = _frame(batch, drops, raw)
         if len(frame):
@@ -151,7 +180,7 @@ def _frame(batch, drops, raw):
     kept = pc.is_null(batch["reason"])
     if not raw:
         text, marked = batch["text"], pc.and_(kept, batch["marked"])
-        texts = [own_words(each) for each in text.filter(marked).to_pylist()]
+        texts = [without_quotes(each) for each in text.filter(marked).to_pylist()]
         text = pc.replace_with_mask(text, marked, pa.array(texts, text.type))
         batch = batch.set_column(batch.schema.get_field_index("text"), "text", text)
         if empty := texts.count(""):
@@ -163,7 +192,9 @@ def _frame(batch, drops, raw):
 def _lines(block):
     """A block of whole lines as a record batch, without copying it."""
     offsets = np.append(0, np.flatnonzero(np.frombuffer(block, np.uint8) == 10) + 1)
-    column = pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(block))
+    column = pa.LargeStringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(block)
+    )
     return pa.record_batch([column], schema=LINES)
 
 
@@ -173,10 +204,12 @@ def _second_try(lines, drops):
     for line in lines.to_pylist():
         record = None
         with suppress(*NO_JSON):
-            record = loads(line, drops)
+            record = parse_json(line, drops)
         if isinstance(record, dict):
             values = {name: record.get(name) for name in FIELDS}
-            texts = {name: value and normalise_unicode(str(value)) for name, value in values.items()}
+            texts = {
+                name: value and normalise_unicode(str(value)) for name, value in values.items()
+            }
             repaired.append(json.dumps(texts) + "\n")
         elif line.strip():
             drops["broken_json"] += 1

@@ -1,7 +1,7 @@
 """Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines, the latter two also gzipped.
 
 Read in batches, so a file may be larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text,
-dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.seconds`. Text is UTF-8; a byte
+dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; a byte
 that is none is read as cp1252.
 """
 
@@ -22,11 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from helpers.cleaning.text import is_bot
-from helpers.core.artifacts import stamp
+from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.parameters import unknown
-from helpers.sources import COLUMNS, Part, files
-from helpers.sources.json_lines import DAMAGE, LONGEST, records
-from helpers.sources.timestamps import seconds
+from helpers.sources import COLUMNS, Part, source_files
+from helpers.sources.json_lines import DAMAGE, LONGEST, json_records
+from helpers.sources.timestamps import unix_seconds
 
 ROWS = 50_000  # of one frame
 LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
@@ -35,7 +35,9 @@ UNREADABLE = (ValueError, OSError, pa.ArrowException)
 csv.field_size_limit(LONGEST)
 
 
-def parts(location: str | list[str], *, columns: dict | None = None, raw: bool = False) -> list[Part]:
+def parts(
+    location: str | list[str], *, columns: dict | None = None, raw: bool = False
+) -> list[Part]:
     """One part per file.
 
     location: a file, a folder (searched recursively) or a list of these.
@@ -54,16 +56,24 @@ def parts(location: str | list[str], *, columns: dict | None = None, raw: bool =
     for name, column in columns.items():
         several = isinstance(column, list) and column and name != "time"
         missing = (None,) * (name in ("time", "topic"))  # stands for the file's name, or no time
-        if not all(each in missing or each and isinstance(each, str) for each in (column if several else [column])):
+        if not all(
+            each in missing or each and isinstance(each, str)
+            for each in (column if several else [column])
+        ):
             raise ValueError(f"table: name the file's column for {name!r}")
-    columns = {name: column if isinstance(column, list) else [column] for name, column in columns.items()}
-    named = files("table", location, _kind)
+    columns = {
+        name: column if isinstance(column, list) else [column] for name, column in columns.items()
+    }
+    named = source_files("table", location, _kind)
     for path in named.values():
         _check(path, columns)
-    return [Part(name, partial(read, columns, path), stamp(path)) for name, path in named.items()]
+    return [
+        Part(name, partial(read_table_rows, columns, path), file_stats_fingerprint(path))
+        for name, path in named.items()
+    ]
 
 
-def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
+def read_table_rows(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
     """The posts of one file in frames of at most ROWS rows."""
     reader = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}[_kind(path)]
     try:
@@ -76,13 +86,26 @@ def read(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
 
 
 def _frame(batch, columns, stem, drops):
-    frame = pd.DataFrame({name: _text(batch, column, name, stem) for name, column in columns.items() if name != "time"},
-                         index=range(len(batch)))
-    frame["time"] = 0 if columns["time"] == [None] else seconds(batch.column(columns["time"][0]))
+    frame = pd.DataFrame(
+        {
+            name: _text(batch, column, name, stem)
+            for name, column in columns.items()
+            if name != "time"
+        },
+        index=range(len(batch)),
+    )
+    frame["time"] = (
+        0 if columns["time"] == [None] else unix_seconds(batch.column(columns["time"][0]))
+    )
     bots = {author for author in frame["author"].dropna().unique() if is_bot(author)}
-    faults = {f"empty_{name}": frame[name].fillna("").str.strip().eq("") for name in ("author", "text", "topic")}
+    faults = {
+        f"empty_{name}": frame[name].fillna("").str.strip().eq("")
+        for name in ("author", "text", "topic")
+    }
     faults |= {"bad_time": frame["time"].lt(0), "bot": frame["author"].isin(bots)}
-    reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")  # the first counts
+    reason = np.select(
+        [fault.to_numpy(bool) for fault in faults.values()], list(faults), ""
+    )  # the first counts
     drops.update(reason[reason != ""].tolist())
     order = [*COLUMNS, *(["id"] if "id" in frame else [])]
     return frame.loc[reason == "", order].reset_index(drop=True).astype({"time": "int64"})
@@ -90,7 +113,9 @@ def _frame(batch, columns, stem, drops):
 
 def _needed(columns):
     """The file's columns that are needed, each once."""
-    return list(dict.fromkeys(name for names in columns.values() for name in names if name is not None))
+    return list(
+        dict.fromkeys(name for names in columns.values() for name in names if name is not None)
+    )
 
 
 def _text(batch, names, name, stem):
@@ -99,10 +124,17 @@ def _text(batch, names, name, stem):
         return stem
     kind = pa.large_string()
     try:
-        texts = [pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind) for each in names]
+        texts = [
+            pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind)
+            for each in names
+        ]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"column {', '.join(map(str, names))} for {name!r} is not text: {error}") from None
-    return (texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))).to_pandas()
+        raise ValueError(
+            f"column {', '.join(map(str, names))} for {name!r} is not text: {error}"
+        ) from None
+    return (
+        texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))
+    ).to_pandas()
 
 
 def _parquet(path, needed, drops):
@@ -119,7 +151,13 @@ def _csv(path, needed, drops):
 
 def _rows(path, drops):
     """The rows of a CSV file, header first. A row with a stray quote costs its line; what it took in is read again."""
-    lines, again, number, width, broken = [], deque(), 1, 0, False  # lines: of the row that begins in line ``number``
+    lines, again, number, width, broken = (
+        [],
+        deque(),
+        1,
+        0,
+        False,
+    )  # lines: of the row that begins in line ``number``
 
     def feed(file):
         size = 0
@@ -133,12 +171,16 @@ def _rows(path, drops):
                 return
             size = len(lines[-1]) + (size if len(lines) > 1 else 0)
             if size > LONGEST:
-                raise ValueError(f"the row that begins in line {number} is over {LONGEST:,} characters; an open quote?")
+                raise ValueError(
+                    f"the row that begins in line {number} is over {LONGEST:,} characters; an open quote?"
+                )
             yield lines[-1]
 
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.reader(feed(file), delimiter="\t" if ".tsv" in path.suffixes else ",", strict=True)
+        reader = csv.reader(
+            feed(file), delimiter="\t" if ".tsv" in path.suffixes else ",", strict=True
+        )
         while True:
             lines.clear()
             try:
@@ -152,9 +194,14 @@ def _rows(path, drops):
             width = width or len(row or [])
             if row is None or len(row) not in (0, width):
                 if not width or not lines[-1] or len(lines) > LINES:
-                    raise ValueError(f"the row that begins in line {number} has a quote that is not closed")
+                    raise ValueError(
+                        f"the row that begins in line {number} has a quote that is not closed"
+                    )
                 if not broken:
-                    warnings.warn(f"table: {path}: the row that begins in line {number} is broken", stacklevel=2)
+                    warnings.warn(
+                        f"table: {path}: the row that begins in line {number} is broken",
+                        stacklevel=2,
+                    )
                 broken = True
                 drops["broken_row"] += 1
                 if row is None:
@@ -179,7 +226,10 @@ def _batches(rows, needed):
     some, size = [], 0
     for row in chain(rows, [None]):
         if some and (row is None or len(some) == ROWS or size > LONGEST):
-            yield pa.table([pa.array(values, pa.large_string()) for values in zip(*some, strict=True)], names=needed)
+            yield pa.table(
+                [pa.array(values, pa.large_string()) for values in zip(*some, strict=True)],
+                names=needed,
+            )
             some, size = [], 0
         if row:
             some.append(row)
@@ -187,12 +237,14 @@ def _batches(rows, needed):
 
 
 def _jsonl(path, needed, drops):
-    return _batches(([_plain(row.get(column)) for column in needed] for row in _objects(path, drops)), needed)
+    return _batches(
+        ([_plain(row.get(column)) for column in needed] for row in _objects(path, drops)), needed
+    )
 
 
 def _objects(path, drops):
     """The objects of a JSON lines file."""
-    for record in records(path, drops):
+    for record in json_records(path, drops):
         if isinstance(record, dict) and record:
             yield record
         else:
@@ -202,7 +254,9 @@ def _objects(path, drops):
 def _plain(value):
     """A JSON value as text; what is neither text nor number is missing."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")  # lone surrogates
+        return (
+            value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+        )  # lone surrogates
     return str(value) if type(value) in (int, float) and math.isfinite(value) else None
 
 
@@ -210,28 +264,38 @@ def _check(path, columns):
     """Raise ValueError where a file is unreadable or lacks a needed column; it lists the columns there are."""
     kind = _kind(path)
     if not kind:
-        raise ValueError(f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds with .gz)")
+        raise ValueError(
+            f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds with .gz)"
+        )
     try:
         if kind == "parquet":
             present = pa.parquet.read_schema(path).names
         elif kind == "csv":
             present = next(_rows(path, Counter()), [])
         else:
-            present = list(dict.fromkeys(key for row in islice(_objects(path, Counter()), 1000) for key in row))
+            present = list(
+                dict.fromkeys(key for row in islice(_objects(path, Counter()), 1000) for key in row)
+            )
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if not present:
         row = "JSON object" if kind == "jsonl" else "row"
         raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
     if missing := [column for column in _needed(columns) if column not in present]:
-        raise ValueError(f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
-                         f"{', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}")
+        raise ValueError(
+            f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
+            f"{', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}"
+        )
     if twice := [column for column in _needed(columns) if present.count(column) > 1]:
-        raise ValueError(f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one")
+        raise ValueError(
+            f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one"
+        )
 
 
 def _unreadable(path, error):
-    return ValueError(f"table: cannot read {path}: {' '.join(str(error).split())}")  # Arrow's are several lines
+    return ValueError(
+        f"table: cannot read {path}: {' '.join(str(error).split())}"
+    )  # Arrow's are several lines
 
 
 def _unpacked(path):

@@ -14,11 +14,11 @@ from functools import partial
 
 from selectolax.lexbor import LexborHTMLParser
 
-from helpers.cleaning.text import EDGE, is_bot, normalise_unicode, separate
+from helpers.cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from helpers.core import paths
-from helpers.core.artifacts import stamp
-from helpers.sources import Part, below, places, row_part
-from helpers.sources.downloads import GIT_URL, clone
+from helpers.core.artifacts import file_stats_fingerprint
+from helpers.sources import Part, as_list, list_files, row_part
+from helpers.sources.downloads import GIT_URL, clone_repository
 
 TAGS = 5_000  # of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
@@ -36,7 +36,9 @@ QUOTED = "blockquote, pre, div.codehilite"
 MENTION = ", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic"))
 MENTIONED = re.compile(r'class="user-mention[^<>]{0,200}>@?([^<>@]{2,80})</span>')
 # what ends a line; every other element is a part of one
-BLOCKS = set("body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre blockquote".split())
+BLOCKS = set(
+    "body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre blockquote".split()
+)
 FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
 
 
@@ -50,16 +52,19 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Raises ValueError where the location is missing, holds no archive, or cannot be cloned.
     """
     folders = {}
-    for place in places(location):
-        root = clone(str(place)) if GIT_URL.match(str(place)) else paths.resolve(place)
+    for place in as_list(location):
+        root = clone_repository(str(place)) if GIT_URL.match(str(place)) else paths.resolve(place)
         if not root.is_dir():
             raise ValueError(f"zulip: {place} is not a folder or a git URL")
         for folder, files in _streams(root).items():
-            name = folder.name if len(places(location)) == 1 else f"{root.name}/{folder.name}"
+            name = folder.name if len(as_list(location)) == 1 else f"{root.name}/{folder.name}"
             # two archives below one root
-            folders[folder.relative_to(root).as_posix() if name in folders else name] = folder, files
+            folders[folder.relative_to(root).as_posix() if name in folders else name] = (
+                folder,
+                files,
+            )
     return [
-        row_part(name, partial(_rows, folder, files, raw), stamp(folder))
+        row_part(name, partial(_rows, folder, files, raw), file_stats_fingerprint(folder))
         for name, (folder, files) in folders.items()
     ]
 
@@ -81,8 +86,15 @@ def _row(message, topic, latest, raw):
     """The values of a post, or the reason for the drop."""
     if not isinstance(message, dict):
         return "broken_message"
-    author, content, when = (message.get(key) for key in ("sender_full_name", "content", "timestamp"))
-    if not (isinstance(author, str) and author.strip() and isinstance(content, str) and type(when) in (int, float)):
+    author, content, when = (
+        message.get(key) for key in ("sender_full_name", "content", "timestamp")
+    )
+    if not (
+        isinstance(author, str)
+        and author.strip()
+        and isinstance(content, str)
+        and type(when) in (int, float)
+    ):
         return "broken_message"
     if not EARLIEST <= when <= latest:  # nan lies nowhere
         return "bad_time"
@@ -125,7 +137,7 @@ def html_to_text(content: str, raw: bool = False) -> str:
     body.unwrap_tags(list({node.tag for node in body.css("*")} - BLOCKS))
     body.merge_text_nodes()
     lines = (" ".join(line.split()) for line in body.text(separator="\n").split("\n"))
-    return normalise_unicode(separate("\n".join(line for line in lines if line)))
+    return normalise_unicode(drop_edge_marks("\n".join(line for line in lines if line)))
 
 
 def _is_prose(text, attributes):
@@ -135,14 +147,19 @@ def _is_prose(text, attributes):
         return False
     if FILE_NAME.fullmatch(text) and "/user_uploads/" in target:
         return False
-    return any(word.strip("\"'(),.;:!?*").replace("-", "").replace("'", "").isalpha() for word in text.split())
+    return any(
+        word.strip("\"'(),.;:!?*").replace("-", "").replace("'", "").isalpha()
+        for word in text.split()
+    )
 
 
 def stream_name(folder: str) -> str:
     """The stream of a folder ``<id>-<name>``; names are percent-encoded with ``.`` (or, in part, ``%``)."""
     name = re.sub(r"^\d+-(?=.)", "", folder)
     try:
-        decoded = re.sub(rb"[.%]([0-9A-Fa-f]{2})", lambda code: bytes([int(code[1], 16)]), name.encode()).decode()
+        decoded = re.sub(
+            rb"[.%]([0-9A-Fa-f]{2})", lambda code: bytes([int(code[1], 16)]), name.encode()
+        ).decode()
     except UnicodeError:  # not encoded after all: a plain dot before two digits
         return normalise_unicode(name)
     return decoded.strip() if decoded.isprintable() and decoded.strip() else normalise_unicode(name)
@@ -156,7 +173,7 @@ def _streams(root):
     """
     archived = defaultdict(list)
     others = defaultdict(list)
-    for path in below(root):
+    for path in list_files(root):
         hidden = any(part.startswith(".") for part in path.relative_to(root).parts[:-1])
         if path.suffix != ".json" or hidden:
             continue

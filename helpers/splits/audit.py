@@ -5,19 +5,24 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.corpus.near_duplicates import NORMAL
-from helpers.corpus.posts_table import database, scalar
 from helpers.core.artifacts import read_json
+from helpers.corpus.near_duplicates import NORMAL
+from helpers.corpus.posts_table import open_database, query_scalar
 
 PAIR = "'^(.+)/[ab]$'"  # the id of a text of a given pair
-COMMUNITY = {"common": "''", "community": "split_part(topic, '/', 1)"}  # SQL of who shares a calendar
+COMMUNITY = {
+    "common": "''",
+    "community": "split_part(topic, '/', 1)",
+}  # SQL of who shares a calendar
 
 
 class AuditError(ValueError):
     """A split breaks one of its promises; the message names each broken promise and its number."""
 
 
-def audit(folder: Path, report: dict | None = None, memory_limit: str = "2GB") -> pd.DataFrame:
+def audit_split(
+    folder: Path, report: dict | None = None, memory_limit: str = "2GB"
+) -> pd.DataFrame:
     """Check the files of a split against all that ``split.json`` (or report) promises: ``check``, ``violations`` (0).
 
     Raises AuditError that names the checks with violations, ValueError where a file is missing.
@@ -26,14 +31,26 @@ def audit(folder: Path, report: dict | None = None, memory_limit: str = "2GB") -
     report = report or read_json(folder / "split.json")
     files = {name: folder / f"{name}.parquet" for name in report["splits"]}
     if missing := [path.name for path in files.values() if not path.exists()]:
-        raise ValueError(f"no {', '.join(missing)} in {folder.name}: run the notebook that makes the split")
-    with database(folder / "audit", memory_limit) as connection:
+        raise ValueError(
+            f"no {', '.join(missing)} in {folder.name}: run the notebook that makes the split"
+        )
+    with open_database(folder / "audit", memory_limit) as connection:
         tables = " UNION ALL BY NAME ".join(
-            ["SELECT ? AS split, *, file_row_number AS n FROM read_parquet(?, file_row_number = true)"] * len(files))
+            [
+                "SELECT ? AS split, *, file_row_number AS n FROM read_parquet(?, file_row_number = true)"
+            ]
+            * len(files)
+        )
         values = [value for name, path in files.items() for value in (name, str(path))]
         connection.sql(tables, params=values).create_view("posts")
-        connection.register("clusters", pd.DataFrame(report.get("clusters", {}).items(), columns=["topic", "cluster"]))
-        rows = {check: scalar(connection, query, values) for check, query, values in _queries(report)}
+        connection.register(
+            "clusters",
+            pd.DataFrame(report.get("clusters", {}).items(), columns=["topic", "cluster"]),
+        )
+        rows = {
+            check: query_scalar(connection, query, values)
+            for check, query, values in _queries(report)
+        }
         for name, sizes in report["splits"].items():
             counted = connection.execute("""
                 SELECT count(*), count(DISTINCT author), count(DISTINCT topic) FROM posts WHERE split = ?""",
@@ -50,26 +67,38 @@ def _queries(report):
         if argument:
             yield from CHECKS[promise](argument)
     for name in report["splits"]:
-        yield f"{name} rows out of order (author, then time)", """
+        yield (
+            f"{name} rows out of order (author, then time)",
+            """
             SELECT count(*) FROM (
                 SELECT author < lag(author) OVER w OR author = lag(author) OVER w AND time < lag(time) OVER w AS wrong
-                FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong""", [name]
+                FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong""",
+            [name],
+        )
 
 
 def _shared(check, value, splits=(), source="posts"):
     """A check: how many values of an expression are in several of these splits, all where none is named."""
     where = "WHERE list_contains(?, split)" if splits else ""
-    return check, f"""SELECT count(*) FROM (SELECT {value} AS value FROM {source} {where} GROUP BY value
-                                            HAVING count(DISTINCT split) > 1)""", [list(splits)] if splits else []
+    return (
+        check,
+        f"""SELECT count(*) FROM (SELECT {value} AS value FROM {source} {where} GROUP BY value
+                                            HAVING count(DISTINCT split) > 1)""",
+        [list(splits)] if splits else [],
+    )
 
 
 def _in_order_of_time(calendar):
     posts = f"(SELECT split, time, {COMMUNITY[calendar['periods']]} AS community FROM posts)"
     for early, late in (pair for order in calendar["orders"] for pair in combinations(order, 2)):
-        yield f"{late} posts not later than every {early} post", f"""
+        yield (
+            f"{late} posts not later than every {early} post",
+            f"""
             WITH ends AS (SELECT community, max(time) AS last FROM {posts} WHERE split = ? GROUP BY community)
             SELECT count(*) FROM {posts} JOIN ends USING (community)
-            WHERE split = ? AND time <= last""", [early, late]
+            WHERE split = ? AND time <= last""",
+            [early, late],
+        )
 
 
 def _by_author(check, violation):

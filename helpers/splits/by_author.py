@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from helpers.corpus.posts_table import scalar
+from helpers.corpus.posts_table import query_scalar
 from helpers.splits.assignment import Rule
 from helpers.splits.audit import PAIR
 
@@ -19,7 +19,7 @@ class AuthorSplit(Rule):
 
     Where every id is that of a text of a given pair (source pan: "<file>/<pair>/a", "<file>/<pair>/b"), authors who
     share a pair are connected, and so on; whole components are drawn while they fit into the share, so that no pair is
-    cut (tyo2021, section 2.1.1, without its half-known pairs). A split of ``files`` is not drawn, see :func:`place`.
+    cut (tyo2021, section 2.1.1, without its half-known pairs). A split of ``files`` is not drawn, see :func:`assign_given_files`.
     """
 
     splits = ("train", "test", "dev")
@@ -31,18 +31,22 @@ class AuthorSplit(Rule):
     @model_validator(mode="after")
     def _something_is_left(self):
         if self.test + self.dev >= 1:
-            raise ValueError(f"test ({self.test}) and dev ({self.dev}) must leave something for training")
+            raise ValueError(
+                f"test ({self.test}) and dev ({self.dev}) must leave something for training"
+            )
         return self
 
     def promises(self, facts: dict) -> dict:
         return super().promises(facts) | {"pairs_whole": facts["given_pairs"]}
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
-        place(connection, self.files)
+        assign_given_files(connection, self.files)
         rng = np.random.default_rng(self.seed)
-        authors = connection.execute("SELECT DISTINCT author FROM given WHERE home IS NULL ORDER BY author").df()
+        authors = connection.execute(
+            "SELECT DISTINCT author FROM given WHERE home IS NULL ORDER BY author"
+        ).df()
         has_id = "id" in connection.table("posts").columns
-        pairs = has_id and bool(scalar(
+        pairs = has_id and bool(query_scalar(
             connection, f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts"))  # fmt: skip
         component = _components(connection, authors["author"]) if pairs else np.arange(len(authors))
         size = np.bincount(component)
@@ -64,7 +68,7 @@ class GivenSplit(AuthorSplit):
     files: dict[Literal["test", "dev"], str] = Field(min_length=1)
 
 
-def place(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
+def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
     """Make the table ``given(n, author, home, reason)`` of the view ``posts``: who belongs to which given file.
 
     files: by split the file or folder, below the location of the source, with which the ids of its posts begin. The
@@ -85,9 +89,13 @@ def place(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
                CASE WHEN split IS DISTINCT FROM home THEN 'authors_of_other_splits' ELSE '' END AS reason
         FROM found JOIN homes USING (author)""")
     for split, name in files.items():
-        if not scalar(connection, "SELECT count(*) FROM given WHERE home = ? AND reason = ''", [split]):
-            raise ValueError(f"files: no post of {split} comes from the file {name!r}: name a file or folder of a "
-                             "source with ids, such as pan. Pseudonymised posts and joined documents have no ids")
+        if not query_scalar(
+            connection, "SELECT count(*) FROM given WHERE home = ? AND reason = ''", [split]
+        ):
+            raise ValueError(
+                f"files: no post of {split} comes from the file {name!r}: name a file or folder of a "
+                "source with ids, such as pan. Pseudonymised posts and joined documents have no ids"
+            )
 
 
 def _components(connection, authors):

@@ -49,27 +49,44 @@ class TimeSplit(Rule):
         try:
             datetime.fromisoformat(value)
         except (TypeError, ValueError):
-            raise ValueError("must be an ISO date or a fraction of the posts, between 0 and 1") from None
+            raise ValueError(
+                "must be an ISO date or a fraction of the posts, between 0 and 1"
+            ) from None
         return value
 
     @property
     def least(self) -> dict[str, int]:
-        return {"train": self.min_posts, "dev": self.eval_posts, "test": self.eval_posts, "seen": self.eval_posts}
+        return {
+            "train": self.min_posts,
+            "dev": self.eval_posts,
+            "test": self.eval_posts,
+            "seen": self.eval_posts,
+        }
 
     def promises(self, facts: dict) -> dict:
         return super().promises(facts) | {
             "authors_apart": ["train", "dev", "test"],
-            "in_order_of_time": {"orders": [["train", "dev", "test"], ["train", "seen"]], "periods": self.periods}}
+            "in_order_of_time": {
+                "orders": [["train", "dev", "test"], ["train", "seen"]],
+                "periods": self.periods,
+            },
+        }
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
         connection.execute(f"""
             CREATE VIEW dated AS
             SELECT n, author, epoch(time)::BIGINT AS second, {COMMUNITY[self.periods]} AS community FROM posts""")
-        connection.execute(f"""
+        connection.execute(
+            f"""
             CREATE TABLE calendar AS
             SELECT community, {_instant(self.train_until)} AS t1, {_instant(self.dev_until)} AS t2
-            FROM dated GROUP BY community ORDER BY community""", [self.train_until, self.dev_until])
-        t1, t2 = (dict(connection.execute(f"SELECT community, {day} FROM calendar").fetchall()) for day in ("t1", "t2"))
+            FROM dated GROUP BY community ORDER BY community""",
+            [self.train_until, self.dev_until],
+        )
+        t1, t2 = (
+            dict(connection.execute(f"SELECT community, {day} FROM calendar").fetchall())
+            for day in ("t1", "t2")
+        )
         if wrong := [name for name in t1 if not t1[name] < t2[name]]:
             raise ValueError(f"train_until ({self.train_until}) must be earlier than dev_until ({self.dev_until})"
                              + (f" in {', '.join(wrong)}" if self.periods == "community" else ""))  # fmt: skip
@@ -79,7 +96,8 @@ class TimeSplit(Rule):
             FROM dated JOIN calendar USING (community)""")
         # 52 bits of a hash make a number in [0, 1) that is the same on every machine
         share = "('0x' || substr(hash, {}, 13))::BIGINT / pow(2, 52)"
-        connection.execute(f"""
+        connection.execute(
+            f"""
             CREATE TABLE authors AS
             WITH counted AS (
                 SELECT author, sha256(? || ':' || author) AS hash,
@@ -92,20 +110,27 @@ class TimeSplit(Rule):
                    CASE WHEN NOT heldout AND before >= {self.min_posts}
                              AND (before <= {self.max_posts} OR {self.max_posts} = 0) THEN 'train'
                         WHEN between >= {self.eval_posts} AND (to_dev OR after < {self.eval_posts}) THEN 'dev'
-                        WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""", [str(self.seed)])
-        self.settle(connection, """
+                        WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""",
+            [str(self.seed)],
+        )
+        self.settle(
+            connection,
+            """
             SELECT n, CASE WHEN split = 'train' AND period <> 'train' THEN 'seen' ELSE split END AS split, CASE
                 WHEN split = period OR split = 'train' THEN ''
                 WHEN split IS NOT NULL THEN 'other_periods_of_' || split || '_authors'
                 WHEN heldout THEN 'heldout_authors_with_too_few_posts'
                 ELSE 'authors_with_too_few_posts' END AS reason
-            FROM placed JOIN authors USING (author)""")
+            FROM placed JOIN authors USING (author)""",
+        )
         return {"t1": _dates(t1), "t2": _dates(t2)}
 
 
 def _instant(until):
     """SQL: seconds since 1970 of an ISO date, or of the post that ends a fraction of a community's posts."""
-    return "quantile_disc(second, ?)" if isinstance(until, float) else "epoch(?::TIMESTAMPTZ)::BIGINT"
+    return (
+        "quantile_disc(second, ?)" if isinstance(until, float) else "epoch(?::TIMESTAMPTZ)::BIGINT"
+    )
 
 
 def _dates(instants):

@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from helpers.splits.assignment import Rule
-from helpers.splits.by_author import place
+from helpers.splits.by_author import assign_given_files
 from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 
@@ -26,7 +26,7 @@ class TopicSplit(Rule):
     undo), where these are ``min_documents`` or more. All other authors are drawn one by one: who has several documents
     in one split may be asked about, whose only one it is stays among the targets, a distractor.
 
-    Where ``files`` names those of test_cross and dev, as PAN gives them (:func:`helpers.splits.by_author.place`), both
+    Where ``files`` names those of test_cross and dev, as PAN gives them (:func:`helpers.splits.by_author.assign_given_files`), both
     are taken as they are, all other posts may train where no topic of test_cross is met, and nothing is test_in.
 
     Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
@@ -69,7 +69,7 @@ class TopicSplit(Rule):
             "max_topics": {"train": self.author_topics} if self.author_topics else {}}  # fmt: skip
 
     def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
-        place(connection, self.files)
+        assign_given_files(connection, self.files)
         vectors = topic_vectors(connection, "posts", seed=self.seed)
         clusters = cluster_topics(vectors, self.similarity) if self.kind == "leak_aware" else None
         everywhere = self.kind == "random"
@@ -78,7 +78,9 @@ class TopicSplit(Rule):
                    coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
             FROM posts JOIN given USING (n) GROUP BY topic ORDER BY documents DESC, topic""").df()
         group = topics["topic"] if clusters is None else topics["topic"].map(clusters)
-        topics = topics[(topics["documents"] > 0) & (everywhere | ~group.isin(group[topics["asked"]]))]
+        topics = topics[
+            (topics["documents"] > 0) & (everywhere | ~group.isin(group[topics["asked"]]))
+        ]
         seen = np.ones(len(topics), bool) if everywhere else self._candidates(topics, clusters)
         connection.register("topics", topics.assign(seen=seen, unseen=everywhere | ~seen))
         authors = connection.execute("""
@@ -91,10 +93,17 @@ class TopicSplit(Rule):
         used = connection.execute("""
             SELECT DISTINCT split, topic FROM posts JOIN assignment USING (n) WHERE reason = ''""").df()
         sides = [used["topic"][used["split"] == name] for name in ("train", "test_cross")]
-        facts = {} if clusters is None else {"clusters": {topic: int(each) for topic, each in clusters.items()}}
+        facts = (
+            {}
+            if clusters is None
+            else {"clusters": {topic: int(each) for topic, each in clusters.items()}}
+        )
         if min(map(len, sides)):  # else the engine says what is empty
             pairs = topic_similarity(vectors, *sides)
-            facts |= {f"similarity_{name}": round(float(pairs["similarity"].agg(name)), 4) for name in ("max", "mean")}
+            facts |= {
+                f"similarity_{name}": round(float(pairs["similarity"].agg(name)), 4)
+                for name in ("max", "mean")
+            }
             facts |= {"most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}
         return facts
 
@@ -108,7 +117,12 @@ class TopicSplit(Rule):
             return np.arange(len(topics)) < room
         cluster = clusters.loc[topics["topic"]].to_numpy()
         seen = np.zeros(len(topics), bool)
-        for each in topics.groupby(cluster)["documents"].sum().sort_values(ascending=False, kind="stable").index:
+        for each in (
+            topics.groupby(cluster)["documents"]
+            .sum()
+            .sort_values(ascending=False, kind="stable")
+            .index
+        ):
             if seen.sum() + (cluster == each).sum() <= room:
                 seen |= cluster == each
         if not seen.any():
@@ -121,16 +135,24 @@ class TopicSplit(Rule):
         rng = np.random.default_rng(self.seed)
         split = np.full(len(authors), None, object)
         inside = authors["inside"].to_numpy()
-        able = np.flatnonzero(inside[: max(1, round(self.author_share * len(authors)))] >= self.min_documents)
+        able = np.flatnonzero(
+            inside[: max(1, round(self.author_share * len(authors)))] >= self.min_documents
+        )
         split[rng.permutation(able)[: round(self.train_share * len(able))]] = "train"
         size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
         order = rng.permutation(len(authors))
-        columns = {} if self.files else {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
+        columns = (
+            {} if self.files else {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
+        )
         for number, (name, column) in enumerate(columns.items()):
             count = authors[column].to_numpy()
             free = order[pd.isna(split[order])]
             able = free[count[free] > 0]
-            taken = able[: min(np.searchsorted(np.cumsum(count[able]), size) + 1, -(-len(free) // (3 - number)))]
+            taken = able[
+                : min(
+                    np.searchsorted(np.cumsum(count[able]), size) + 1, -(-len(free) // (3 - number))
+                )
+            ]
             split[taken] = name
             size = count[taken].sum() if name == "test_cross" else size
         return split

@@ -16,13 +16,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from helpers.corpus.posts_table import scalar
+from helpers.corpus.posts_table import query_scalar
 
 LEAST = 20  # documents of a topic, where it has them: one alone says little of it
 
 
-def topic_vectors(connection: duckdb.DuckDBPyConnection, posts: str, *, documents: int = 20_000, terms: int = 5000,
-                  min_df: int = 5, components: int = 50, seed: int = 0) -> pd.DataFrame:
+def topic_vectors(
+    connection: duckdb.DuckDBPyConnection,
+    posts: str,
+    *,
+    documents: int = 20_000,
+    terms: int = 5000,
+    min_df: int = 5,
+    components: int = 50,
+    seed: int = 0,
+) -> pd.DataFrame:
     """One unit row per topic, (T, components or fewer), index: the topics' names, sorted.
 
     posts: a table or view. documents: read in all, as many of each topic as go into it, drawn by a hash of seed and
@@ -30,18 +38,27 @@ def topic_vectors(connection: duckdb.DuckDBPyConnection, posts: str, *, document
     at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
     Raises ValueError where no term is left.
     """
-    topics = scalar(connection, f"SELECT count(DISTINCT topic) FROM {posts}")
-    rows = connection.execute(f"""
+    topics = query_scalar(connection, f"SELECT count(DISTINCT topic) FROM {posts}")
+    rows = connection.execute(
+        f"""
         SELECT topic, left(text, 2000) FROM {posts}
         QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5($seed || text), author)
                 <= {max(LEAST, documents // max(topics, 1))}
-        ORDER BY topic, md5($seed || text), author""", {"seed": str(seed)}).fetchall()
+        ORDER BY topic, md5($seed || text), author""",
+        {"seed": str(seed)},
+    ).fetchall()
     names, texts = zip(*rows, strict=True) if rows else ((), ())
     try:
-        weights = TfidfVectorizer(max_df=0.5, min_df=min_df, max_features=terms, dtype=np.float32).fit_transform(texts)
+        weights = TfidfVectorizer(
+            max_df=0.5, min_df=min_df, max_features=terms, dtype=np.float32
+        ).fit_transform(texts)
     except ValueError as error:
-        raise ValueError(f"{len(texts)} documents of {topics} topics share no terms to compare by: {error}") from None
-    model = NMF(min(components, *weights.shape), init="nndsvda", random_state=seed, max_iter=100, tol=1e-3)
+        raise ValueError(
+            f"{len(texts)} documents of {topics} topics share no terms to compare by: {error}"
+        ) from None
+    model = NMF(
+        min(components, *weights.shape), init="nndsvda", random_state=seed, max_iter=100, tol=1e-3
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # an approximation suffices
         vectors = normalize(model.fit_transform(weights))
@@ -49,7 +66,9 @@ def topic_vectors(connection: duckdb.DuckDBPyConnection, posts: str, *, document
     return pd.DataFrame(normalize(means), means.index)
 
 
-def topic_similarity(vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]) -> pd.DataFrame:
+def topic_similarity(
+    vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]
+) -> pd.DataFrame:
     """For each test topic the most similar training topic: ``test_topic``, ``train_topic``, ``similarity``.
 
     The most similar pair is first. vectors: of :func:`topic_vectors`. Raises ValueError where a topic has no vector, or
@@ -64,7 +83,9 @@ def topic_similarity(vectors: pd.DataFrame, train_topics: Iterable[str], test_to
     nearest = cosine.argmax(1)
     rows = pd.DataFrame({"test_topic": test, "train_topic": np.array(train, object)[nearest],
                          "similarity": cosine.max(1).clip(0, 1)})  # fmt: skip
-    return rows.sort_values(["similarity", "test_topic"], ascending=[False, True], ignore_index=True)
+    return rows.sort_values(
+        ["similarity", "test_topic"], ascending=[False, True], ignore_index=True
+    )
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import torch
 
-from helpers.tokens.store import TokenStore, derived, ranges, take
+from helpers.tokens.store import TokenStore, concat_ranges, subset, with_arrays
 
 PAD = -1  # marks "no token" in a batch; it has no row in an embedding table
 WINDOWS = ("prefix", "random")
@@ -35,7 +35,9 @@ class Batch:
 
     def to(self, device: torch.device | str) -> "Batch":
         """The batch on another device."""
-        return Batch(*(getattr(self, field.name).to(device, non_blocking=True) for field in fields(self)))
+        return Batch(
+            *(getattr(self, field.name).to(device, non_blocking=True) for field in fields(self))
+        )
 
     def __getitem__(self, rows) -> "Batch":
         return Batch(*(getattr(self, field.name)[rows] for field in fields(self)))
@@ -61,7 +63,10 @@ class Batch:
 
         mask = cut(self.mask, False)
         used = mask.any(1)
-        parts = [cut(values, fill)[used] for values, fill in ((self.tokens, PAD), (self.hours, 0), (self.topics, 0))]
+        parts = [
+            cut(values, fill)[used]
+            for values, fill in ((self.tokens, PAD), (self.hours, 0), (self.topics, 0))
+        ]
         sample = torch.arange(len(self), device=mask.device).repeat_interleave(groups)[used]
         return Batch(*parts, mask[used], self.authors[sample], cut(self.times, 0)[used]), sample
 
@@ -83,11 +88,15 @@ class Samples:
         return len(self.first)
 
     def __getitem__(self, rows) -> "Samples":
-        return replace(self, first=self.first[rows], count=self.count[rows], authors=self.authors[rows])
+        return replace(
+            self, first=self.first[rows], count=self.count[rows], authors=self.authors[rows]
+        )
 
     def batch(self, rows, max_tokens: int = 32) -> Batch:
         """The batch of some rows, each post cut to its first ``max_tokens`` tokens."""
-        return gather(self.store, self.authors[rows], self.first[rows], self.count[rows], max_tokens)
+        return make_batch(
+            self.store, self.authors[rows], self.first[rows], self.count[rows], max_tokens
+        )
 
     @classmethod
     def of_posts(cls, store: TokenStore) -> "Samples":
@@ -96,12 +105,14 @@ class Samples:
         return cls(store, np.arange(store.posts), np.ones(store.posts, np.int64), author)
 
     @classmethod
-    def of_lists(cls, store: TokenStore, posts: np.ndarray, offsets: np.ndarray, authors: np.ndarray) -> "Samples":
+    def of_lists(
+        cls, store: TokenStore, posts: np.ndarray, offsets: np.ndarray, authors: np.ndarray
+    ) -> "Samples":
         """Any lists of posts: sample n is ``posts[offsets[n] : offsets[n + 1]]``; the posts are copied to memory."""
-        return cls(take(store, posts, offsets), offsets[:-1], np.diff(offsets), authors)
+        return cls(subset(store, posts, offsets), offsets[:-1], np.diff(offsets), authors)
 
 
-def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
+def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
     """Long documents as samples: the posts of sample n are document ``rows[n]`` in consecutive pieces.
 
     A piece has ``max_tokens`` tokens, a document's last one the rest; a document without tokens is one empty piece.
@@ -112,14 +123,21 @@ def pieces(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
     begin, tokens = store.post_offsets[:-1], np.diff(store.post_offsets)
     count = np.maximum(-(-tokens // max_tokens), 1)
     document = np.repeat(np.arange(store.posts), count)
-    number, offsets = ranges(np.zeros_like(count), count)
+    number, offsets = concat_ranges(np.zeros_like(count), count)
     post_offsets = np.append(begin[document] + number * max_tokens, store.post_offsets[-1:])
-    cut = derived(store, "pieces", document, post_offsets=post_offsets, author_offsets=offsets)
+    cut = with_arrays(store, "pieces", document, post_offsets=post_offsets, author_offsets=offsets)
     return Samples(cut, offsets[:-1], count, Samples.of_posts(store).authors)[rows]
 
 
-def gather(store: TokenStore, authors: np.ndarray, first: np.ndarray, count: np.ndarray, max_tokens: int = 32,
-           window: str = "prefix", rng: np.random.Generator | None = None) -> Batch:
+def make_batch(
+    store: TokenStore,
+    authors: np.ndarray,
+    first: np.ndarray,
+    count: np.ndarray,
+    max_tokens: int = 32,
+    window: str = "prefix",
+    rng: np.random.Generator | None = None,
+) -> Batch:
     """The batch of given windows of a store.
 
     authors, first, count : (B,), sample b is posts ``first[b] .. first[b] + count[b] - 1``. max_tokens : L.
@@ -129,15 +147,23 @@ def gather(store: TokenStore, authors: np.ndarray, first: np.ndarray, count: np.
     if window not in WINDOWS:
         raise ValueError(f"window {window!r}: one of {', '.join(WINDOWS)}")
     mask = np.arange(count.max()) < count[:, None]
-    posts, _ = ranges(first, count)
+    posts, _ = concat_ranges(first, count)
     begin = store.post_offsets[posts]
     tokens = store.post_offsets[posts + 1] - begin
     if window == "random":
-        begin = begin + (rng.random(len(posts)) * (np.maximum(tokens - max_tokens, 0) + 1)).astype(np.int64)
+        begin = begin + (rng.random(len(posts)) * (np.maximum(tokens - max_tokens, 0) + 1)).astype(
+            np.int64
+        )
     tokens = np.minimum(tokens, max_tokens)
     full = np.full((*mask.shape, max_tokens), PAD, np.int64)
-    place, _ = ranges(np.flatnonzero(mask) * max_tokens, tokens)
-    full.reshape(-1)[place] = store.tokens[ranges(begin, tokens)[0]]
+    place, _ = concat_ranges(np.flatnonzero(mask) * max_tokens, tokens)
+    full.reshape(-1)[place] = store.tokens[concat_ranges(begin, tokens)[0]]
     hours, topics, times = (np.zeros(mask.shape, np.int64) for _ in range(3))
-    hours[mask], topics[mask], times[mask] = store.hour[posts], store.topic[posts], store.time[posts]
-    return Batch(*map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64), times)))
+    hours[mask], topics[mask], times[mask] = (
+        store.hour[posts],
+        store.topic[posts],
+        store.time[posts],
+    )
+    return Batch(
+        *map(torch.from_numpy, (full, hours, topics, mask, authors.astype(np.int64), times))
+    )

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from helpers.corpus.joined_posts import join_posts
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.config import Config
 from helpers.core.paths import Run
+from helpers.corpus.joined_posts import join_posts
 from helpers.tokens import tokenizer
 from helpers.tokens.store import TokenStore, build_store, list_topics
 
@@ -42,8 +42,8 @@ class DocumentConfig(Config):
     def tokenizer_of(self, files: Run, folder: Path, posts: Path) -> tokenizer.Tokenizer:
         """That of the run, or the model's own, which is kept in ``folder``."""
         if self.model == "tiny":
-            return tokenizer.load(files.tokenizer)
-        return tokenizer.prepare(folder, "huggingface", 0, posts, pretrained_model=self.model)
+            return tokenizer.load_tokenizer(files.tokenizer)
+        return tokenizer.prepare_text(folder, "huggingface", 0, posts, pretrained_model=self.model)
 
 
 @dataclass(frozen=True)
@@ -74,4 +74,6 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
 
 def open_documents(files: Run) -> Documents:
     """The documents as they were made last. Raises ValueError where there are none."""
-    return make_documents(files, DocumentConfig.of(read_json(files.folder / "documents" / "documents.json")))
+    return make_documents(
+        files, DocumentConfig.of(read_json(files.folder / "documents" / "documents.json"))
+    )

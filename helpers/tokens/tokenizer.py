@@ -15,7 +15,14 @@ import numpy as np
 import sentencepiece
 
 from helpers.cleaning.text import PLACEHOLDERS
-from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, is_current, read_json, write_json
+from helpers.core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    fingerprint_of,
+    is_current,
+    read_json,
+    write_json,
+)
 from helpers.tokens import pretrained_models
 
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -56,13 +63,26 @@ class SentencePiece(Tokenizer):
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=(text[:max_chars] for text in texts), model_writer=model, vocab_size=vocabulary,
-                model_type="unigram", normalization_rule_name="identity", remove_extra_whitespaces=False,
-                character_coverage=0.9999, user_defined_symbols=PLACEHOLDERS, unk_id=0, bos_id=-1, eos_id=-1, pad_id=-1,
-                num_threads=THREADS, minloglevel=2)
+                sentence_iterator=(text[:max_chars] for text in texts),
+                model_writer=model,
+                vocab_size=vocabulary,
+                model_type="unigram",
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                character_coverage=0.9999,
+                user_defined_symbols=PLACEHOLDERS,
+                unk_id=0,
+                bos_id=-1,
+                eos_id=-1,
+                pad_id=-1,
+                num_threads=THREADS,
+                minloglevel=2,
+            )
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
-            raise ValueError(f"SentencePiece cannot learn {vocabulary} tokens from these texts: {reason}") from None
+            raise ValueError(
+                f"SentencePiece cannot learn {vocabulary} tokens from these texts: {reason}"
+            ) from None
         return cls(model.getvalue())
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
@@ -111,11 +131,15 @@ class HuggingFace(Tokenizer):
         self._tokenizer.no_padding()
         self.vocabulary = self._tokenizer.get_vocab_size()
         if self.vocabulary > 2**16:
-            raise ValueError(f"this tokenizer has {self.vocabulary} tokens: at most 65,536 fit the token store")
+            raise ValueError(
+                f"this tokenizer has {self.vocabulary} tokens: at most 65,536 fit the token store"
+            )
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
         chunks = (texts[begin : begin + CHUNK] for begin in range(0, len(texts), CHUNK))
-        encoded = (self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks)
+        encoded = (
+            self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks
+        )
         return [np.array(text.ids, np.uint16) for chunk in encoded for text in chunk]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -130,7 +154,9 @@ class HuggingFace(Tokenizer):
         return text[: offsets[max_tokens - 1][1]] if len(offsets) > max_tokens else text
 
 
-TOKENIZERS: dict[str, type[Tokenizer]] = {each.kind: each for each in (SentencePiece, Bytes, HuggingFace)}
+TOKENIZERS: dict[str, type[Tokenizer]] = {
+    each.kind: each for each in (SentencePiece, Bytes, HuggingFace)
+}
 
 
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
@@ -140,8 +166,15 @@ def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
     return [row[0] for row in duckdb.execute(query, [str(posts), str(seed), count]).fetchall()]
 
 
-def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, sentences: int = 100_000, seed: int = 0,
-            pretrained_model: str = "minilm") -> Tokenizer:
+def prepare_text(
+    folder: str | Path,
+    kind: str,
+    vocabulary: int,
+    posts: str | Path,
+    sentences: int = 100_000,
+    seed: int = 0,
+    pretrained_model: str = "minilm",
+) -> Tokenizer:
     """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
 
     kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own ``vocabulary``.
@@ -154,11 +187,13 @@ def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, s
         raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
     model = pretrained_models.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
-    learned = (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
+    learned = (
+        (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
+    )
     fingerprint = fingerprint_of(VERSION, kind, *learned, *[model] * bool(model))
     if is_current(folder / "tokenizer.json", fingerprint):
         with suppress(ValueError):  # damaged: it is made again
-            return load(folder)
+            return load_tokenizer(folder)
     if kind == "sentencepiece":
         tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
     else:
@@ -166,12 +201,12 @@ def prepare(folder: str | Path, kind: str, vocabulary: int, posts: str | Path, s
     tokenizer.fingerprint = fingerprint
     with atomic_write(folder) as partial:
         partial.mkdir()
-        save(tokenizer, partial)
-    return load(folder)
+        save_tokenizer(tokenizer, partial)
+    return load_tokenizer(folder)
 
 
-def save(tokenizer: Tokenizer, folder: str | Path) -> None:
-    """Write ``tokenizer.model`` and ``tokenizer.json`` to a folder that is there, for :func:`load`."""
+def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:
+    """Write ``tokenizer.model`` and ``tokenizer.json`` to a folder that is there, for :func:`load_tokenizer`."""
     model = Path(folder) / "tokenizer.model"
     with atomic_write(model) as partial:
         partial.write_bytes(tokenizer.model)
@@ -180,12 +215,14 @@ def save(tokenizer: Tokenizer, folder: str | Path) -> None:
         "sha256": file_fingerprint(model)})  # fmt: skip
 
 
-def load(folder: str | Path) -> Tokenizer:
+def load_tokenizer(folder: str | Path) -> Tokenizer:
     """The tokenizer kept in ``folder``, with its ``fingerprint``. Raises ValueError where it is missing or damaged."""
     folder = Path(folder)
     about, model = read_json(folder / "tokenizer.json"), folder / "tokenizer.model"
     if not model.exists() or file_fingerprint(model) != about.get("sha256"):
-        raise ValueError(f"{model} is missing or damaged: delete {folder} and run the notebook that makes it")
+        raise ValueError(
+            f"{model} is missing or damaged: delete {folder} and run the notebook that makes it"
+        )
     tokenizer = TOKENIZERS[about["kind"]](model.read_bytes())
     tokenizer.fingerprint = about["fingerprint"]
     return tokenizer

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder
 from helpers.losses import ARRConfig
-from helpers.losses.distances import cosines
+from helpers.losses.distances import pairwise_cosines
 from helpers.tokens.batch import Batch
 from helpers.tokens.store import TokenStore
 from helpers.topic.topic_corpus import TopicCorpus
-from helpers.training.model_selection import choose, dev_recall
-from helpers.training.experiment import Experiment, Trained, run
+from helpers.training.experiment import Experiment, Trained, run_experiment
+from helpers.training.model_selection import dev_recall, select_best
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
@@ -36,7 +36,7 @@ def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
     return logits.masked_fill(_diagonal(logits), float("-inf")).log_softmax(1)
 
 
-def bias(log_p_h: Tensor, labels: Tensor) -> Tensor:
+def topic_bias(log_p_h: Tensor, labels: Tensor) -> Tensor:
     """Eq. 2: the mean of p_h (B, B) over the pairs i != j of one author, a scalar in 0..1; 0 where there are none."""
     same = (labels[:, None] == labels) & ~_diagonal(log_p_h)
     return (log_p_h.exp() * same).sum() / same.sum().clamp(min=1)
@@ -72,7 +72,7 @@ def _diagonal(square: Tensor) -> Tensor:
 def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: float) -> float:
     """The mean B of some batches, by a topic model such as TF-IDF of words."""
     return float(torch.stack([
-        bias(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
+        topic_bias(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
         for batch in batches]).mean())  # fmt: skip
 
 
@@ -101,27 +101,29 @@ class ARR(nn.Module):
         self.last_bias = torch.tensor(float("nan"))
 
     def _apply(self, change, recurse=True):
-        self.teacher._apply(change, recurse)  # no part, so it would not move to a device with the others
+        self.teacher._apply(
+            change, recurse
+        )  # no part, so it would not move to a device with the others
         return super()._apply(change, recurse)
 
     def forward(self, embeddings: Tensor, labels: Tensor, batch: Batch) -> Tensor:
         """The student's embeddings (B, D), the authors (B,) of a batch, and the batch itself -> scalar."""
         with torch.no_grad():
             topical = _cosines(self.topic_bias(batch.to(self.topic_bias.device)), embeddings.device)
-            self.last_bias = bias(log_probabilities(topical, self.bias_temperature), labels)
+            self.last_bias = topic_bias(log_probabilities(topical, self.bias_temperature), labels)
             similarity = _cosines(self.teacher.eval()(batch), embeddings.device)
             if self.targets == "released":
                 S = released_targets(similarity, self.temperature, self.last_bias)
             else:
                 S = soft_targets(log_probabilities(similarity, self.temperature), self.last_bias)
-        return arr_loss(log_probabilities(cosines(embeddings), self.temperature), S)
+        return arr_loss(log_probabilities(pairwise_cosines(embeddings), self.temperature), S)
 
 
 def _cosines(rows: Tensor | sparse.csr_matrix, device: torch.device) -> Tensor:
     """(B, B) cosines of an encoder's rows; those of a sparse one are unit rows, or zero."""
     if sparse.issparse(rows):
         return torch.from_numpy((rows @ rows.T).toarray()).to(device, torch.float32)
-    return cosines(rows).to(device)
+    return pairwise_cosines(rows).to(device)
 
 
 def distil(experiment: Experiment, teacher: Trained, topic_bias: Encoder, train: TokenStore, dev: TokenStore,
@@ -134,7 +136,7 @@ def distil(experiment: Experiment, teacher: Trained, topic_bias: Encoder, train:
     loss = ARR(teacher.encoder, topic_bias, **experiment.loss.settings)
     experiment = experiment.model_copy(update={"teacher": teacher.fingerprint})
     start = None if experiment.encoder.is_pretrained else teacher
-    return run(experiment, train, dev, models, loss=loss, start=start)
+    return run_experiment(experiment, train, dev, models, loss=loss, start=start)
 
 
 def train_with_students(bases: dict[str, list[Experiment]], students: dict[str, list[Experiment]], corpus: TopicCorpus,
@@ -147,9 +149,11 @@ def train_with_students(bases: dict[str, list[Experiment]], students: dict[str, 
     score = dev_recall(dev, next(iter(bases.values()))[0].sampler.max_tokens)
     trained = {}
     for base, plan in bases.items():
-        teacher = choose(plan, seed, lambda one: run(one, train, dev, models), score)
+        teacher = select_best(
+            plan, seed, lambda one: run_experiment(one, train, dev, models), score
+        )
         trained[base] = teacher
         for student, plan in students.items():
             learn = lambda one: distil(one, teacher, topic_bias, train, dev, models)  # noqa: B023, E731
-            trained[f"{base}_{student}"] = choose(plan, seed, learn, score)
+            trained[f"{base}_{student}"] = select_best(plan, seed, learn, score)
     return trained

@@ -42,10 +42,14 @@ class LeaceEraser:
         """
         vectors = np.asarray(vectors, np.float64)
         if vectors.ndim != 2 or vectors.shape[1] != len(self.mean):
-            raise ValueError(f"vectors {vectors.shape}: need (N, {len(self.mean)}), as those it was fitted on")
+            raise ValueError(
+                f"vectors {vectors.shape}: need (N, {len(self.mean)}), as those it was fitted on"
+            )
         erased = (vectors - self.mean) @ self.kept.T + self.mean
         length = np.linalg.norm(erased, axis=1, keepdims=True)
-        return np.divide(erased, length, out=np.zeros_like(erased), where=length > 0).astype(np.float32)
+        return np.divide(erased, length, out=np.zeros_like(erased), where=length > 0).astype(
+            np.float32
+        )
 
     @classmethod
     def fit(cls, vectors: np.ndarray, labels: Sequence) -> Self:
@@ -58,10 +62,14 @@ class LeaceEraser:
             raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
         vectors, labels = np.asarray(vectors, np.float64), np.asarray(labels)
         if vectors.ndim != 2 or labels.shape != vectors.shape[:1]:
-            raise ValueError(f"vectors {vectors.shape} and labels {labels.shape}: need (N, D) and (N,)")
+            raise ValueError(
+                f"vectors {vectors.shape} and labels {labels.shape}: need (N, D) and (N,)"
+            )
         names, codes = np.unique(labels.astype(str), return_inverse=True)
         if len(names) < 2:
-            raise ValueError(f"{len(names)} different labels in {len(labels)} rows: need at least 2")
+            raise ValueError(
+                f"{len(names)} different labels in {len(labels)} rows: need at least 2"
+            )
         if not np.isfinite(vectors).all():
             raise ValueError("vectors must be finite")
         mean = vectors.mean(0)
@@ -84,7 +92,9 @@ class Erased(Encoder):
         self.encoder, self.eraser, self.dim = encoder, eraser, encoder.dim
 
     @classmethod
-    def fit(cls, encoder: Encoder, samples: Samples, labels: Sequence, max_tokens: int = 32) -> Self:
+    def fit(
+        cls, encoder: Encoder, samples: Samples, labels: Sequence, max_tokens: int = 32
+    ) -> Self:
         """Fit the erasure on N training samples and their labels (N,), such as topics."""
         return cls(encoder, LeaceEraser.fit(embed(encoder, samples, max_tokens), labels))
 

@@ -32,11 +32,13 @@ def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
     """
     if k < 0:
         raise ValueError(f"k {k}: must be at least 0")
-    counts = Counter(match[0].lower() for text in texts for match in WORD.finditer(text) if not match[1])
+    counts = Counter(
+        match[0].lower() for text in texts for match in WORD.finditer(text) if not match[1]
+    )
     return frozenset(heapq.nsmallest(k, counts, key=lambda word: (-counts[word], word)))
 
 
-def mask(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
+def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     """Mask every word that is not in ``keep``; punctuation, spaces and placeholders stay.
 
     kind: "multiple" (DV-MA), each letter becomes ``*`` and each digit ``#``; "single" (DV-SA), each run of them. Raises
@@ -56,7 +58,9 @@ def mask(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     return WORD.sub(masked, text)
 
 
-def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> dict[str, int]:
+def mask_posts(
+    posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]
+) -> dict[str, int]:
     """Write a posts table with every text changed, whole or not at all: same columns, rows, order and row groups.
 
     change: text -> text, such as ``partial(mask, keep=words)``. Only one row group is in memory. Returns the numbers of
@@ -68,11 +72,16 @@ def mask_table(posts_path: str | Path, out_path: str | Path, change: Callable[[s
             raise ValueError(f"{posts_path} has no column text: {', '.join(schema.names)}")
         column = schema.get_field_index("text")
         field = schema.field(column)
-        with atomic_write(out_path) as partial, pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+        with (
+            atomic_write(out_path) as partial,
+            pq.ParquetWriter(partial, schema, compression="zstd") as writer,
+        ):
             for group in progress_bar(range(table.num_row_groups), desc="masking", unit="group"):
                 rows = table.read_row_group(group)
                 before = rows["text"].to_pylist()
                 after = [change(text) for text in before]
                 changed += sum(old != new for old, new in zip(before, after))
-                writer.write_table(rows.set_column(column, field, pa.array(after, field.type)), max(len(rows), 1))
+                writer.write_table(
+                    rows.set_column(column, field, pa.array(after, field.type)), max(len(rows), 1)
+                )
         return {"posts": table.metadata.num_rows, "changed": changed}

@@ -13,13 +13,13 @@ import pandas as pd
 
 from helpers.core.artifacts import read_json
 from helpers.core.paths import Run
-from helpers.splits.assignment import split
+from helpers.splits.assignment import make_split
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.document_sets import DocumentConfig
 from helpers.tokens.store import TokenStore, build_store, list_topics, open_store
 from helpers.tokens.tokenizer import Tokenizer
-from helpers.topic.masking import mask, mask_table
+from helpers.topic.masking import mask_posts, mask_text
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,15 @@ class TopicCorpus:
 
     def topics(self, part: str) -> np.ndarray:
         """(posts,) the topic of each document of a part, by name."""
-        return pd.read_parquet(self.folder / f"{part}.parquet", columns=["topic"])["topic"].to_numpy()
+        return pd.read_parquet(self.folder / f"{part}.parquet", columns=["topic"])[
+            "topic"
+        ].to_numpy()
 
     def masked(self, keep: frozenset[str], max_tokens: int) -> "TopicCorpus":
         """The same documents up to their first ``max_tokens`` tokens, all words masked but those to keep (DV-SA)."""
-        folder, hide = self.folder / "masked", partial(mask, keep=keep, kind="single")
+        folder, hide = self.folder / "masked", partial(mask_text, keep=keep, kind="single")
         for part in self.stores:
-            mask_table(self.folder / f"{part}.parquet", folder / f"{part}.parquet",
+            mask_posts(self.folder / f"{part}.parquet", folder / f"{part}.parquet",
                        lambda text: hide(self.tokenizer.cut(text, max_tokens)))  # fmt: skip
         return replace(self, folder=folder, stores=_stores(folder, self.tokenizer, [*self.stores]))
 
@@ -67,11 +69,15 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test documents here.
     Raises ValueError: where a split has no document, or a single topic trains.
     """
-    posts = config.documents_of(files.folder / "selected.parquet", files.folder / "topics" / "documents.parquet")
+    posts = config.documents_of(
+        files.folder / "selected.parquet", files.folder / "topics" / "documents.parquet"
+    )
     folder = files.folder / "topics" / rule.kind
-    report = split(posts, folder, rule)
+    report = make_split(posts, folder, rule)
     if report["splits"]["train"]["topics"] < 2:
-        raise ValueError(f"{rule.kind}: training has a single topic, so there is nothing to unlearn; raise topic_share")
+        raise ValueError(
+            f"{rule.kind}: training has a single topic, so there is nothing to unlearn; raise topic_share"
+        )
     tokenizer = config.tokenizer_of(files, _own_tokenizer(files), posts)
     return TopicCorpus(folder, report, tokenizer, _stores(folder, tokenizer, [*report["splits"]]))
 
@@ -82,12 +88,20 @@ def open_corpus(files: Run, kind: str, data: str) -> TopicCorpus:
     Raises ValueError: where there is none.
     """
     folder = files.folder / "topics" / kind
-    tokens = [path.parents[1] for path in folder.glob("*/*/store.json") if read_json(path)["fingerprint"] == data]
+    tokens = [
+        path.parents[1]
+        for path in folder.glob("*/*/store.json")
+        if read_json(path)["fingerprint"] == data
+    ]
     if not tokens:
-        raise ValueError(f"no documents of the split {kind!r} in run {files.name!r}: run notebook 05")
+        raise ValueError(
+            f"no documents of the split {kind!r} in run {files.name!r}: run notebook 05"
+        )
     report = read_json(folder / "split.json")
     stores = {part: open_store(tokens[0] / part) for part in report["splits"]}
-    tokenizer = tokenizers.load(_own_tokenizer(files) if tokens[0].name == "huggingface" else files.tokenizer)
+    tokenizer = tokenizers.load_tokenizer(
+        _own_tokenizer(files) if tokens[0].name == "huggingface" else files.tokenizer
+    )
     return TopicCorpus(folder, report, tokenizer, stores)
 
 

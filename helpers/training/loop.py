@@ -37,7 +37,7 @@ class TrainingConfig(Config):
     schedule : "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the released 250k, 500k, 750k of 1M),
     "cosine" and "linear" fall to 0. warmup : steps of linear rise. clip : global norm of the gradient.
     eval_every : steps between dev scores and checkpoints. precision : mixed precision on CUDA, "no" on CPU.
-    at_once : samples of a batch that the memory holds at once, see :class:`InParts`; 0 for all.
+    at_once : samples of a batch that the memory holds at once, see :class:`GradCache`; 0 for all.
     """
 
     steps: int | None = Field(None, ge=1)
@@ -60,7 +60,9 @@ class TrainingConfig(Config):
 
     def in_steps(self, posts: int, per_batch: int) -> "TrainingConfig":
         """The same with epochs as steps: batches that hold ``per_batch`` of the store's posts."""
-        return self.model_copy(update={"steps": math.ceil(self.epochs * posts / per_batch), "epochs": None})
+        return self.model_copy(
+            update={"steps": math.ceil(self.epochs * posts / per_batch), "epochs": None}
+        )
 
     def learning_rate(self, step: int) -> float:
         """Of a step, counted from 0."""
@@ -85,12 +87,24 @@ class Trainer:
     def __init__(self, encoder: nn.Module, loss: Callable[..., Tensor], config: TrainingConfig, seed: int,
                  folder: Path, fingerprint: str):  # fmt: skip
         # several processes without a GPU must be told so, else each believes that it is alone
-        self.accelerator = Accelerator(cpu=not torch.cuda.is_available(), mixed_precision=config.precision)
-        self.encoder, self.loss, self.config, self.seed = encoder.to(self.accelerator.device), loss, config, seed
+        self.accelerator = Accelerator(
+            cpu=not torch.cuda.is_available(), mixed_precision=config.precision
+        )
+        self.encoder, self.loss, self.config, self.seed = (
+            encoder.to(self.accelerator.device),
+            loss,
+            config,
+            seed,
+        )
         self.folder, self.fingerprint = Path(folder), fingerprint
 
-    def train(self, draw: Callable[[int], Batch], score: Callable[[nn.Module], dict[str, float]],
-              progress: bool = True, begin: Callable[[], None] | None = None) -> pd.DataFrame:
+    def train(
+        self,
+        draw: Callable[[int], Batch],
+        score: Callable[[nn.Module], dict[str, float]],
+        progress: bool = True,
+        begin: Callable[[], None] | None = None,
+    ) -> pd.DataFrame:
         """Train, and leave the encoder with its best weights; returns the history.
 
         Complete and current training is loaded, interrupted training continues.
@@ -102,19 +116,29 @@ class Trainer:
         a complete training is damaged, or the encoder gives vectors that are not finite.
         """
         if is_current(self.folder / "training.json", self.fingerprint):
-            completed(self.folder)
+            is_completed(self.folder)
             return self._best()
         self.accelerator.wait_for_everyone()  # all have looked before one changes anything
         if self.accelerator.is_main_process:
-            (self.folder / "training.json").unlink(missing_ok=True)  # of another training, whose files end here
+            (self.folder / "training.json").unlink(
+                missing_ok=True
+            )  # of another training, whose files end here
         wrapped, optimizer, parts = self._prepare()
-        step, history = checkpoints.resume(self.folder, self.fingerprint, parts, optimizer, self.accelerator.scaler)
+        step, history = checkpoints.resume_training(
+            self.folder, self.fingerprint, parts, optimizer, self.accelerator.scaler
+        )
         if step:
             print(f"continuing from step {step}")
         elif begin:
             begin()
-        before, started, losses = history[-1]["seconds"] if history else 0.0, time.perf_counter(), []
-        alone = progress and self.accelerator.is_main_process  # of several processes one draws the bar
+        before, started, losses = (
+            history[-1]["seconds"] if history else 0.0,
+            time.perf_counter(),
+            [],
+        )
+        alone = (
+            progress and self.accelerator.is_main_process
+        )  # of several processes one draws the bar
         bar = progress_bar(total=self.config.steps, initial=step, progress=alone, desc="training")
         wrapped.train()
         while step < self.config.steps:
@@ -135,18 +159,27 @@ class Trainer:
         if self.accelerator.is_main_process:
             write_json(self.folder / "training.json", self._summary(history))
         self.accelerator.wait_for_everyone()
-        self.accelerator.unwrap_model(wrapped, keep_fp32_wrapper=False)  # or it would go on in mixed precision
+        self.accelerator.unwrap_model(
+            wrapped, keep_fp32_wrapper=False
+        )  # or it would go on in mixed precision
         return self._best()
 
     def _prepare(self):
         # not wrapped like the encoder: every process computes the whole loss, so its gradients are equal as they are
-        learned = self.loss.to(self.accelerator.device) if isinstance(self.loss, nn.Module) else nn.Module()
+        learned = (
+            self.loss.to(self.accelerator.device)
+            if isinstance(self.loss, nn.Module)
+            else nn.Module()
+        )
         parameters, config = [*self.encoder.parameters(), *learned.parameters()], self.config
         kind, more = {"sgd": (torch.optim.SGD, {"momentum": 0.9}),
                       "adamw": (torch.optim.AdamW, {"fused": True})}[config.optimizer]  # fmt: skip
         optimizer = kind(parameters, config.lr, weight_decay=config.weight_decay, **more)
-        encoder = InParts(self.encoder, config.at_once) if config.at_once else self.encoder
-        return *self.accelerator.prepare(encoder, optimizer), {"encoder": self.encoder, "loss": learned}
+        encoder = GradCache(self.encoder, config.at_once) if config.at_once else self.encoder
+        return *self.accelerator.prepare(encoder, optimizer), {
+            "encoder": self.encoder,
+            "loss": learned,
+        }
 
     def _step(self, wrapped, optimizer, batch: Batch, step: int) -> Tensor:
         accelerator = self.accelerator
@@ -154,7 +187,9 @@ class Trainer:
         for group in optimizer.param_groups:
             group["lr"] = self.config.learning_rate(step)
         share = len(batch) // accelerator.num_processes
-        batch = batch.to(accelerator.device)[: share * accelerator.num_processes]  # rows beyond a whole share: left out
+        batch = batch.to(accelerator.device)[
+            : share * accelerator.num_processes
+        ]  # rows beyond a whole share: left out
         begin = accelerator.process_index * share
         with accelerator.autocast():
             embeddings = wrapped(batch[begin : begin + share])
@@ -178,30 +213,44 @@ class Trainer:
     def _keep(self, row: dict, history: list[dict], parts: dict, optimizer) -> None:
         """The best weights, the learning curve, and everything that a resumed training needs."""
         if row["MRR"] > max((old["MRR"] for old in history), default=-math.inf):
-            weights = checkpoints.weights(encoder=self.encoder)
-            checkpoints.save(self.folder / "best.safetensors", weights, {"step": row["step"]})
+            weights = checkpoints.model_weights(encoder=self.encoder)
+            checkpoints.save_checkpoint(
+                self.folder / "best.safetensors", weights, {"step": row["step"]}
+            )
         history.append(row)
         with atomic_write(self.folder / "history.csv") as partial:
             pd.DataFrame(history).to_csv(partial, index=False)
-        tensors = {**checkpoints.weights(**parts), **checkpoints.optimizer_state(optimizer)}
-        state = {"fingerprint": self.fingerprint, "history": checkpoints.history_fingerprint(history),
-                 "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(), "step": row["step"]}
-        checkpoints.save(self.folder / "last.safetensors", tensors, state)
+        tensors = {**checkpoints.model_weights(**parts), **checkpoints.optimizer_state(optimizer)}
+        state = {
+            "fingerprint": self.fingerprint,
+            "history": checkpoints.history_fingerprint(history),
+            "scaler": self.accelerator.scaler and self.accelerator.scaler.state_dict(),
+            "step": row["step"],
+        }
+        checkpoints.save_checkpoint(self.folder / "last.safetensors", tensors, state)
 
     def _summary(self, history: list[dict]) -> dict:
         best = max(history, key=lambda row: row["MRR"])
         return {
-            "fingerprint": self.fingerprint, **self.config.model_dump(), "seed": self.seed, "best_step": best["step"],
-            "best_dev_MRR": best["MRR"], "seconds": history[-1]["seconds"],
+            "fingerprint": self.fingerprint,
+            **self.config.model_dump(),
+            "seed": self.seed,
+            "best_step": best["step"],
+            "best_dev_MRR": best["MRR"],
+            "seconds": history[-1]["seconds"],
             "device": device_name(self.accelerator.device),
-            "sha256": {name: file_fingerprint(self.folder / name) for name in ("best.safetensors", "history.csv")}}
+            "sha256": {
+                name: file_fingerprint(self.folder / name)
+                for name in ("best.safetensors", "history.csv")
+            },
+        }
 
     def _best(self) -> pd.DataFrame:
         checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
         return pd.read_csv(self.folder / "history.csv")
 
 
-class InParts(nn.Module):
+class GradCache(nn.Module):
     """An encoder that reads a batch in parts of ``samples``, for a loss over more samples than the memory holds.
 
     Activations of a part are made again when its gradient is wanted, by the same random numbers: embeddings and
@@ -233,14 +282,20 @@ def gather_with_gradient(embeddings: Tensor) -> Tensor:
 def device_name(device: torch.device | None = None) -> str:
     """What to print beside a number: the GPU's name, or "cpu" with the threads used; by default of what trains here."""
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
+    return (
+        torch.cuda.get_device_name(device)
+        if device.type == "cuda"
+        else f"cpu, {torch.get_num_threads()} threads"
+    )
 
 
-def completed(folder: str | Path) -> dict:
+def is_completed(folder: str | Path) -> dict:
     """``training.json`` of a complete training. Raises ValueError where there is none, or its files are damaged."""
     folder = Path(folder)
     summary = read_json(folder / "training.json")
     for name, fingerprint in summary.get("sha256", {"best.safetensors": ""}).items():
         if not (folder / name).exists() or file_fingerprint(folder / name) != fingerprint:
-            raise ValueError(f"{folder / name} is missing or damaged: delete {folder} and train again")
+            raise ValueError(
+                f"{folder / name} is missing or damaged: delete {folder} and train again"
+            )
     return summary

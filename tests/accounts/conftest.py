@@ -16,7 +16,7 @@ def encoder():
 def invented(tmp_path_factory):
     """A CSV of 40 invented accounts, one of whom came back as newcomer."""
     path = tmp_path_factory.mktemp("invented") / "posts.csv"
-    reading.invented(path, evader="demo-0003", accounts=40, posts=1600)
+    reading.write_demo_csv(path, evader="demo-0003", accounts=40, posts=1600)
     return path
 
 
@@ -24,7 +24,7 @@ def invented(tmp_path_factory):
 def mine(encoder, invented, tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
-    yield reading.read(Run("mine"), str(invented), encoder, pseudonymise=False)
+    yield reading.read_posts(Run("mine"), str(invented), encoder, pseudonymise=False)
     patch.undo()
 
 

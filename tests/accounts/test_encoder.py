@@ -8,7 +8,7 @@ import helpers
 from helpers.accounts import weights
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.samples import halves
-from helpers.accounts.scoring import Use
+from helpers.accounts.scoring import ScoringConfig
 from helpers.evaluation.calibration import Calibration
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
@@ -23,36 +23,52 @@ def test_three_lines_of_python():
 
 
 def test_a_vector_does_not_depend_on_its_neighbours(encoder):
-    together, alone = encoder.encode(POSTS), np.concatenate([encoder.encode([each]) for each in POSTS])
+    together, alone = (
+        encoder.encode(POSTS),
+        np.concatenate([encoder.encode([each]) for each in POSTS]),
+    )
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 def test_times_count_where_they_are_given(encoder):
-    night, day = (encoder.encode(POSTS[1:], [[f"2024-05-05T{hour}:00:00Z"]]) for hour in ("03", "15"))
+    night, day = (
+        encoder.encode(POSTS[1:], [[f"2024-05-05T{hour}:00:00Z"]]) for hour in ("03", "15")
+    )
     assert np.abs(night - day).max() > 0.01
 
 
 def test_topics_are_checked_and_said_to_change_nothing(encoder):
     with pytest.warns(UserWarning, match="topics do not change these vectors"):
-        told = encoder.encode(POSTS, times=[[1.6e9, 1.7e9], [1.7e9]], topics=[["tea", None], ["rooms"]])
+        told = encoder.encode(
+            POSTS, times=[[1.6e9, 1.7e9], [1.7e9]], topics=[["tea", None], ["rooms"]]
+        )
     np.testing.assert_array_equal(told, encoder.encode(POSTS, times=[[1.6e9, 1.7e9], [1.7e9]]))
     for topics in ([["tea"], ["rooms"]], ["te", "r"], [["tea", "tea"]]):
-        with pytest.warns(UserWarning), pytest.raises(ValueError, match="topics must hold one topic for each post"):
+        with (
+            pytest.warns(UserWarning),
+            pytest.raises(ValueError, match="topics must hold one topic for each post"),
+        ):
             encoder.encode(POSTS, topics=topics)
 
 
 def test_products_of_vectors_are_fused_scores(encoder, mine):
     older, newer = halves(mine.store, 8)
     one, other = (encoder.vectors(side[np.arange(5)]) for side in (older, newer))
-    rows = [block.copy() for _, block in encoder.model(False, False).gallery(newer[np.arange(5)], MAX_TOKENS).scores(
-        older[np.arange(5)])]
+    rows = [
+        block.copy()
+        for _, block in encoder.model(False, False)
+        .gallery(newer[np.arange(5)], MAX_TOKENS)
+        .scores(older[np.arange(5)])
+    ]
     np.testing.assert_allclose(one @ other.T, np.concatenate(rows), atol=1e-5)
 
 
 def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
     encoder.save(tmp_path / "again")
     again = AuthorEncoder.load(tmp_path / "again")
-    np.testing.assert_array_equal(again.encode(POSTS), encoder.encode(POSTS))  # what was in eight bits stays in them
+    np.testing.assert_array_equal(
+        again.encode(POSTS), encoder.encode(POSTS)
+    )  # what was in eight bits stays in them
     assert again.fingerprint == encoder.fingerprint and again.uses == encoder.uses
 
 
@@ -74,35 +90,66 @@ def test_an_unknown_name_tells_those_there_are(tmp_path):
 def test_no_address_and_no_name_is_left_in_the_vocabulary(encoder):
     pieces = [encoder.tokenizer.piece(token) for token in range(encoder.tokenizer.vocabulary)]
     allowed = {"@user", "@url", "@email", "@code", "@self"}
-    assert not [piece for piece in pieces if "@" in piece and any(map(str.isalnum, piece)) and piece not in allowed]
-    first = {"David", "Paul", "Mario", "Kevin", "Martin", "Steve", "Julian", "Thomas", "Peter", "Johannes", "Sebastien"}
+    assert not [
+        piece
+        for piece in pieces
+        if "@" in piece and any(map(str.isalnum, piece)) and piece not in allowed
+    ]
+    first = {
+        "David",
+        "Paul",
+        "Mario",
+        "Kevin",
+        "Martin",
+        "Steve",
+        "Julian",
+        "Thomas",
+        "Peter",
+        "Johannes",
+        "Sebastien",
+    }
     assert not {piece.strip() for piece in pieces} & first
 
 
 def test_eight_bits_lose_at_most_half_a_step():
-    tables = {"table": torch.randn(3000, 100) * torch.logspace(-6, 3, 3000)[:, None], "small": torch.randn(5),
-              "zero": torch.zeros(3000, 100), "conv": torch.randn(600, 100, 5)}
-    packed = weights.quantised(tables)
-    again = weights.restored(packed)
+    tables = {
+        "table": torch.randn(3000, 100) * torch.logspace(-6, 3, 3000)[:, None],
+        "small": torch.randn(5),
+        "zero": torch.zeros(3000, 100),
+        "conv": torch.randn(600, 100, 5),
+    }
+    packed = weights.quantise(tables)
+    again = weights.restore(packed)
     assert set(again) == set(tables)
     assert packed["table"].dtype == torch.int8 and packed["small"].dtype == torch.float32
     for name in ("table", "conv"):
         rows, back = tables[name].flatten(1), again[name].flatten(1)
         step = rows.abs().amax(1, keepdim=True) / 127
         assert ((rows - back).abs() <= 0.5001 * step).all()
-    assert torch.equal(again["zero"], tables["zero"]) and torch.equal(again["small"], tables["small"])
+    assert torch.equal(again["zero"], tables["zero"]) and torch.equal(
+        again["small"], tables["small"]
+    )
 
 
 def test_a_ratio_claims_no_more_than_its_trials_show():
-    use = Use({}, Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
+    use = ScoringConfig({}, Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
     found = use.llr(np.array([[-1.0, 0.0, 1.0]]), 16, np.array([16, 16, 16]))
     np.testing.assert_allclose(found, [[-np.log(10), 0, np.log(1000)]])
-    by_size = Use({}, Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9)
-    assert by_size.llr(np.zeros(1), 32, 8) == by_size.llr(np.zeros(1), 64, 8) > by_size.llr(np.zeros(1), 16, 8)
+    by_size = ScoringConfig(
+        {}, Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9
+    )
+    assert (
+        by_size.llr(np.zeros(1), 32, 8)
+        == by_size.llr(np.zeros(1), 64, 8)
+        > by_size.llr(np.zeros(1), 16, 8)
+    )
 
 
 def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
-    train, dev = (make_store([40] * count, seed, vocabulary=300, habits=True) for count, seed in ((60, 1), (32, 2)))
+    train, dev = (
+        make_store([40] * count, seed, vocabulary=300, habits=True)
+        for count, seed in ((60, 1), (32, 2))
+    )
     for store in (train, dev):
         store.meta.update(vocabulary=300, topics=[], fingerprint="")
     from tests.accounts.test_gallery import Words
@@ -111,10 +158,14 @@ def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
     assert set(made.uses) == {"gallery", "gallery_hours", "alone", "alone_hours"}
     assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == set(COUNTED)
     assert made.uses["gallery"].different > 100
-    assert made.uses["alone"].same == made.uses["alone"].different == 9  # no ratio above 10 without a gallery
+    assert (
+        made.uses["alone"].same == made.uses["alone"].different == 9
+    )  # no ratio above 10 without a gallery
 
 
 def _tiny_stream():
-    from helpers.encoders.stream import build, stream_config
+    from helpers.encoders.stream import build_stream_encoder, stream_config
 
-    return build(stream_config(features="T", filters=4, token_dim=8, attention=8, layers=1, dim=16), 300, 1).eval()
+    return build_stream_encoder(
+        stream_config(features="T", filters=4, token_dim=8, attention=8, layers=1, dim=16), 300, 1
+    ).eval()

@@ -38,7 +38,9 @@ def test_the_returned_account_is_found(gallery):
 
 def test_probabilities_are_those_of_the_formula(gallery):
     everyone = len(gallery)
-    found = gallery.rank(gallery.accounts(["demo-0005"]), ["demo-0005"], everyone, Decision(prior=0.3))
+    found = gallery.rank(
+        gallery.accounts(["demo-0005"]), ["demo-0005"], everyone, Decision(prior=0.3)
+    )
     listed = found[found.target != NOBODY]
     assert len(listed) == everyone - 1
     ratios = np.exp(listed.llr.to_numpy())
@@ -59,13 +61,19 @@ def test_scores_are_those_of_evaluation(encoder, mine):
     older, newer = halves(mine.store, 8)
     gallery = mine.gallery(encoder, newer)
     assert len(gallery) >= ENOUGH and gallery.adapted
-    expected = np.concatenate([block.copy() for _, block in
-                               encoder.model(True, mine.hours).gallery(newer, MAX_TOKENS).scores(older)])
+    expected = np.concatenate(
+        [
+            block.copy()
+            for _, block in encoder.model(True, mine.hours).gallery(newer, MAX_TOKENS).scores(older)
+        ]
+    )
     found = gallery.rank(older[np.arange(3)], None, len(gallery))
     for row in range(3):
         listed = found[(found["query"] == f"query {row}") & (found.target != NOBODY)]
         scores = dict(zip(listed.target, listed.score))
-        np.testing.assert_allclose([scores[name] for name in gallery.names], expected[row], atol=1e-5)
+        np.testing.assert_allclose(
+            [scores[name] for name in gallery.names], expected[row], atol=1e-5
+        )
 
 
 def test_a_query_is_not_measured_against_itself(gallery):
@@ -77,7 +85,9 @@ def test_a_query_is_not_measured_against_itself(gallery):
     _, block = next(part.scores(asked, gallery.columns([name])))
     column = 3
     of_target = part.of_targets[:, column]
-    expected = (raw[column] - others.mean()) / others.std() + (raw[column] - of_target[0]) * of_target[1]
+    expected = (raw[column] - others.mean()) / others.std() + (
+        raw[column] - of_target[0]
+    ) * of_target[1]
     assert abs(block[0, column] - expected) < 1e-4
 
 
@@ -88,16 +98,24 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     same = dict(check_exact=False, atol=1e-4)
     pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
     calibrated = encoder.calibrated_on(gallery.targets.store, True)
-    assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), "another map is no other encoder"
+    assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), (
+        "another map is no other encoder"
+    )
     with pytest.raises(ValueError, match="has 1 of these accounts already"):
         gallery.with_accounts([["a post"]], ["newcomer"], [[1700000000]])
-    grown = gallery.with_accounts([["A wholly new account.", "It says this and that, nothing more."]], ["new"],
-                                  [[1700000000, 1700003600]], [["books", "a new room"]])
+    grown = gallery.with_accounts(
+        [["A wholly new account.", "It says this and that, nothing more."]],
+        ["new"],
+        [[1700000000, 1700003600]],
+        [["books", "a new room"]],
+    )
     assert set(rooms_of(again.targets.store)) == set(rooms_of(gallery.targets.store)) > {"books"}
     assert rooms_of(grown.targets.store)[-2:].tolist() == ["books", "a new room"]
     assert len(grown) == len(gallery) + 1
     back = grown.without_accounts(["new"])
-    np.testing.assert_allclose(ask(back).score[:5].astype(float), ask(gallery).score[:5].astype(float), atol=1e-4)
+    np.testing.assert_allclose(
+        ask(back).score[:5].astype(float), ask(gallery).score[:5].astype(float), atol=1e-4
+    )
     with pytest.raises(ValueError, match="not in the gallery"):
         back.without_accounts(["new"])
 
@@ -115,16 +133,25 @@ def test_few_accounts_are_compared_each_for_itself(encoder):
     assert not small.adapted
     found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
     assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
-    assert found.probability.iloc[-1] >= 0.94, "strangers who are all alike do not add up to somebody"
+    assert found.probability.iloc[-1] >= 0.94, (
+        "strangers who are all alike do not add up to somebody"
+    )
 
 
 def test_a_common_form_is_no_evidence(encoder):
     one = ["i never use capitals and that is fine", "me neither, no capitals, no full stops"]
-    other = ["Regrettably, I must disagree with the above.", "One ought to be precise; hence this remark."]
+    other = [
+        "Regrettably, I must disagree with the above.",
+        "One ought to be precise; hence this remark.",
+    ]
     forms = [FORM.format(number) for number in (1, 22, 333)]
-    plain, formed = (AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"])
-                     for extra in ([], forms))
-    alike = [gallery.rank(gallery.accounts(["one"]), ["one"]).score[0] for gallery in (plain, formed)]
+    plain, formed = (
+        AccountGallery.of(encoder, [extra + one, extra + other], ["one", "other"])
+        for extra in ([], forms)
+    )
+    alike = [
+        gallery.rank(gallery.accounts(["one"]), ["one"]).score[0] for gallery in (plain, formed)
+    ]
     assert abs(alike[0] - alike[1]) < 1e-5
 
 
@@ -139,23 +166,33 @@ def test_links_are_the_numbers_of_rank(gallery):
         best, nobody = (row for _, row in found[found["query"] == name].iterrows())
         for column in ("target", "probability", "score", "llr", "query_posts", "target_posts"):
             assert links[column][name] == best[column]
-        assert links.nobody[name] == nobody.probability and links.threshold[name] == pytest.approx(between)
+        assert links.nobody[name] == nobody.probability and links.threshold[name] == pytest.approx(
+            between
+        )
         unlinked = UNDECIDED if best.probability > nobody.probability else NOBODY
         assert links.answer[name] == (best.target if best.probability >= between else unlinked)
     assert links.answer["newcomer"] == "demo-0003" != links.answer["demo-0005"]
     likely = gallery.link(gallery.accounts(asked[:1]), asked[:1], prior=0.99, false_link=1e9)
-    assert likely.answer[0] == UNDECIDED and likely.nobody[0] < likely.probability[0] < likely.threshold[0]
+    assert (
+        likely.answer[0] == UNDECIDED
+        and likely.nobody[0] < likely.probability[0] < likely.threshold[0]
+    )
 
 
 def test_links_in_three_lines(encoder):
     gallery = AccountGallery.of(encoder, POSTS, ["tea", "semi"], topics=[["a", "b"], ["b", None]])
-    links = gallery.link([["Tea is what I like!", "More tea, please."], ["and so on"]], topics=[["a", "b"], ["c"]])
+    links = gallery.link(
+        [["Tea is what I like!", "More tea, please."], ["and so on"]], topics=[["a", "b"], ["c"]]
+    )
     assert links["query"].tolist() == ["query 0", "query 1"] and set(links.answer) == {NOBODY}
     asked = gallery.queries([["Tea is what I like!", "More tea, please."]])
     assert links.probability[0] == gallery.rank(asked).probability[0] and links.target[0] == "tea"
     assert 0.9 < links.nobody[0] < 1
     alone = AccountGallery.of(encoder, POSTS[:1], ["tea"])
-    assert alone.link(alone.accounts(["tea"]), ["tea"]).iloc[0][["answer", "nobody"]].tolist() == [NOBODY, 1]
+    assert alone.link(alone.accounts(["tea"]), ["tea"]).iloc[0][["answer", "nobody"]].tolist() == [
+        NOBODY,
+        1,
+    ]
     with pytest.raises(ValueError, match="'prior'"):
         gallery.link(POSTS[:1], prior=2)
 
@@ -167,11 +204,14 @@ def test_exchanged_accounts_keep_their_place_in_the_draw(gallery, encoder):
     ask = lambda made: made.rank(made.accounts(["newcomer"]), ["newcomer"], 5)  # noqa: E731
     pd.testing.assert_frame_equal(ask(same), ask(gallery), check_exact=False, atol=1e-4)
     small = AccountGallery.of(encoder, POSTS, ["tea", "semi"])
-    assert list(small.exchanged(small.targets, ["semi", "tea"]).names) == ["semi", "tea"], "all of them"
+    assert list(small.exchanged(small.targets, ["semi", "tea"]).names) == ["semi", "tea"], (
+        "all of them"
+    )
 
 
-@pytest.mark.parametrize(("names", "message"), [
-    (["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")])
+@pytest.mark.parametrize(
+    ("names", "message"), [(["a"], "2 accounts have 1 names"), (["a", "a"], "1 of them different")]
+)
 def test_names_are_one_an_account(encoder, names, message):
     with pytest.raises(ValueError, match=message):
         AccountGallery.of(encoder, [["some post"], ["some other"]], names)

@@ -8,7 +8,7 @@ import pytest
 
 from helpers.accounts import index as module
 from helpers.accounts.index import VectorIndex
-from helpers.evaluation.scores import rounded
+from helpers.evaluation.scores import round_scores
 
 DIM = 48
 needs_faiss = pytest.mark.skipif(not importlib.util.find_spec("faiss"), reason="needs faiss-cpu")
@@ -26,7 +26,9 @@ def unit(count, seed=0, dim=DIM):
 
 def product(vectors, queries, k):
     """Scores and rows of the k best, of the vectors as they are kept; of equal scores the first row first."""
-    scores = rounded(queries.astype(np.float64) @ vectors.astype(np.float16).astype(np.float64).T)
+    scores = round_scores(
+        queries.astype(np.float64) @ vectors.astype(np.float16).astype(np.float64).T
+    )
     rows = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     return np.take_along_axis(scores, rows, 1), rows
 
@@ -41,14 +43,18 @@ def same(one, other):
 
 
 class TestSearch:
-    @pytest.mark.parametrize("count, k", [(1, 1), (3, 2), (3, 9), (2000, 1), (2000, 100), (20_000, 100)])
+    @pytest.mark.parametrize(
+        "count, k", [(1, 1), (3, 2), (3, 9), (2000, 1), (2000, 100), (20_000, 100)]
+    )
     def test_exact_is_the_product(self, count, k):
         vectors, queries = unit(count), unit(8, 1)
         scores, rows = VectorIndex(vectors, False).search(queries, k)
         assert scores.shape == rows.shape == (8, min(k, count))
         assert (scores.dtype, rows.dtype) == (np.float32, np.int64)
         same((scores, rows), product(vectors, queries, k))
-        np.testing.assert_allclose(scores, np.sort(queries @ vectors.T)[:, ::-1][:, :k], atol=2**-11)  # before float16
+        np.testing.assert_allclose(
+            scores, np.sort(queries @ vectors.T)[:, ::-1][:, :k], atol=2**-11
+        )  # before float16
 
     def test_exact_where_scores_differ_by_less_than_float16_can_tell(self):
         query = unit(1)
@@ -97,7 +103,11 @@ class TestSearch:
         monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
         with pytest.warns(UserWarning, match="101 accounts .* pip install faiss-cpu"):
             index = VectorIndex(unit(101))
-        assert index.codes is None and index.search(unit(101)[:3], 1)[1].ravel().tolist() == [0, 1, 2]
+        assert index.codes is None and index.search(unit(101)[:3], 1)[1].ravel().tolist() == [
+            0,
+            1,
+            2,
+        ]
         with pytest.raises(ValueError, match="need FAISS"):
             VectorIndex(unit(101), True)
 

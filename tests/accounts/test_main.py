@@ -29,20 +29,33 @@ def test_nearest_with_names_and_without(invented, tmp_path, capsys):
     told = capsys.readouterr().out
     assert "demo-" not in told and "false links in 10,000" in told
     asked = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
-    assert len(asked) == 2 and asked[0]["asked"] == asked[1]["asked"] and asked[0]["asked"][0].startswith("u")
+    assert (
+        len(asked) == 2
+        and asked[0]["asked"] == asked[1]["asked"]
+        and asked[0]["asked"][0].startswith("u")
+    )
 
 
 def test_compare(invented, tmp_path, capsys):
     frame = pd.read_csv(invented)
     frame[frame.nick.isin(["newcomer", "demo-0009"])].to_csv(tmp_path / "a.csv", index=False)
     frame[~frame.nick.isin(["newcomer"])].to_csv(tmp_path / "b.csv", index=False)
-    assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names", "-k", "1"]) == 0
+    assert (
+        main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--names", "-k", "1"])
+        == 0
+    )
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "(first file)" in line]
     assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
 
 
-@pytest.mark.parametrize("arguments", [["nearest", "{posts}", "who?"], ["encode", "nowhere.csv", "out"],
-                                       ["nearest", "{posts}", "newcomer", "--author", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nearest", "{posts}", "who?"],
+        ["encode", "nowhere.csv", "out"],
+        ["nearest", "{posts}", "newcomer", "--author", "x"],
+    ],
+)
 def test_errors_are_one_line(invented, arguments, capsys):
     assert main([each.format(posts=invented) for each in arguments]) == 1
     told = capsys.readouterr().err

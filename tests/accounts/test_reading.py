@@ -21,24 +21,37 @@ def outputs(tmp_path, monkeypatch):
 def written(path, authors=6, posts=12, **columns):
     rng = np.random.default_rng(0)
     words = "the a tea coffee maybe never always ok well then so but green red two three like want".split()
-    rows = [{"user": f"person {author}", "date": f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z",
-             "room": "all", "message": " ".join(rng.choice(words, 12))}
-            for author in range(authors) for post in range(posts)]
+    rows = [
+        {
+            "user": f"person {author}",
+            "date": f"2024-01-{1 + post:02d}T0{author % 9}:00:00Z",
+            "room": "all",
+            "message": " ".join(rng.choice(words, 12)),
+        }
+        for author in range(authors)
+        for post in range(posts)
+    ]
     frame = pd.DataFrame(rows).rename(columns=columns)
-    {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get(path.suffix, frame.to_csv)(path, index=False)
+    {".csv": frame.to_csv, ".parquet": frame.to_parquet}.get(path.suffix, frame.to_csv)(
+        path, index=False
+    )
     return frame
 
 
 def test_columns_are_guessed_or_given(tmp_path):
     written(tmp_path / "a.csv")
-    assert columns.columns_of(str(tmp_path / "a.csv"), {}) == {
-        "author": "user", "text": "message", "time": "date", "topic": "room"}
+    assert columns.column_types(str(tmp_path / "a.csv"), {}) == {
+        "author": "user",
+        "text": "message",
+        "time": "date",
+        "topic": "room",
+    }
     written(tmp_path / "b.csv", user="wer", date="wann")
     with pytest.raises(ValueError, match="which column is the author.*'wer', 'wann'.*AUTHOR="):
-        columns.columns_of(str(tmp_path / "b.csv"), {})
-    assert columns.columns_of(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
+        columns.column_types(str(tmp_path / "b.csv"), {})
+    assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
-        columns.columns_of(str(tmp_path / "b.csv"), {"author": "x"})
+        columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -47,19 +60,24 @@ def test_all_kinds_of_files(tmp_path, kind, encoder):
     frame = written(path)
     if kind == "jsonl":
         path.write_text("\n".join(map(json.dumps, frame.to_dict("records"))))
-    mine = reading.read(Run("any"), str(path), encoder)
+    mine = reading.read_posts(Run("any"), str(path), encoder)
     assert mine.card["accounts"] == 6 and mine.hours and mine.store.meta["topics"] == ["all"]
     assert all(name.startswith("u") and len(name) == 17 for name in mine.names)
     back = reading.own_names(str(path))
     assert {back[name] for name in mine.names} == set(frame.user)
-    assert reading.pseudonym("person 3") in back and reading.pseudonym(mine.names[0]) == mine.names[0]
+    assert (
+        reading.pseudonym_of("person 3") in back
+        and reading.pseudonym_of(mine.names[0]) == mine.names[0]
+    )
 
 
-@pytest.mark.parametrize(("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)])
+@pytest.mark.parametrize(
+    ("drop", "hours"), [(["date"], False), (["room"], True), (["date", "room"], False)]
+)
 def test_without_time_or_topic(tmp_path, encoder, drop, hours):
     frame = written(tmp_path / "a.csv")
     frame.drop(columns=drop).to_csv(tmp_path / "a.csv", index=False)
-    mine = reading.read(Run("any"), str(tmp_path / "a.csv"), encoder)
+    mine = reading.read_posts(Run("any"), str(tmp_path / "a.csv"), encoder)
     assert mine.hours is hours and mine.card["accounts"] == 6
 
 
@@ -67,16 +85,18 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
     frame.iloc[:3].assign(user="rare").to_csv(tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="0 of 1 accounts have 4 posts"):
-        reading.read(Run("few"), str(tmp_path / "b.csv"), encoder)
-    rare = frame.iloc[:2].assign(user="rare", message=["only this was said here", "and then this as well"])
+        reading.read_posts(Run("few"), str(tmp_path / "b.csv"), encoder)
+    rare = frame.iloc[:2].assign(
+        user="rare", message=["only this was said here", "and then this as well"]
+    )
     pd.concat([frame, rare]).to_csv(tmp_path / "c.csv", index=False)
-    mine = reading.read(Run("some"), str(tmp_path / "c.csv"), encoder)
+    mine = reading.read_posts(Run("some"), str(tmp_path / "c.csv"), encoder)
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
 def test_only_the_largest_are_kept(tmp_path, encoder):
     written(tmp_path / "a.csv", authors=6)
-    mine = reading.read(Run("most"), str(tmp_path / "a.csv"), encoder, most=4)
+    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, most=4)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -85,77 +105,106 @@ def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch)
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     fitted = []
     original = type(encoder).calibrated_on
-    monkeypatch.setattr(type(encoder), "calibrated_on", lambda self, store, hours: (
-        fitted.append(store.authors), original(self, store, hours))[1])
-    used, table, curves, said, encoders = validation.calibrated(mine, encoder)
-    assert set(table) == set(curves) == set(encoders) == {"shipped", "own"} and encoders["shipped"] is encoder
+    monkeypatch.setattr(
+        type(encoder),
+        "calibrated_on",
+        lambda self, store, hours: (fitted.append(store.authors), original(self, store, hours))[1],
+    )
+    used, table, curves, said, encoders = validation.choose_calibration(mine, encoder)
+    assert (
+        set(table) == set(curves) == set(encoders) == {"shipped", "own"}
+        and encoders["shipped"] is encoder
+    )
     better = table.loc["Cllr"].idxmin()
-    assert f"The {better} calibration is used" in said[0] and (used is encoder) == (better == "shipped")
+    assert f"The {better} calibration is used" in said[0] and (used is encoder) == (
+        better == "shipped"
+    )
     assert fitted[0] + table.loc["accounts", "own"] <= len(mine.names) + 1
     assert (table.loc["Cllr"] >= table.loc["minCllr"]).all()
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    used, table, _, said, encoders = validation.calibrated(validation.subset(mine, np.arange(10)), encoder)
+    used, table, _, said, encoders = validation.choose_calibration(
+        validation.subset_of_accounts(mine, np.arange(10)), encoder
+    )
     assert used is encoder and list(table) == ["shipped"] == list(encoders)
     assert "too few" in said[0] and "shipped calibration is used" in said[1]
 
 
-def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(mine, encoder, monkeypatch):
+def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
+    mine, encoder, monkeypatch
+):
     for module in ("checks", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     judged = iter([{"Cllr": 0.1, "DCF": 0.6}, {"Cllr": 0.2, "DCF": 0.3}])
-    monkeypatch.setattr(validation, "_judge", lambda *_: (
-        pd.DataFrame({"value": {"minCllr": 0.1, "accounts": 20, **next(judged)}}), pd.DataFrame()))
-    used, _, _, said, _ = validation.calibrated(mine, encoder)
+    monkeypatch.setattr(
+        validation,
+        "_judge",
+        lambda *_: (
+            pd.DataFrame({"value": {"minCllr": 0.1, "accounts": 20, **next(judged)}}),
+            pd.DataFrame(),
+        ),
+    )
+    used, _, _, said, _ = validation.choose_calibration(mine, encoder)
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
-    assert said[1] == "At these costs the other calibration would be better: DCF 0.30 instead of 0.60."
+    assert (
+        said[1] == "At these costs the other calibration would be better: DCF 0.30 instead of 0.60."
+    )
 
 
 def test_counting_is_compared_with(mine, encoder):
-    gallery, older = validation.halves_known(mine, encoder)
-    table = validation.against_counting(gallery, older, name="open-small")
+    gallery, older = validation.split_half_trials(mine, encoder)
+    table = validation.compare_with_tfidf(gallery, older, name="open-small")
     assert list(table.index)[::2] == ["open-small", "Difference"]
     assert re.fullmatch("TF-IDF (word|char 2-5|subword), s-norm", table.index[1])
     assert abs(table.value["open-small"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
 def test_more_posts_are_more_likely_found(mine, encoder):
-    gallery, older = validation.halves_known(mine, encoder)
-    grown = validation.by_posts(gallery, older, gallery.names[0])
+    gallery, older = validation.split_half_trials(mine, encoder)
+    grown = validation.rank_by_sample_size(gallery, older, gallery.names[0])
     assert grown.posts.is_monotonic_increasing and grown["rank"].iloc[-1] <= grown["rank"].iloc[0]
     with pytest.raises(ValueError, match="too few posts"):
-        validation.by_posts(gallery, older, "who")
+        validation.rank_by_sample_size(gallery, older, "who")
 
 
 def test_habits_change_the_answer(mine, encoder):
-    gallery, older = validation.halves_known(mine, encoder)
-    table = validation.by_habit(gallery, older, gallery.names[0])
+    gallery, older = validation.split_half_trials(mine, encoder)
+    table = validation.rank_after_obfuscation(gallery, older, gallery.names[0])
     assert list(table.habit) == [*validation.HABITS, "posted at random hours"]
     assert table.llr.nunique() > 2
-    whole = validation.by_posts(gallery, older, gallery.names[0]).iloc[-1]
-    assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, "the same posts, as they were read"
+    whole = validation.rank_by_sample_size(gallery, older, gallery.names[0]).iloc[-1]
+    assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, (
+        "the same posts, as they were read"
+    )
 
 
-@pytest.mark.parametrize(("written", "common"), [
-    ("Dont know, u think so?", "Don't know, you think so?"), ("i said it\u2019s \u201cgrey\u201d", "I said it's \"gray\""),
-    ("Colour of @user, not colours2", "Color of @user, not colours2"), ("IM in Im", "I'm in I'm"), ("R and ruby", "R and ruby")])
+@pytest.mark.parametrize(
+    ("written", "common"),
+    [
+        ("Dont know, u think so?", "Don't know, you think so?"),
+        ("i said it\u2019s \u201cgrey\u201d", 'I said it\'s "gray"'),
+        ("Colour of @user, not colours2", "Color of @user, not colours2"),
+        ("IM in Im", "I'm in I'm"),
+        ("R and ruby", "R and ruby"),
+    ],
+)
 def test_one_spelling(written, common):
     assert validation.one_spelling(written) == common == validation.one_spelling(common)
 
 
 def test_who_is_asked(mine):
-    assert reading.asked(mine, ["newcomer"]) == ["newcomer"]
-    assert len(reading.asked(mine, [])) == len(mine.names)
-    assert len(reading.asked(mine, [], most=5)) == 5
-    assert NOBODY not in reading.asked(mine, [])
+    assert reading.choose_queries(mine, ["newcomer"]) == ["newcomer"]
+    assert len(reading.choose_queries(mine, [])) == len(mine.names)
+    assert len(reading.choose_queries(mine, [], most=5)) == 5
+    assert NOBODY not in reading.choose_queries(mine, [])
 
 
 @pytest.fixture
 def many(monkeypatch):
     """As if forty accounts were too many to be compared in full."""
     for name, count in (("SHORT", 10), ("NEAR", (12, 12)), ("COHORT", 30)):
-        monkeypatch.setattr(own, name, count)
+        monkeypatch.setattr(reading, name, count)
 
 
 def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
@@ -164,9 +213,13 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     vectors = encoder.vectors(mine.samples(list(mine.names)), True)
     nearest = mine.names[np.argsort(-(vectors @ vectors[list(mine.names).index("newcomer")]))[:12]]
     assert {"newcomer", "demo-0003", *nearest} <= set(part.names)
-    found, whole = (one.rank(one.accounts(["newcomer"]), ["newcomer"], 5) for one in (part, gallery))
+    found, whole = (
+        one.rank(one.accounts(["newcomer"]), ["newcomer"], 5) for one in (part, gallery)
+    )
     assert found.target[0] == whole.target[0] == "demo-0003"
-    assert abs(found.score[0] - whole.score[0]) < 0.2 * whole.score[0], "normalised by a draw, not by the most alike"
+    assert abs(found.score[0] - whole.score[0]) < 0.2 * whole.score[0], (
+        "normalised by a draw, not by the most alike"
+    )
     some = mine.around(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(some.names)
 
@@ -176,7 +229,9 @@ def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_p
     part.save(tmp_path)
     again = AccountGallery.load(encoder, tmp_path)
     assert (again.drawn == part.drawn).all() and again.beyond == part.beyond
-    grown = again.with_accounts([["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]])
+    grown = again.with_accounts(
+        [["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]]
+    )
     assert not grown.drawn[-1] and grown.drawn.sum() == 30
     fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
     assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
@@ -185,18 +240,30 @@ def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_p
 def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):
     made = []
     original = type(encoder).vectors
-    monkeypatch.setattr(type(encoder), "vectors", lambda self, samples, *rest: (
-        made.append(len(samples)), original(self, samples, *rest))[1])
+    monkeypatch.setattr(
+        type(encoder),
+        "vectors",
+        lambda self, samples, *rest: (made.append(len(samples)), original(self, samples, *rest))[1],
+    )
     written(tmp_path / "a.csv", authors=6)
-    first = reading.read(Run("kept"), str(tmp_path / "a.csv"), encoder)
+    first = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     vectors = first.vectors(encoder)
-    again = reading.read(Run("kept"), str(tmp_path / "a.csv"), encoder)
+    again = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     np.testing.assert_array_equal(again.vectors(encoder), vectors)
     assert made == [6], "read again, not made again"
-    other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | {
-        "alone_hours": replace(encoder.uses["alone_hours"], weights=encoder.uses["alone"].weights | {"hours": 0.5})}, {})
+    other = type(encoder)(
+        encoder.tokenizer,
+        encoder.members,
+        encoder.uses
+        | {
+            "alone_hours": replace(
+                encoder.uses["alone_hours"], weights=encoder.uses["alone"].weights | {"hours": 0.5}
+            )
+        },
+        {},
+    )
     assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
-    fewer = reading.read(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
+    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
     assert len(fewer.vectors(encoder)) == 4
     fewer.kept.write_bytes(fewer.kept.read_bytes()[:-5])
     assert len(fewer.vectors(encoder)) == 4 and made == [6, 6, 4, 4], "damaged, so made anew"
@@ -206,15 +273,18 @@ def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, ma
     part = mine.around(encoder, mine.samples(["newcomer"]))
     found = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
     weighed = 0.05 / 40 * np.exp(found.llr[:-1].astype(float))
-    np.testing.assert_allclose(found.probability[:-1].astype(float), weighed / (0.95 + weighed.sum()), rtol=1e-9)
+    np.testing.assert_allclose(
+        found.probability[:-1].astype(float), weighed / (0.95 + weighed.sum()), rtol=1e-9
+    )
 
 
 def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
-    frame.assign(message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]).to_csv(
-        tmp_path / "b.csv", index=False)
+    frame.assign(
+        message=[f"привет как дела сегодня хорошо {number}" for number in range(len(frame))]
+    ).to_csv(tmp_path / "b.csv", index=False)
     with pytest.raises(ValueError, match="letters that the encoder cannot read"):
-        reading.read(Run("cyrillic"), str(tmp_path / "b.csv"), encoder)
+        reading.read_posts(Run("cyrillic"), str(tmp_path / "b.csv"), encoder)
 
 
 def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
@@ -223,23 +293,25 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
             "whoever reads it later on wants to find the same words in the same place")  # fmt: skip
     ends = ("cats like warm old chairs|rain fell over our hills|bread costs more every year|music helps people think better|"
             "ships sail far from home|winter comes early up north").split("|")  # fmt: skip
-    forms = frame.iloc[:6].assign(user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)])
+    forms = frame.iloc[:6].assign(
+        user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)]
+    )
     pd.concat([frame, forms]).to_csv(tmp_path / "b.csv", index=False)
-    mine = reading.read(Run("forms"), str(tmp_path / "b.csv"), encoder)
+    mine = reading.read_posts(Run("forms"), str(tmp_path / "b.csv"), encoder)
     assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
-        reading.asked(mine, ["clerk"])
+        reading.choose_queries(mine, ["clerk"])
     assert not list((Run("forms").folder).glob("collect/*")), "parts list authors by name"
 
 
 def test_a_semicolon_is_no_comma(tmp_path):
     (tmp_path / "a.csv").write_text("user;text\na;b\n")
     with pytest.raises(ValueError, match="separated by ';'"):
-        columns.columns_of(str(tmp_path / "a.csv"), {})
+        columns.column_types(str(tmp_path / "a.csv"), {})
 
 
 def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):
-    few = validation.subset(mine, np.arange(20))
+    few = validation.subset_of_accounts(mine, np.arange(20))
     with pytest.raises(ValueError, match="calibration needs 30 accounts"):
         encoder.calibrated_on(few.store, few.hours)
     used = encoder.calibrated_on(mine.store, mine.hours).uses[encoder.use(True, mine.hours)]

@@ -10,8 +10,11 @@ FORM = "Please fill in this form: name of the package, its version {}, and what 
 
 
 def test_texts_times_and_lengths(encoder):
-    samples = module.samples_of([["Hello there, friends", "<script>x</script> is fine"], ["One post"]],
-                                encoder.tokenizer, [["2020-01-01T05:00:00Z", 1577840400], [1577836800]])
+    samples = module.samples_of(
+        [["Hello there, friends", "<script>x</script> is fine"], ["One post"]],
+        encoder.tokenizer,
+        [["2020-01-01T05:00:00Z", 1577840400], [1577836800]],
+    )
     assert samples.count.tolist() == [2, 1] and samples.authors.tolist() == [0, 1]
     assert samples.store.hour.tolist() == [5, 1, 0]
     first = samples.store.tokens[: samples.store.post_offsets[1]]
@@ -19,12 +22,22 @@ def test_texts_times_and_lengths(encoder):
 
 
 def test_rooms_go_with_their_posts(encoder):
-    one, other = (module.samples_of(posts, encoder.tokenizer, topics=topics) for posts, topics in (
-        ([["> quoted only", "a first"], ["b"]], [["gone", "tea"], [None]]), ([["c", "d", "e"]], [["tea", 7, float("nan")]])))
+    one, other = (
+        module.samples_of(posts, encoder.tokenizer, topics=topics)
+        for posts, topics in (
+            ([["> quoted only", "a first"], ["b"]], [["gone", "tea"], [None]]),
+            ([["c", "d", "e"]], [["tea", 7, float("nan")]]),
+        )
+    )
     assert module.rooms_of(one.store).tolist() == ["tea", ""]
-    both = module.concatenated(one, other)
+    both = module.concatenate_samples(one, other)
     assert module.rooms_of(both.store).tolist() == ["tea", "", "tea", "7", ""]
-    assert module.rooms_of(module.in_memory(both[np.array([2, 0])]).store).tolist() == ["tea", "7", "", "tea"]
+    assert module.rooms_of(module.in_memory(both[np.array([2, 0])]).store).tolist() == [
+        "tea",
+        "7",
+        "",
+        "tea",
+    ]
     unlisted = store_in_memory([2])
     unlisted.meta["topics"], unlisted.topic[:] = ["a"], [0, 1]
     assert module.rooms_of(unlisted).tolist() == ["a", ""], "the last row is any other topic"
@@ -37,13 +50,16 @@ def test_a_post_without_own_words_is_left_out(encoder):
     assert samples.store.hour.tolist() == [1, 0]  # the time of the post that stayed
 
 
-@pytest.mark.parametrize(("given", "times", "message"), [
-    ([], None, "no account"),
-    ([["a"], ["> quote"]], None, "account 1 has no post"),
-    ([["a"]], [[1, 2]], "one time for each post"),
-    ([["a"]], [["never"]], "1 times are none"),
-    ([["a"], ["b", None]], None, "account 1 has the post None"),
-])
+@pytest.mark.parametrize(
+    ("given", "times", "message"),
+    [
+        ([], None, "no account"),
+        ([["a"], ["> quote"]], None, "account 1 has no post"),
+        ([["a"]], [[1, 2]], "one time for each post"),
+        ([["a"]], [["never"]], "1 times are none"),
+        ([["a"], ["b", None]], None, "account 1 has the post None"),
+    ],
+)
 def test_what_is_wrong_is_said(encoder, given, times, message):
     with pytest.raises(ValueError, match=message):
         module.samples_of(given, encoder.tokenizer, times)
@@ -56,7 +72,7 @@ def test_one_list_of_texts_is_not_two_accounts(encoder):
 
 def test_newest_and_halves_lie_where_they_should():
     store = store_in_memory([3, 10, 200])
-    samples = module.newest(store, posts=64)
+    samples = module.newest_posts(store, posts=64)
     assert samples.authors.tolist() == [1, 2] and samples.count.tolist() == [10, 64]
     assert (samples.first + samples.count).tolist() == [13, 213]
     older, newer = module.halves(store, 5, 64)
@@ -75,7 +91,10 @@ def repeated_naively(posts, length):
         if len({number for number, _ in places}) > 1:
             for number, at in places:
                 covered[number].update(range(at, at + length))
-    return [[token for at, token in enumerate(post) if at not in gone] for post, gone in zip(posts, covered)]
+    return [
+        [token for at, token in enumerate(post) if at not in gone]
+        for post, gone in zip(posts, covered)
+    ]
 
 
 def test_passages_equal_those_of_a_loop():
@@ -85,7 +104,9 @@ def test_passages_equal_those_of_a_loop():
     store.tokens[:] = np.concatenate(texts)
     kinds = np.arange(1, 4).astype(np.uint64)
     left, dropped = module.without_passages(store, kinds, length=4)
-    expected = [own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)]
+    expected = [
+        own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)
+    ]
     found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
     assert found == expected and dropped == sum(map(len, texts)) - sum(map(len, expected)) > 0
     assert left.author_offsets[-1] == len(found) == len(left.hour)
@@ -93,16 +114,21 @@ def test_passages_equal_those_of_a_loop():
 
 def test_forms_that_differ_in_a_number_are_one_form(encoder):
     own = ["I never liked tabs.", "Spaces, always spaces!"]
-    samples = module.samples_of([[FORM.format(3), own[0]], [FORM.format(41), own[1]]], encoder.tokenizer)
+    samples = module.samples_of(
+        [[FORM.format(3), own[0]], [FORM.format(41), own[1]]], encoder.tokenizer
+    )
     left, dropped = module.without_passages(samples.store, encoder.kinds)
-    texts = [encoder.tokenizer.decode(left.tokens[a:b]) for a, b in zip(left.post_offsets, left.post_offsets[1:])]
+    texts = [
+        encoder.tokenizer.decode(left.tokens[a:b])
+        for a, b in zip(left.post_offsets, left.post_offsets[1:])
+    ]
     assert dropped > 20 and texts == own
 
 
 def test_stores_are_joined_and_cut(encoder):
     one = module.samples_of([["a first one", "b"], ["c d"]], encoder.tokenizer)
     other = module.samples_of([["e f g", "h"]], encoder.tokenizer)
-    both = module.concatenated(one, other)
+    both = module.concatenate_samples(one, other)
     assert both.count.tolist() == [2, 1, 2]
     assert both.store.tokens.tolist() == [*one.store.tokens, *other.store.tokens]
     alone = module.in_memory(both[np.array([2])])

@@ -31,22 +31,39 @@ def test_recall_in_an_open_world_is_that_of_a_loop():
 
 
 def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path):
-    frame = pd.read_csv(invented, parse_dates=["written"]).rename(columns={"nick": "author", "message": "text"})
+    frame = pd.read_csv(invented, parse_dates=["written"]).rename(
+        columns={"nick": "author", "message": "text"}
+    )
     times = frame.written.dt.tz_convert("UTC").astype("datetime64[s, UTC]")
     rows = zip(frame.author, times.astype("int64"), frame.room, frame.text)
     posts = posts_table(tmp_path / "posts.parquet", sorted(rows))
-    ship.measure(encoder, posts, "test", "open_small", tmp_path / "results.csv", tmp_path / "tokens")
+    ship.measure(
+        encoder, posts, "test", "open_small", tmp_path / "results.csv", tmp_path / "tokens"
+    )
     rows = results.read(tmp_path / "results.csv")
-    assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(rows.model)
-    assert {"MRR", "found", "Cllr", "false_per_10000", "open_R@P90"} <= set(rows[rows.model == "open_small"].metric)
+    assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(
+        rows.model
+    )
+    assert {"MRR", "found", "Cllr", "false_per_10000", "open_R@P90"} <= set(
+        rows[rows.model == "open_small"].metric
+    )
     assert set(rows[rows.base != ""].metric) == {"MRR_difference", "R@8_difference"}
     names = dict(zip(rows.model, rows.label))
-    assert names["open_small_alone"] == "open-small, no gallery" and names["open_small_hours"] == "open-small, hours"
+    assert (
+        names["open_small_alone"] == "open-small, no gallery"
+        and names["open_small_hours"] == "open-small, hours"
+    )
     assert names["tfidf_subword_gallery"] == "TF-IDF subword, s-norm"
 
 
-@pytest.mark.parametrize(("model", "name"), [
-    ("open_small", "open-small"), ("without_rust_small", "small, no Rust"),
-    ("without_rust_small_alone", "small, no Rust, no gallery"), ("without_lean_small_hours", "small, no Lean, hours")])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("open_small", "open-small"),
+        ("without_rust_small", "small, no Rust"),
+        ("without_rust_small_alone", "small, no Rust, no gallery"),
+        ("without_lean_small_hours", "small, no Lean, hours"),
+    ],
+)
 def test_rows_are_named_by_the_scheme(model, name):
     assert ship.name_of_row(model) == name

@@ -13,5 +13,13 @@ def test_program_text_is_told_from_sentences():
 
 
 def test_a_paragraph_of_output_goes_and_the_sentences_stay():
-    lines = ["I tried this and it fails, so what now?", "", "fit <- lm(y ~ x,", "   data = d)", "summary(fit)", "", "Thanks!"]
+    lines = [
+        "I tried this and it fails, so what now?",
+        "",
+        "fit <- lm(y ~ x,",
+        "   data = d)",
+        "summary(fit)",
+        "",
+        "Thanks!",
+    ]
     assert [line for line in without_code(lines) if line] == [lines[0], lines[-1]]

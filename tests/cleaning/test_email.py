@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from helpers.cleaning.email import own_words
+from helpers.cleaning.email import own_paragraphs
 
 MAIL = """Hi all,
 
@@ -36,7 +36,10 @@ https://example.org/mailman/listinfo/r-help
 
 
 def test_own_words_of_a_mail():
-    assert own_words(MAIL) == "Hi all,\n\nmy answer stands here\nand goes on over two lines.\n\nBest,\nJ"
+    assert (
+        own_paragraphs(MAIL)
+        == "Hi all,\n\nmy answer stands here\nand goes on over two lines.\n\nBest,\nJ"
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,8 +66,8 @@ def test_own_words_of_a_mail():
         "El 16 de mar? de 2012 20:34, X <x at example.org> ha escrit:\n> their words",
         "Jane Doe FAA\nUniversity of Nowhere, Department of Silly Walks and of very long names of departments",
         "A plural is no singular, as they always say.\n~ Jane Doe",
-        "-\n=====\nSome Action of a University\nWeb: https://example.org\n=====\nDISCLAIMER:\n\"The views expressed are"
-        " mine\nand may not be taken\nas yours.\"\n=====\nA user of something -- and of something else\n=====",
+        '-\n=====\nSome Action of a University\nWeb: https://example.org\n=====\nDISCLAIMER:\n"The views expressed are'
+        ' mine\nand may not be taken\nas yours."\n=====\nA user of something -- and of something else\n=====',
         "-- \nDr. Jane Doe\n" + "A book of mine, and one more.\n" * 20 + "Tel: 020 7946 0000",
         "Jane Doe\nUniversity of Nowhere\n\nx <- c(1, 2)\ny <- c(3, 4)",
         "Linear mixed model fit by REML\nFormula: y ~ x\n   Data: d\n  AIC   BIC\n 1234.5 2345.6\n"
@@ -92,14 +95,18 @@ def test_own_words_of_a_mail():
     ],
 )
 def test_what_others_wrote_or_programs_appended_goes(appended):
-    assert own_words(f"My own words are these.\n\n{appended}\n") == "My own words are these."
+    assert own_paragraphs(f"My own words are these.\n\n{appended}\n") == "My own words are these."
 
 
 def test_prose_among_code_stays():
     prose = "See here:\nx <- lm(y)\n(as it was said).\n\nTake a look at\nwww.example.org."
-    assert own_words(prose) == prose.replace("x <- lm(y)\n", "")
-    prose = "I tried\nx <- 3\ny <- 4\nand I got\n[1] 3\n\nSo I write R:     it is good.\n1.      Yes"
-    assert own_words(prose) == "I tried\nand I got\n\nSo I write R:     it is good.\n1.      Yes"
+    assert own_paragraphs(prose) == prose.replace("x <- lm(y)\n", "")
+    prose = (
+        "I tried\nx <- 3\ny <- 4\nand I got\n[1] 3\n\nSo I write R:     it is good.\n1.      Yes"
+    )
+    assert (
+        own_paragraphs(prose) == "I tried\nand I got\n\nSo I write R:     it is good.\n1.      Yes"
+    )
 
 
 ANSWER = "I do not think so.\nThe moon is no cheese."
@@ -126,7 +133,7 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
     ],
 )
 def test_an_answer_in_a_newsgroup_is_all_that_stays(body):
-    assert own_words(body.replace("ANSWER", ANSWER)) == ANSWER
+    assert own_paragraphs(body.replace("ANSWER", ANSWER)) == ANSWER
 
 
 def test_an_answer_that_looks_like_a_quote_stays():
@@ -139,25 +146,28 @@ def test_an_answer_that_looks_like_a_quote_stays():
         "In article 5 of the law it says something else.",
         "Subject: this is not what I meant, I think.\nAnd so on.",
     ):
-        assert own_words(text).split()[-2:] == text.split()[-2:], text
-    assert own_words("Mine.\n\n: one smile only").count("smile") == 1
+        assert own_paragraphs(text).split()[-2:] == text.split()[-2:], text
+    assert own_paragraphs("Mine.\n\n: one smile only").count("smile") == 1
 
 
 def test_an_answer_below_the_quoted_head_of_a_mail_stays():
     head = "> -----Original Message-----\n> From: Jane Doe [mailto:jd@example.org]\n> Sent: Monday\n> To: list\n> \n"
-    assert own_words(f"{head}> theirs\n\n{ANSWER}") == ANSWER
+    assert own_paragraphs(f"{head}> theirs\n\n{ANSWER}") == ANSWER
 
 
 def test_the_tail_of_a_wrapped_quote_goes():
     line = "> Every line of theirs was too long and that is why there are"
-    assert own_words(f"{line}\ntails of lines between others\n{line}\n\n{ANSWER}") == ANSWER
-    assert own_words(f"{line}\nno, that is not why they are.\n{line}") == "no, that is not why they are."
+    assert own_paragraphs(f"{line}\ntails of lines between others\n{line}\n\n{ANSWER}") == ANSWER
+    assert (
+        own_paragraphs(f"{line}\nno, that is not why they are.\n{line}")
+        == "no, that is not why they are."
+    )
 
 
 def test_addresses_of_pages_and_the_end_of_a_sentence_are_no_code():
     text = "As explained in\nhttp://example.org/2011/12/08/761\nhere, and at\nhttp://example.org/1/2.csv 2.csv . Would\n"
     text += "you excuse that I sent no\nsessionInfo():\n\nHere it is."
-    assert own_words(text).split() == text.split()
+    assert own_paragraphs(text).split() == text.split()
 
 
 def test_own_prose_stays():
@@ -165,16 +175,20 @@ def test_own_prose_stays():
         "From what I read, he wrote a book in 2004.\n\n"
         "The paper (see above) says: it depends, e.g. on lm() and its data.\n"
         "I would call summary(fit) first; then look again.\n\n"
-        "-- \nwould be a delimiter, but so much follows that this is a drawn line.\n" + "Another line of text.\n" * 20
+        "-- \nwould be a delimiter, but so much follows that this is a drawn line.\n"
+        + "Another line of text.\n"
+        * 20
     ).strip()
-    assert own_words(prose).split() == [word for word in prose.split()]
+    assert own_paragraphs(prose).split() == [word for word in prose.split()]
     campus = "Two lines:\n\nOne thing at the University I like is that\npeople talk to each other."
-    assert own_words(campus) == campus
-    assert own_words("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"
+    assert own_paragraphs(campus) == campus
+    assert own_paragraphs("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"
 
 
-@pytest.mark.parametrize("piece", ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"])
+@pytest.mark.parametrize(
+    "piece", ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"]
+)
 def test_hostile_mail_costs_linear_time(piece):
     start = time.perf_counter()
-    own_words(piece * (400_000 // len(piece)))
+    own_paragraphs(piece * (400_000 // len(piece)))
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes

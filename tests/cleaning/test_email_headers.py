@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from helpers.cleaning.email_headers import parse, seconds, sender
+from helpers.cleaning.email_headers import parse_date, parse_headers, sender_of
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,30 @@ def test_dates(date, expected, monkeypatch):
     for zone in ("UTC", "Asia/Tokyo"):  # a date without a zone is not one of this machine's
         monkeypatch.setenv("TZ", zone)
         time.tzset()
-        assert seconds(date) == (expected and calendar.timegm(time.strptime(expected, "%Y-%m-%d %H:%M:%S")))
+        assert parse_date(date) == (
+            expected and calendar.timegm(time.strptime(expected, "%Y-%m-%d %H:%M:%S"))
+        )
     monkeypatch.undo()
     time.tzset()
 
 
 def test_senders():
-    assert sender("jd@cs.example.edu (Jane Doe)") == ("Jane Doe", "jd@cs.example.edu")
-    assert sender('"Jane Doe" <JD@cs.Example.edu>') == ("Jane Doe", "jd@cs.example.edu")
-    assert sender("root@vax") == ("", "root@vax") and sender(" ") == ("", "")
+    assert sender_of("jd@cs.example.edu (Jane Doe)") == ("Jane Doe", "jd@cs.example.edu")
+    assert sender_of('"Jane Doe" <JD@cs.Example.edu>') == ("Jane Doe", "jd@cs.example.edu")
+    assert sender_of("root@vax") == ("", "root@vax") and sender_of(" ") == ("", "")
 
 
 def test_a_message_in_parts():
-    message = parse("From: Jane <J@x.org>\nDate: 6 Apr 93 01:23:45 GMT\nMessage-ID: <1@x>\n\nbody\n\nmore")
-    assert message == ("Jane", "j@x.org", "6 Apr 93 01:23:45 GMT", 734_059_425, "1@x", "body\n\nmore")
-    assert message.author == "j@x.org" and parse("From: Jane\n\nx").author == "Jane"
-    assert parse("") == ("", "", None, None, "", "")
+    message = parse_headers(
+        "From: Jane <J@x.org>\nDate: 6 Apr 93 01:23:45 GMT\nMessage-ID: <1@x>\n\nbody\n\nmore"
+    )
+    assert message == (
+        "Jane",
+        "j@x.org",
+        "6 Apr 93 01:23:45 GMT",
+        734_059_425,
+        "1@x",
+        "body\n\nmore",
+    )
+    assert message.author == "j@x.org" and parse_headers("From: Jane\n\nx").author == "Jane"
+    assert parse_headers("") == ("", "", None, None, "", "")

@@ -9,7 +9,16 @@ import sys
 import pytest
 
 from helpers.core import artifacts
-from helpers.core.artifacts import file_fingerprint, fingerprint_of, intact, is_current, read_json, atomic_write, seal, write_json
+from helpers.core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    fingerprint_of,
+    is_current,
+    read_json,
+    verify_checksum,
+    write_checksum,
+    write_json,
+)
 
 
 def names(folder):
@@ -121,7 +130,9 @@ class TestJson:
     def test_round_trip_readable_and_in_order(self, tmp_path):
         value = {"ß": [1, 2.5, None, True], "a": "日本", "0": {}}
         write_json(tmp_path / "x.json", value)
-        assert read_json(tmp_path / "x.json") == value and list(read_json(tmp_path / "x.json")) == list(value)
+        assert read_json(tmp_path / "x.json") == value and list(
+            read_json(tmp_path / "x.json")
+        ) == list(value)
         assert "日本" in (tmp_path / "x.json").read_text(encoding="utf-8")
 
     def test_errors(self, tmp_path):
@@ -138,14 +149,19 @@ class TestJson:
         whole = (tmp_path / "x.json").read_bytes()
         assert read_json(tmp_path / "x.json") == {**value, "topics": {"a": 1, "2": None}}
         for place in range(len(whole)):
-            (tmp_path / "x.json").write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+            (tmp_path / "x.json").write_bytes(
+                whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+            )
             try:
                 read = read_json(tmp_path / "x.json")
             except ValueError as error:
                 assert "x.json is" in str(error)
                 assert not is_current(tmp_path / "x.json", "v1")
             else:  # the byte was a blank, or of the word "checksum"
-                assert {name: read[name] for name in value} == {**value, "topics": {"a": 1, "2": None}}
+                assert {name: read[name] for name in value} == {
+                    **value,
+                    "topics": {"a": 1, "2": None},
+                }
 
     def test_a_value_that_is_no_json_keeps_the_old_file(self, tmp_path):
         write_json(tmp_path / "x.json", 1)
@@ -156,17 +172,20 @@ class TestJson:
 
 def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
     path = tmp_path / "posts.parquet"
-    assert not intact(path)
+    assert not verify_checksum(path)
     path.write_bytes(bytes(range(50)))
-    assert file_fingerprint(path) and not intact(path), "never sealed"
-    seal(path)
-    assert intact(path)
+    assert file_fingerprint(path) and not verify_checksum(path), "never sealed"
+    write_checksum(path)
+    assert verify_checksum(path)
     for place in range(50):
         data = bytearray(range(50))
         data[place] ^= 128
         path.write_bytes(data)
-        assert not intact(path)
-        with pytest.raises(ValueError, match="posts.parquet is damaged: delete it and run the notebook that makes it"):
+        assert not verify_checksum(path)
+        with pytest.raises(
+            ValueError,
+            match="posts.parquet is damaged: delete it and run the notebook that makes it",
+        ):
             file_fingerprint(path)
     with atomic_write(path) as partial:
         partial.write_bytes(b"new")
@@ -190,7 +209,19 @@ class TestFingerprint:
         assert len(fingerprint_of()) == 16
 
     def test_different_values_differ(self):
-        values = [(), (1,), ("1",), (1.5,), (None,), (True,), ([1, 2],), (1, 2), ({"a": 1},), ({"a": 2},), ("é",)]
+        values = [
+            (),
+            (1,),
+            ("1",),
+            (1.5,),
+            (None,),
+            (True,),
+            ([1, 2],),
+            (1, 2),
+            ({"a": 1},),
+            ({"a": 2},),
+            ("é",),
+        ]
         assert len({fingerprint_of(*value) for value in values}) == len(values)
 
     def test_it_is_the_same_in_every_process(self):

@@ -10,11 +10,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
-from helpers.encoders.baselines import FITTED
-from helpers.encoders.side_features import FEATURES
-from helpers.encoders.stream import PRESETS, StreamConfig
 from helpers import published as papers
-from helpers.losses import LOSSES
 from helpers.core import paths, results
 from helpers.core.names import (
     GLOSSARY,
@@ -28,7 +24,11 @@ from helpers.core.names import (
     name_of,
     short_name,
 )
-from helpers.core.stored_names import STORED_NAMES, translated
+from helpers.core.stored_names import STORED_NAMES, translate_stored
+from helpers.encoders.baselines import BASELINES
+from helpers.encoders.side_features import FEATURES
+from helpers.encoders.stream import PRESETS, StreamConfig
+from helpers.losses import LOSSES
 
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
@@ -46,17 +46,23 @@ def test_no_name_is_an_identifier_or_long():
 
 
 def test_every_baseline_and_loss_has_a_name():
-    assert {*FITTED, *LOSSES, *FEATURES} <= {*NAMES}
+    assert {*BASELINES, *LOSSES, *FEATURES} <= {*NAMES}
     assert {*LOSSES} <= {*INSIDE}
 
 
 def test_rows_of_published_tables_have_names():
     for paper, number, level in (("khan2021", 1, "loss"), ("khan2021", 2, "model"), ("khan2021", 4, "sizes"),
                                  ("sawatphol2022", 2, "model"), ("sawatphol2022", 1, "split")):  # fmt: skip
-        assert set(papers.table(paper, number).index.get_level_values(level)) <= {*NAMES, "train", "uniform"}
+        assert set(papers.table(paper, number).index.get_level_values(level)) <= {
+            *NAMES,
+            "train",
+            "uniform",
+        }
 
 
-def experiment(loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder):
+def experiment(
+    loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder
+):
     settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
                 "model": "tiny"} | encoder  # fmt: skip
     return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start, seed=seed,
@@ -94,9 +100,16 @@ def test_the_name_of_an_experiment(config, options, name):
 
 def test_every_config_has_a_short_name():
     """Each preset with each loss and feature: alone, s-normed, in either fusion."""
-    ways = [{}, {"norm": "s-norm"}, {"system": "Stream+LSA"}, {"system": "Fusion", "note": "equal weights"}]
+    ways = [
+        {},
+        {"norm": "s-norm"},
+        {"system": "Stream+LSA"},
+        {"system": "Fusion", "note": "equal weights"},
+    ]
     for preset, loss, features, way in itertools.product(PRESETS.values(), LOSSES, FEATURES, ways):
-        encoder = StreamConfig(**preset | {"features": "T" if preset.get("join_posts") else features})
+        encoder = StreamConfig(
+            **preset | {"features": "T" if preset.get("join_posts") else features}
+        )
         config = experiment(loss)
         config.encoder = encoder
         assert len(name_of(config, **way)) <= MAX_LETTERS, name_of(config, **way)
@@ -131,23 +144,29 @@ def test_rows_of_one_name_are_told_apart():
 
 def test_a_name_is_explained_by_the_glossary():
     said = explain("Fusion TPS (top-k), equal weights")
-    assert [said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights")] == sorted(
-        said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights"))
+    assert [
+        said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights")
+    ] == sorted(said.index(GLOSSARY[term]) for term in ("Fusion", "TPS", "top-k", "equal weights"))
     assert GLOSSARY["T"] not in said, "a term is a whole word"
     assert explain("somebody's own name") == ""
     assert explain("TF-IDF subword, s-norm").count("TF-IDF subword:") == 1
 
 
 def test_the_glossary_says_a_sentence_of_each_term():
-    assert all((sentence[0].isupper() or sentence.startswith(("all-MiniLM", "s-norm"))) and sentence.endswith(".")
-               for sentence in GLOSSARY.values())
+    assert all(
+        (sentence[0].isupper() or sentence.startswith(("all-MiniLM", "s-norm")))
+        and sentence.endswith(".")
+        for sentence in GLOSSARY.values()
+    )
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_every_stored_result_has_a_name_of_today(path):
     raw = pd.read_csv(path, keep_default_na=False)
     frame = results.read(path)
-    stored = raw.label.where(raw.label != "", raw.model).str.replace(r", seed \d+\b", "", regex=True)
+    stored = raw.label.where(raw.label != "", raw.model).str.replace(
+        r", seed \d+\b", "", regex=True
+    )
     unknown = set(stored) - set(STORED_NAMES.index) - set(STORED_NAMES.name)
     assert not unknown, "a line of stored_names.csv for each"
     assert not [name for name in frame.label.unique() if len(name) > MAX_LETTERS or "_" in name]
@@ -156,7 +175,17 @@ def test_every_stored_result_has_a_name_of_today(path):
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.parent.name)
 def test_no_two_stored_rows_have_one_name(path):
-    said = ["label", "training_authors", "base", "protocol", "split", "max_tokens", "sample_size", "metric", "seed"]
+    said = [
+        "label",
+        "training_authors",
+        "base",
+        "protocol",
+        "split",
+        "max_tokens",
+        "sample_size",
+        "metric",
+        "seed",
+    ]
     assert not results.read(path).duplicated(said).any()
 
 
@@ -164,11 +193,11 @@ def test_a_stored_label_is_translated_once():
     raw = {"model": ["a", "b_first400", "topk", "c"], "metric": ["MRR", "MRR", "hardest AUC", "MRR"],
            "label": ["TF-IDF, subwords, adapted, seed 1", "LSA encoder, 400 authors", "", "my own name"],
            "training_authors": pd.array([pd.NA] * 4, dtype="Int64")}  # fmt: skip
-    frame = translated(pd.DataFrame(raw))
+    frame = translate_stored(pd.DataFrame(raw))
     assert frame.label.tolist() == ["TF-IDF subword, s-norm", "LSA-WCCN, s-norm", "", "my own name"]
     assert frame.training_authors.tolist() == [pd.NA, 400, pd.NA, pd.NA]
     assert frame.metric.tolist() == ["MRR", "MRR", "hardest_AUC", "MRR"]
-    pd.testing.assert_frame_equal(translated(frame), frame)
+    pd.testing.assert_frame_equal(translate_stored(frame), frame)
 
 
 def shown(figure):
@@ -177,31 +206,54 @@ def shown(figure):
     yield layout.get("title", {}).get("text") or ""
     yield from (note.get("text") or "" for note in layout.get("annotations", []))
     for axis in (layout[name] for name in layout if re.fullmatch(r"[xy]axis\d*", name)):
-        yield from [(axis.get("title") or {}).get("text") or "", *map(str, axis.get("ticktext") or [])]
+        yield from [
+            (axis.get("title") or {}).get("text") or "",
+            *map(str, axis.get("ticktext") or []),
+        ]
     for trace in figure["data"]:
         yield trace.get("name") or ""
-        yield from (value for axis in "xy" for value in list(trace.get(axis) or []) if isinstance(value, str))
+        yield from (
+            value
+            for axis in "xy"
+            for value in list(trace.get(axis) or [])
+            if isinstance(value, str)
+        )
 
 
 def identifiers(text):
     """Find the identifiers in a text: words with an underscore, and identifiers that no name holds."""
     said = " ".join([*NAMES.values(), *INSIDE.values()])
-    known = {name for name in NAMES if name not in said} - {"fused", "mean", "learned", "continuous", "right", "found"}  # words
+    known = {name for name in NAMES if name not in said} - {
+        "fused",
+        "mean",
+        "learned",
+        "continuous",
+        "right",
+        "found",
+    }  # words
     return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
 
 
 def test_an_identifier_is_seen():
-    assert identifiers("supcon is best, tfidf_word (khan2021)") == ["supcon", "tfidf_word", "khan2021"]
+    assert identifiers("supcon is best, tfidf_word (khan2021)") == [
+        "supcon",
+        "tfidf_word",
+        "khan2021",
+    ]
     assert not identifiers("Stream TPS (top-k), Fusion T, SupCon + blind ARR and TF-IDF")
 
 
-@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_no_figure_of_a_notebook_shows_an_identifier(path):
     for cell in nbformat.read(path, as_version=4).cells:
         for output in cell.get("outputs", []):
             if figure := output.get("data", {}).get("application/vnd.plotly.v1+json"):
                 assert not [text for text in shown(figure) if identifiers(text)]
-                assert figure["layout"]["title"]["text"], "a finding, which is also what a screen reader says"
+                assert figure["layout"]["title"]["text"], (
+                    "a finding, which is also what a screen reader says"
+                )
                 assert "image/png" in output["data"], "GitHub draws no plotly figure"
 
 
@@ -219,7 +271,9 @@ def test_a_long_name_is_seen():
     assert long_names({"data": [bar, {"name": "a" * 29}]}) == ["a" * 29, bar["y"][1]]
 
 
-@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_names_of_a_notebook_are_short_and_of_today(path):
     """Legends, bars and the tables of systems; and no name of before anywhere."""
     before = [name for name in STORED_NAMES.index if ", " in name or " + " in name]

@@ -12,10 +12,10 @@ import pytest
 from pydantic import Field
 
 import helpers
-from helpers.losses import LOSSES, LossConfig
 from helpers.core import paths
 from helpers.core.config import Config
 from helpers.core.parameters import check, unknown
+from helpers.losses import LOSSES, LossConfig
 
 DECLARED = {
     "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
@@ -46,7 +46,9 @@ def test_papermill_hands_truth_over_as_text(text, value):
 
 @pytest.mark.parametrize("name", ["stepps", "Steps", "seed"])
 def test_unknown_name(name):
-    with pytest.raises(ValueError, match=f"unknown parameter '{name}'.*valid: extra, limit, .*steps, window$"):
+    with pytest.raises(
+        ValueError, match=f"unknown parameter '{name}'.*valid: extra, limit, .*steps, window$"
+    ):
         check(notebook(**{name: 3}))
 
 
@@ -66,7 +68,9 @@ def test_imports_functions_and_private_names_are_no_parameters():
      ("losses", "topk"), ("window", 3), ("limit", "3"), ("extra", [])],
 )  # fmt: skip
 def test_wrong_type(name, value):
-    with pytest.raises(ValueError, match=f"parameter '{name}' must be .*not {type(value).__name__}"):
+    with pytest.raises(
+        ValueError, match=f"parameter '{name}' must be .*not {type(value).__name__}"
+    ):
         check(notebook(**{name: value}))
 
 
@@ -75,12 +79,14 @@ def test_every_wrong_parameter_is_named_in_one_line():
         check(notebook(steps="5", lr=3, sizes=["a", "b"]), lr=(0, 1))
     assert str(error.value).splitlines() == [
         "parameter 'steps' must be int, not str '5'; parameter 'lr' must lie in 0..1, not 3.0; "
-        "parameter 'sizes' must be list[int], not list ['a', 'b']"]
+        "parameter 'sizes' must be list[int], not list ['a', 'b']"
+    ]
 
 
 def test_a_parameter_may_be_called_like_an_attribute_of_pydantic():
-    assert check({"__annotations__": {"copy": int, "model_config": str}, "copy": 1, "model_config": "x"}) == {
-        "copy": 1, "model_config": "x"}
+    assert check(
+        {"__annotations__": {"copy": int, "model_config": str}, "copy": 1, "model_config": "x"}
+    ) == {"copy": 1, "model_config": "x"}
 
 
 def test_a_type_is_named_as_it_was_written():
@@ -95,7 +101,9 @@ class TestValues:
     def test_choices(self, allowed):
         assert check(notebook(window="random"), window=allowed)["window"] == "random"
         assert check(notebook(window=None), window=allowed)["window"] is None, "left open"
-        with pytest.raises(ValueError, match="parameter 'window' must be one of .*prefix.*, not 'suffix'"):
+        with pytest.raises(
+            ValueError, match="parameter 'window' must be one of .*prefix.*, not 'suffix'"
+        ):
             check(notebook(window="suffix"), window=allowed)
 
     def test_bounds(self):
@@ -113,9 +121,13 @@ class TestValues:
 
     @pytest.mark.parametrize("name", ["seed", "seeds"])
     def test_seeds_have_bounds_anyway(self, name):
-        hint, wrap = (int, lambda seed: seed) if name == "seed" else (list[int], lambda seed: [0, seed])
+        hint, wrap = (
+            (int, lambda seed: seed) if name == "seed" else (list[int], lambda seed: [0, seed])
+        )
         for seed in (-1, 2**32):
-            with pytest.raises(ValueError, match=f"parameter '{name}' must lie in 0..4294967295, not {seed}"):
+            with pytest.raises(
+                ValueError, match=f"parameter '{name}' must lie in 0..4294967295, not {seed}"
+            ):
                 check({"__annotations__": {name: hint}, name: wrap(seed)})
         check({"__annotations__": {name: hint}, name: wrap(2**32 - 1)})
 
@@ -137,7 +149,9 @@ class TestValues:
             check(notebook(losses=["topk", "arcface"]), losses=["topk", "supcon"])
 
     def test_a_rule_for_a_name_that_is_not_declared(self):
-        with pytest.raises(ValueError, match=r"unknown name in check\(\) 'step'.*did you mean 'steps'"):
+        with pytest.raises(
+            ValueError, match=r"unknown name in check\(\) 'step'.*did you mean 'steps'"
+        ):
             check(notebook(), step=(1, 2))
 
 
@@ -175,8 +189,13 @@ def unbounded(schema):
         return any(map(unbounded, schema))
     if not isinstance(schema, dict) or "enum" in schema or "const" in schema:
         return False
-    number = schema.get("type") in ("integer", "number") and not {"minimum", "exclusiveMinimum"} & set(schema)
-    return number or any(unbounded(value) for name, value in schema.items() if name not in ("default", "$defs"))
+    number = schema.get("type") in ("integer", "number") and not {
+        "minimum",
+        "exclusiveMinimum",
+    } & set(schema)
+    return number or any(
+        unbounded(value) for name, value in schema.items() if name not in ("default", "$defs")
+    )
 
 
 def test_every_number_of_every_config_has_bounds():
@@ -197,7 +216,9 @@ def test_every_number_of_every_loss_has_bounds(name, value):
         if type(default) in (int, float):
             with pytest.raises(ValueError, match=f"'{setting}' is "):
                 LossConfig.of({"name": name, "settings": {setting: value}})
-    for setting in {"temperature", "base_temperature", "scale", "k"} & set(LossConfig(name=name).settings):
+    for setting in {"temperature", "base_temperature", "scale", "k"} & set(
+        LossConfig(name=name).settings
+    ):
         with pytest.raises(ValueError, match=f"'{setting}' is 0"):
             LossConfig.of({"name": name, "settings": {setting: 0}})
 
@@ -206,7 +227,9 @@ def numeric(hint):
     return hint in (int, float) or any(map(numeric, get_args(hint)))
 
 
-@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_every_number_and_list_of_every_notebook_is_checked(path):
     """Run its own call of check() with values out of bounds, and with empty lists, which it must name where allowed."""
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
@@ -226,7 +249,11 @@ def test_every_number_and_list_of_every_notebook_is_checked(path):
                 checked(**{name: [value] if isinstance(settings[name], list) else value})
         if isinstance(settings[name], list) and settings[name]:
             may_be_empty = f"'{name}'" in call.split("=")[0]
-            with nullcontext() if may_be_empty else pytest.raises(ValueError, match=f"'{name}' must not be empty"):
+            with (
+                nullcontext()
+                if may_be_empty
+                else pytest.raises(ValueError, match=f"'{name}' must not be empty")
+            ):
                 checked(**{name: []})
 
 

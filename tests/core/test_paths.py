@@ -15,7 +15,9 @@ def test_slug(words, name):
 
 
 class TestPaths:
-    @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101])
+    @pytest.mark.parametrize(
+        "name", ["../x", "a/b", "", ".hidden", "-rf", "a b", "a\n", "/abs", "ü", "..", "a" * 101]
+    )
     def test_a_name_cannot_leave_its_folder(self, name):
         with pytest.raises(ValueError, match="run .*: use letters, digits"):
             paths.Run(name)
@@ -29,7 +31,11 @@ class TestPaths:
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
         monkeypatch.chdir("/")
         run = paths.Run("khan-2021_v1.2")
-        places = [getattr(run, name) for name in vars(type(run)) if isinstance(getattr(type(run), name), property)]
+        places = [
+            getattr(run, name)
+            for name in vars(type(run))
+            if isinstance(getattr(type(run), name), property)
+        ]
         assert run.folder == tmp_path / "khan-2021_v1.2"
         assert len(set(places)) == len(places)
         assert all(place == run.folder or run.folder in place.parents for place in places)

@@ -7,8 +7,8 @@ import nbformat
 import pytest
 
 from helpers.core import progress
-from helpers.runs.pipeline import execute
 from helpers.core.progress import Watch, progress_bar
+from helpers.runs.pipeline import execute
 from helpers.runs.stages import stages
 from tests.toy_runs import notebook
 
@@ -68,7 +68,9 @@ def test_a_terminal_shows_a_line_a_stage(place, seen, monkeypatch):
 
 
 @pytest.mark.parametrize("variable", ["", "CI", "TQDM_DISABLE"])
-def test_without_a_terminal_there_is_a_line_now_and_then_and_none_where_bars_are_off(place, seen, monkeypatch, variable):
+def test_without_a_terminal_there_is_a_line_now_and_then_and_none_where_bars_are_off(
+    place, seen, monkeypatch, variable
+):
     monkeypatch.delenv(progress.PLACE)
     if variable:
         monkeypatch.setenv(variable, "true")
@@ -86,11 +88,16 @@ def test_without_a_terminal_there_is_a_line_now_and_then_and_none_where_bars_are
 
 def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen):
     stage = stages("demo")[0]
-    draw = ("import os\nfrom pathlib import Path\nfrom tqdm import tqdm\nfrom helpers.core.progress import PLACE, progress_bar\n"
-            "bar = progress_bar(total=4, desc='training')\nplace = Path(os.environ[PLACE])\nprint(place, place.read_text())\n"
-            "bar.close()\nread = list(tqdm(range(3), desc='of a library'))")
+    draw = (
+        "import os\nfrom pathlib import Path\nfrom tqdm import tqdm\nfrom helpers.core.progress import PLACE, progress_bar\n"
+        "bar = progress_bar(total=4, desc='training')\nplace = Path(os.environ[PLACE])\nprint(place, place.read_text())\n"
+        "bar.close()\nread = list(tqdm(range(3), desc='of a library'))"
+    )
     notebook(toy / "notebooks/01_a.ipynb", draw)
     execute(stage)
     (output,) = nbformat.read(stage.output, as_version=4).cells[-1].outputs
     assert output.text.startswith(f"{stage.progress} training 0/4, ? left")
-    assert sorted(path.name for path in stage.output.parent.iterdir()) == ["01_a.ipynb", "01_a.json"]
+    assert sorted(path.name for path in stage.output.parent.iterdir()) == [
+        "01_a.ipynb",
+        "01_a.json",
+    ]

@@ -8,9 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from helpers.core import paths
-from helpers.runs import summary
 from helpers.core.artifacts import write_json
 from helpers.core.results import COLUMNS, read, record, wide
+from helpers.runs import summary
 
 NAN = float("nan")
 RESULTS = ["results.csv", "results.csv.sha256"]
@@ -25,20 +25,31 @@ def run(tmp_path, monkeypatch):
 
 def metrics(**values):
     """metric=value or metric=(value, low, high); a metric's name may have _at_ for @."""
-    rows = {name.replace("_at_", "@"): value if isinstance(value, tuple) else (value, NAN, NAN)
-            for name, value in values.items()}
+    rows = {
+        name.replace("_at_", "@"): value if isinstance(value, tuple) else (value, NAN, NAN)
+        for name, value in values.items()
+    }
     return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"])
 
 
 def test_what_is_recorded_is_read_to_the_last_digit(run):
     value = 0.1 + 0.2
     assert list(read(run).columns) == COLUMNS and read(run).empty
-    record(run, metrics(MRR=(value, 1 / 3, 2 / 3), R_at_8=0.5), model="NA", label="a, b", queries=np.int64(7),
-           seconds=1.5, device="cpu", **RANKING)
+    record(
+        run,
+        metrics(MRR=(value, 1 / 3, 2 / 3), R_at_8=0.5),
+        model="NA",
+        label="a, b",
+        queries=np.int64(7),
+        seconds=1.5,
+        device="cpu",
+        **RANKING,
+    )
     frame = read(run)
     assert frame["value"].tolist() == [value, 0.5] and frame["low"][0] == 1 / 3
-    assert frame.loc[0, ["model", "label", "base", "metric", "queries", "seed", "seconds", "experiment"]].tolist() == [
-        "NA", "a, b", "", "MRR", 7, 0, 1.5, ""]
+    assert frame.loc[
+        0, ["model", "label", "base", "metric", "queries", "seed", "seconds", "experiment"]
+    ].tolist() == ["NA", "a, b", "", "MRR", 7, 0, 1.5, ""]
     assert frame["low"].isna().tolist() == [False, True] and frame["targets"].isna().all()
     pd.testing.assert_frame_equal(read(run.results), frame)  # a table by its path
 
@@ -53,7 +64,10 @@ def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
     frame = read(run)
     assert len(frame) == 8 and "old" not in set(frame["metric"])
-    assert sorted(path.name for path in run.folder.iterdir() if not path.name.startswith(".")) == RESULTS
+    assert (
+        sorted(path.name for path in run.folder.iterdir() if not path.name.startswith("."))
+        == RESULTS
+    )
 
 
 def test_what_cannot_be_recorded_is_refused_in_one_line(run):
@@ -72,14 +86,30 @@ def test_what_cannot_be_recorded_is_refused_in_one_line(run):
 def test_results_of_earlier_models_and_data_are_left_out(run):
     write_json(run.models / "m" / "training.json", {"fingerprint": "new"})
     write_json(run.tokens / "test" / "store.json", {"fingerprint": "tokens"})
-    rows = {"m": ("new", "tokens"), "old": ("old", "tokens"), "baseline": ("", "tokens"), "older": ("", "before")}
+    rows = {
+        "m": ("new", "tokens"),
+        "old": ("old", "tokens"),
+        "baseline": ("", "tokens"),
+        "older": ("", "before"),
+    }
     for model, (experiment, data) in rows.items():
-        record(run, metrics(MRR=0.5, R_at_8=0.5), model=model, experiment=experiment, data=data, **RANKING)
+        record(
+            run,
+            metrics(MRR=0.5, R_at_8=0.5),
+            model=model,
+            experiment=experiment,
+            data=data,
+            **RANKING,
+        )
     assert read(run)["model"].unique().tolist() == ["m", "baseline"]
     assert read(run, stale=True)["model"].unique().tolist() == ["old", "older"]
     assert len(read(run.results)) == 8
-    page = summary.html(run)
-    assert "2 results of earlier models or data are left out" in page and "baseline" in page and "older" not in page
+    page = summary.results_html(run)
+    assert (
+        "2 results of earlier models or data are left out" in page
+        and "baseline" in page
+        and "older" not in page
+    )
 
 
 def test_wide_has_a_row_a_model_and_the_best_first(run):
@@ -90,10 +120,18 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     record(run, metrics(EER=0.1), model="a", protocol="linking", split="test")
     record(run, metrics(EER=0.3), model="c", protocol="linking", split="test")
     frame = wide(read(run), "ranking")
-    assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], "what nobody knows is no column"
-    assert frame["model"].tolist() == ["stream", "bow", "stream"] and frame["split"].tolist() == ["test", "test", "dev"]
+    assert list(frame.columns) == ["split", "model", "MRR", "R@8", "seed", "queries"], (
+        "what nobody knows is no column"
+    )
+    assert frame["model"].tolist() == ["stream", "bow", "stream"] and frame["split"].tolist() == [
+        "test",
+        "test",
+        "dev",
+    ]
     assert frame["MRR"].tolist() == [0.7, 0.1, 0.9] and frame["seed"].tolist() == [7, 0, 0]
-    assert wide(read(run), "linking")["model"].tolist() == ["a", "b", "c"], "an error rate: the lowest first"
+    assert wide(read(run), "linking")["model"].tolist() == ["a", "b", "c"], (
+        "an error rate: the lowest first"
+    )
     assert wide(read(run), "nothing").empty
 
 
@@ -104,18 +142,26 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     ((66639.0, NAN, NAN), "66639"), ((7.511, NAN, NAN), "7.511"), ((NAN, NAN, NAN), ""),
 ])  # fmt: skip
 def test_a_number_with_its_interval(cell, shown):
-    assert summary.interval(*cell) == shown
+    assert summary.format_interval(*cell) == shown
 
 
 def results_tables(run):
     """Title, head and rows of every table of results on the page, as lists of words."""
-    page = BeautifulSoup(summary.html(run), "html.parser").find(id="results")
-    return [[words(str(block.summary)), *([words(str(cell)) for cell in line.find_all(["th", "td"])]
-                                          for line in block.find_all("tr"))] for block in page.find_all("details")]
+    page = BeautifulSoup(summary.results_html(run), "html.parser").find(id="results")
+    return [
+        [
+            words(str(block.summary)),
+            *(
+                [words(str(cell)) for cell in line.find_all(["th", "td"])]
+                for line in block.find_all("tr")
+            ),
+        ]
+        for block in page.find_all("details")
+    ]
 
 
 def test_results_for_people(run):
-    assert "No results yet" in summary.html(run)
+    assert "No results yet" in summary.results_html(run)
     record(run, metrics(MRR=(0.1, 0.05, 0.2), R_at_8=0.5), model="bow", queries=100, **RANKING)
     record(run, metrics(MRR=(0.75, 0.7, 0.8), R_at_8=1.0), model="stream", seed=7, **RANKING)
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
@@ -128,12 +174,20 @@ def test_results_for_people(run):
         ["ranking: differences from base 1 row", ["system", "split", "base", "MRR", "seed"],
          ["Stream", "test", "BoW", "+0.650 (0.600 to 0.700)", "0"]],
     ]  # fmt: skip
-    record(run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test")
-    page = summary.html(run)
-    assert "words for c" in page and "c_1" not in page, "an identifier only where there are no words"
-    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 4, "and the rows without a measurement"
+    record(
+        run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test"
+    )
+    page = summary.results_html(run)
+    assert "words for c" in page and "c_1" not in page, (
+        "an identifier only where there are no words"
+    )
+    assert '<td class="word">&lt;b&gt;</td>' in page and page.count("<table") == 4, (
+        "and the rows without a measurement"
+    )
     system = BeautifulSoup(page, "html.parser").find("td", string="Stream")
-    assert system["title"].startswith("Stream: The encoder of Khan et al. 2021"), "its glossary entry on hover"
+    assert system["title"].startswith("Stream: The encoder of Khan et al. 2021"), (
+        "its glossary entry on hover"
+    )
 
 
 def words(page):
@@ -142,61 +196,130 @@ def words(page):
 
 
 def test_the_first_screen_says_what_the_rows_hold_and_no_more(run):
-    record(run, metrics(MRR=(0.6, 0.55, 0.65), R_at_1=0.5, R_at_8=0.75), model="lsa", label="LSA", targets=100, **RANKING)
-    assert "What this run found" in (page := words(summary.html(run))) and "did not come out" not in page
+    record(
+        run,
+        metrics(MRR=(0.6, 0.55, 0.65), R_at_1=0.5, R_at_8=0.75),
+        model="lsa",
+        label="LSA",
+        targets=100,
+        **RANKING,
+    )
+    assert (
+        "What this run found" in (page := words(summary.results_html(run)))
+        and "did not come out" not in page
+    )
     assert "LSA ranks best of 1 systems: MRR 0.600 (0.550-0.650)" in page
     assert "Chance would put it there for 8%, since there are 100 accounts" in page
     assert "first for 50%" in page and "first eight for 75%" in page
-    assert not any(f"{word}." in page or f"{word}:" in page for word in ("The trained network alone", "The fusion", "Linking", "Verification"))
+    assert not any(
+        f"{word}." in page or f"{word}:" in page
+        for word in ("The trained network alone", "The fusion", "Linking", "Verification")
+    )
 
     made = {"experiment": "e", "seed": 3}
     write_json(run.models / "stream" / "training.json", {"fingerprint": "e"})
-    record(run, metrics(MRR=(0.4, 0.3, 0.5)), model="stream_T", label="stream", **RANKING, **made | {"seed": 0})
-    record(run, metrics(MRR=(0.9, 0.8, 1.0)), model="stream_T", label="stream, lucky", **RANKING, **made)
+    record(
+        run,
+        metrics(MRR=(0.4, 0.3, 0.5)),
+        model="stream_T",
+        label="stream",
+        **RANKING,
+        **made | {"seed": 0},
+    )
+    record(
+        run,
+        metrics(MRR=(0.9, 0.8, 1.0)),
+        model="stream_T",
+        label="stream, lucky",
+        **RANKING,
+        **made,
+    )
     record(run, metrics(MRR_difference=(-0.2, -0.3, -0.1)), model="stream_T", base="lsa", **RANKING)
-    record(run, metrics(MRR_difference=(0.1, -0.1, 0.3)), model="fused_T", label="fused", base="lsa", **RANKING)
-    page = words(summary.html(run))
-    assert "stream is the best trained network, with MRR 0.400 (0.300-0.500). LSA is the best system" in page
-    assert "the network minus LSA is -0.200 (-0.300 to -0.100): the network is worse." in page, "the first seed, not the best"
-    assert "fused is not distinguishable from LSA at this size: +0.100 (-0.100 to 0.300) MRR" in page
+    record(
+        run,
+        metrics(MRR_difference=(0.1, -0.1, 0.3)),
+        model="fused_T",
+        label="fused",
+        base="lsa",
+        **RANKING,
+    )
+    page = words(summary.results_html(run))
+    assert (
+        "stream is the best trained network, with MRR 0.400 (0.300-0.500). LSA is the best system"
+        in page
+    )
+    assert "the network minus LSA is -0.200 (-0.300 to -0.100): the network is worse." in page, (
+        "the first seed, not the best"
+    )
+    assert (
+        "fused is not distinguishable from LSA at this size: +0.100 (-0.100 to 0.300) MRR" in page
+    )
 
 
 def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     topics = {"protocol": "retrieval, leak_aware", "split": "test_cross", "base": "supcon"}
-    record(run, metrics(**{"R_at_8_difference": (-0.2, -0.3, -0.1)}), model="supcon_arr", label="<i>ARR</i>", **topics)
+    record(
+        run,
+        metrics(**{"R_at_8_difference": (-0.2, -0.3, -0.1)}),
+        model="supcon_arr",
+        label="<i>ARR</i>",
+        **topics,
+    )
     pairs = {"protocol": "verification", "split": "test"}
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="contrastive", **pairs)
     record(run, metrics(overall=(0.6, 0.55, 0.64)), model="tfidf_4grams", **pairs)
-    page = words(summary.html(run))
+    page = words(summary.results_html(run))
     assert "The other way: ARR raises R@8 on unseen topics" in page
-    assert "R@8 0.400 against 0.375; this run: R@8 -0.200 (-0.300 to -0.100), retrieval, leak-aware" in page
+    assert (
+        "R@8 0.400 against 0.375; this run: R@8 -0.200 (-0.300 to -0.100), retrieval, leak-aware"
+        in page
+    )
     assert "1 of 2 comparisons with the papers came out as published" in page
-    measured, rest = BeautifulSoup(summary.html(run), "html.parser").find(id="verdicts").find_all("table")
-    assert [row.td.text for row in measured.find_all("tr")[1:]] == ["R15", "S12"], "what did not come out stands first"
-    assert all(row.find_all("td")[-1].text for row in rest.find_all("tr")[1:]), "each with its reason"
+    measured, rest = (
+        BeautifulSoup(summary.results_html(run), "html.parser")
+        .find(id="verdicts")
+        .find_all("table")
+    )
+    assert [row.td.text for row in measured.find_all("tr")[1:]] == ["R15", "S12"], (
+        "what did not come out stands first"
+    )
+    assert all(row.find_all("td")[-1].text for row in rest.find_all("tr")[1:]), (
+        "each with its reason"
+    )
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)
-    page = words(summary.html(run))
+    page = words(summary.results_html(run))
     assert "two intervals overlap: 1 of 2 comparisons the contrastive loss" in page
     assert "0 of 2 comparisons with the papers came out as published" in page
 
 
 def test_the_first_screen_says_where_the_minutes_went(run):
     stages = [SimpleNamespace(name=name, parameters={}) for name in ("03_train", "03_train.T")]
-    page = summary.html(run, run="demo", stages=stages, seconds=[90.0, 30.0])
+    page = summary.results_html(run, run="demo", stages=stages, seconds=[90.0, 30.0])
     assert "2 notebooks, 2.0 minutes in all" in words(page) and "03 train90 s75%" in words(page)
     assert "03 train, T30 s25%" in words(page) and 'value="0.250"' in page
     record(run, metrics(MRR=0.5), model="lsa", **RANKING)
-    links = BeautifulSoup(summary.html(run, run="demo", stages=stages, seconds=[90.0, 30.0]), "html.parser")
+    links = BeautifulSoup(
+        summary.results_html(run, run="demo", stages=stages, seconds=[90.0, 30.0]), "html.parser"
+    )
     rows = links.find(id="verdicts").find_all("tr")
-    assert {a["href"] for a in links.find(id="verdicts").find_all("a")} == {"#03_train"}, "of notebooks of this run only"
+    assert {a["href"] for a in links.find(id="verdicts").find_all("a")} == {"#03_train"}, (
+        "of notebooks of this run only"
+    )
     assert len({row.td.text for row in rows[1:]}) == 59
 
 
 def test_names_on_the_first_screen_are_text(run):
     attack = "<script>alert(1)</script><img src=x onerror=alert(1)>"
     record(run, metrics(MRR=(0.6, 0.5, 0.7)), model=attack, label=attack, **RANKING)
-    record(run, metrics(EER=(0.6, 0.5, 0.7), AUC=0.5), model=attack, protocol=attack, split=attack, base=attack)
-    page = BeautifulSoup(summary.html(run), "html.parser")
+    record(
+        run,
+        metrics(EER=(0.6, 0.5, 0.7), AUC=0.5),
+        model=attack,
+        protocol=attack,
+        split=attack,
+        base=attack,
+    )
+    page = BeautifulSoup(summary.results_html(run), "html.parser")
     assert not page.find_all(["script", "img"]) and attack in page.text
 
 
@@ -205,7 +328,10 @@ def test_no_byte_of_the_table_can_change_unseen(run):
     whole = run.results.read_bytes()
     for place in range(len(whole)):
         run.results.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        for use in (read, lambda run: record(run, metrics(MRR=0.2), model="n", **RANKING)):
+        for use in (
+            read,
+            lambda run: record(run, metrics(MRR=0.2), model="n", **RANKING),
+        ):
             with pytest.raises(ValueError, match="results.csv is damaged: delete it"):
                 use(run)
     run.results.write_bytes(whole[:-5])  # a half line
@@ -223,7 +349,12 @@ def test_two_notebooks_at_once_lose_nothing(tmp_path):
     measured = pd.DataFrame({"value": [0.5], "low": [0.4], "high": [0.6]}, ["MRR"])
     path = tmp_path / "results.csv"
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda n: record(path, measured, model=f"m{n}", protocol="p", split="test"), range(24)))
+        list(
+            pool.map(
+                lambda n: record(path, measured, model=f"m{n}", protocol="p", split="test"),
+                range(24),
+            )
+        )
     assert sorted(read(path).model) == sorted(f"m{n}" for n in range(24))
 
 

@@ -11,15 +11,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.factories import posts_table, read_posts
 
 from helpers import sources
 from helpers.cleaning import pseudonyms
-from helpers.corpus import collect as corpus
-from helpers.corpus import posts_table
-from helpers.corpus.collect import CollectConfig
 from helpers.core import artifacts, paths
+from helpers.corpus import collect as corpus
+from helpers.corpus import posts_table as table_module
+from helpers.corpus.collect import CollectConfig
 from helpers.sources import Part
+from tests.factories import posts_table, read_posts
 
 KEY = "00" * 31 + "07"
 SUBJECTS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
@@ -30,7 +30,9 @@ def frames(part, posts=120):
     rng = random.Random(part)
     rows = []
     for i in range(posts):
-        text = " ".join(rng.choice(SUBJECTS) + str(rng.randrange(50)) for _ in range(rng.randint(4, 30)))
+        text = " ".join(
+            rng.choice(SUBJECTS) + str(rng.randrange(50)) for _ in range(rng.randint(4, 30))
+        )
         author = rng.choice(["Ann Lee", "Bo Berg", "Cy Clay", "build bot"])
         kind = rng.random()
         if kind < 0.1:
@@ -77,7 +79,12 @@ def source(monkeypatch, tmp_path):
 
 
 def collect(run="a", workers=1, memory_limit="2GB", **changes):
-    settings = {"source": "table", "location": "somewhere", "near_duplicate": 0, "strip_signatures": False} | changes
+    settings = {
+        "source": "table",
+        "location": "somewhere",
+        "near_duplicate": 0,
+        "strip_signatures": False,
+    } | changes
     return corpus.collect(paths.Run(run), CollectConfig(**settings), memory_limit, workers)
 
 
@@ -90,7 +97,9 @@ def load(run):
 
 
 def pseudonym(author):
-    return "u" + hmac.new(bytes.fromhex(KEY), author.lower().encode(), hashlib.sha256).hexdigest()[:16]
+    return (
+        "u" + hmac.new(bytes.fromhex(KEY), author.lower().encode(), hashlib.sha256).hexdigest()[:16]
+    )
 
 
 def accounted(card):
@@ -115,14 +124,24 @@ def test_every_row_is_kept_once_or_counted(source):
     drops["duplicate"] = len(rows) - len(first)
     expected = sorted((author, time, text, topic) for time, author, text, topic in first.values())
     assert load("a") == [(author, time, topic, text) for author, time, text, topic in expected]
-    assert {name[8:]: n for name, n in card.items() if name.startswith("dropped_") and n} == dict(drops)
+    assert {name[8:]: n for name, n in card.items() if name.startswith("dropped_") and n} == dict(
+        drops
+    )
     assert card["note_cp1252"] == 3 and "dropped_note_cp1252" not in card  # a fact, no loss
     assert card["rows_read"] == 3 * 122 and accounted(card) and card["posts"] == len(expected) > 100
     assert card["sha256"] == artifacts.file_fingerprint(posts_of("a"))
 
 
-@pytest.mark.parametrize("settings", [{}, {"raw": True}, {"near_duplicate": 0.7}, {"strip_signatures": True},
-                                      {"near_duplicate": 0.8, "strip_signatures": True, "min_chars": 40}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"raw": True},
+        {"near_duplicate": 0.7},
+        {"strip_signatures": True},
+        {"near_duplicate": 0.8, "strip_signatures": True, "min_chars": 40},
+    ],
+)
 def test_the_account_balances(source, settings):
     card = collect(**settings)
     assert accounted(card) and card["posts"] == len(load("a"))
@@ -144,12 +163,14 @@ def test_every_fact_of_the_data_card_has_a_meaning(source):
 
 
 def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
-    monkeypatch.setattr(posts_table, "ROWS", 64)
+    monkeypatch.setattr(table_module, "ROWS", 64)
     card = collect()
     file = pq.ParquetFile(posts_of("a"))
     assert file.schema_arrow.names == sources.COLUMNS
     assert file.schema_arrow.field("time").type == pa.timestamp("ms", "UTC")
-    assert all(file.schema_arrow.field(name).type == pa.string() for name in ("author", "topic", "text"))
+    assert all(
+        file.schema_arrow.field(name).type == pa.string() for name in ("author", "topic", "text")
+    )
     groups = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
     assert groups[:-1] == [64] * (len(groups) - 1) and sum(groups) == card["posts"]
     rows = [(author, time, text) for author, time, _, text in load("a")]
@@ -174,11 +195,17 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     assert not (paths.Run("a").folder / "collect" / "merge").exists()
 
 
-@pytest.mark.parametrize("place, survives", [
-    ("helpers.cleaning.text.clean", 1), ("helpers.corpus.signatures.find", 3),
-    ("helpers.corpus.near_duplicates.near", 3), ("helpers.corpus.deduplicate.write_posts", 3),
-    ("helpers.corpus.collect.write_json", 1), ("helpers.corpus.collect.statistics", 3),
-])
+@pytest.mark.parametrize(
+    "place, survives",
+    [
+        ("helpers.cleaning.text.clean_post", 1),
+        ("helpers.corpus.signatures.find_signatures", 3),
+        ("helpers.corpus.near_duplicates.near_pairs", 3),
+        ("helpers.corpus.deduplicate.write_posts", 3),
+        ("helpers.corpus.collect.write_json", 1),
+        ("helpers.corpus.collect.statistics", 3),
+    ],
+)
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):
     settings = {"near_duplicate": 0.8, "strip_signatures": True}
     expected = collect("whole", **settings)
@@ -214,19 +241,28 @@ def test_what_is_current_is_reused_and_what_is_stale_is_not(source):
     assert source == [0, 1, 2] * 3
     posts_of("a").write_bytes(b"damaged")
     assert collect(min_chars=20, location="elsewhere")["posts"] == len(load("a"))
-    whole, part = posts_of("a").read_bytes(), sorted(paths.Run("a").folder.glob("collect/*.parquet"))[1]
+    whole, part = (
+        posts_of("a").read_bytes(),
+        sorted(paths.Run("a").folder.glob("collect/*.parquet"))[1],
+    )
     data = bytearray(part.read_bytes())
     data[len(data) // 3] ^= 1
     part.write_bytes(data)
     posts_of("a").unlink()
     collect(min_chars=20, location="elsewhere")
-    assert source == [0, 1, 2] * 3 + [1] and posts_of("a").read_bytes() == whole, "a damaged part is read again"
+    assert source == [0, 1, 2] * 3 + [1] and posts_of("a").read_bytes() == whole, (
+        "a damaged part is read again"
+    )
 
 
 def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):
     text = "word " * 2_000_000
-    frame = pd.DataFrame([("Ann", 1, "x", text), ("Bo", 2, "x", "just a few words")], columns=sources.COLUMNS)
-    monkeypatch.setattr(sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))])
+    frame = pd.DataFrame(
+        [("Ann", 1, "x", text), ("Bo", 2, "x", "just a few words")], columns=sources.COLUMNS
+    )
+    monkeypatch.setattr(
+        sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))]
+    )
     card = collect(max_chars=1000)
     assert sorted(len(row[3]) for row in load("a")) == [16, 999] and card["truncated"] == 1
 
@@ -234,10 +270,14 @@ def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):
 def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch):
     texts = ["I asked Lee Jones, and jones told me so", "Jones or MARIA GOMEZ would know how", "will hope is no person",
              "Hi Peter,\nask Gomez about it.\n\nCheers, Bob", "Will hope told me, Mark said"] + 12 * ["Jones Gomez {}"]  # fmt: skip
-    rows = [(f"Ann{n}", n, "x", text.format(n), None, "Lee Jones\nMaria Gomez\nWill Hope\nMark Will")
-            for n, text in enumerate(texts)]
+    rows = [
+        (f"Ann{n}", n, "x", text.format(n), None, "Lee Jones\nMaria Gomez\nWill Hope\nMark Will")
+        for n, text in enumerate(texts)
+    ]
     frame = pd.DataFrame(rows, columns=[*sources.COLUMNS, "id", "names"])
-    monkeypatch.setattr(sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))])
+    monkeypatch.setattr(
+        sources, "open_source", lambda *args, **options: [Part("p", lambda drops: iter([frame]))]
+    )
     card = collect()
     assert [row[3] for row in sorted(load("a"), key=lambda row: row[1])[:5]] == [
         "I asked @user, and @user told me so", "@user or @user would know how", "will hope is no person",
@@ -250,7 +290,9 @@ def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch)
 
 def test_names_become_keyed_pseudonyms(source, monkeypatch):
     collect()
-    assert {row[0] for row in load("a")} == {pseudonym(name) for name in ("Ann Lee", "Bo Berg", "Cy Clay")}
+    assert {row[0] for row in load("a")} == {
+        pseudonym(name) for name in ("Ann Lee", "Bo Berg", "Cy Clay")
+    }
     collect("named", pseudonymise=False)
     assert {row[0] for row in load("named")} == {"Ann Lee", "Bo Berg", "Cy Clay"}
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "11" * 32)
@@ -271,14 +313,16 @@ def test_invented_people_keep_their_names(source, monkeypatch):
 
 def test_the_key_is_made_once_and_is_private(source, monkeypatch):
     monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY")
-    key = pseudonyms.key()
+    key = pseudonyms.pseudonym_key()
     path = paths.outputs() / ".pseudonym_key"
-    assert len(key) == 32 and pseudonyms.key() == key == path.read_bytes()
+    assert len(key) == 32 and pseudonyms.pseudonym_key() == key == path.read_bytes()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert key.hex() not in str(collect())
-    path.write_bytes(b"")  # a kill right after its creation must not make pseudonyms that anybody can compute
+    path.write_bytes(
+        b""
+    )  # a kill right after its creation must not make pseudonyms that anybody can compute
     with pytest.raises(ValueError, match="damaged"):
-        pseudonyms.key()
+        pseudonyms.pseudonym_key()
 
 
 def test_nothing_left_is_an_error_that_says_why(source):
@@ -288,7 +332,10 @@ def test_nothing_left_is_an_error_that_says_why(source):
 
 
 def test_no_machine_path_gets_into_the_card(source, tmp_path):
-    assert collect(location=[str(tmp_path / "data" / "x.csv"), "data/y.csv"])["location"] == "x.csv, data/y.csv"
+    assert (
+        collect(location=[str(tmp_path / "data" / "x.csv"), "data/y.csv"])["location"]
+        == "x.csv, data/y.csv"
+    )
     assert str(tmp_path) not in str(collect(location=str(tmp_path / "z.csv")))
 
 
@@ -301,4 +348,7 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
                            pseudonymise=False)  # fmt: skip
     card = corpus.collect(paths.Run("made"), config)
     assert card["posts"] == 2
-    assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == ["x", None]
+    assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == [
+        "x",
+        None,
+    ]

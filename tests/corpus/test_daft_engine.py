@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.corpus import capacity, daft_engine, deduplicate
-from helpers.corpus.collect import PART, CollectConfig, collect
-from helpers.corpus.posts_table import database
 from helpers.core import paths
 from helpers.core.artifacts import write_json
+from helpers.corpus import capacity, daft_engine, deduplicate
+from helpers.corpus.collect import PART, CollectConfig, collect
+from helpers.corpus.posts_table import open_database
 
 SETTINGS = {"min_chars": 10, "near_duplicate": 0.8, "strip_signatures": True,
             "names": {("mary",): True, ("bob", "lee"): False}}  # fmt: skip
@@ -34,33 +34,51 @@ def write_parts(folder, seed, posts=1000, row_group_size=None):
             for _ in range(rng.choice([0, 1, 1, 2])):
                 text[rng.randrange(len(text))] = rng.choice(words)
         texts.append(text)
-        if author in AUTHORS[:6] and rng.random() < 0.5:  # what is left of some is a copy of another post
-            text = [*text, *f"kind regards of {author}".split(), *["PS:", author] * (rng.random() < 0.4)]
+        if (
+            author in AUTHORS[:6] and rng.random() < 0.5
+        ):  # what is left of some is a copy of another post
+            text = [
+                *text,
+                *f"kind regards of {author}".split(),
+                *["PS:", author] * (rng.random() < 0.4),
+            ]
         rows.append((author, 1_600_000_000 + rng.randrange(300), rng.choice("xyz"), rng.choice(["  ", " "]).join(text),
                      None))  # fmt: skip
     files = [folder / f"{number}.parquet" for number in range(3)]
     for number, file in enumerate(files):
-        pq.write_table(pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file, row_group_size)
+        pq.write_table(
+            pa.table(list(zip(*rows[number::3], strict=True)), schema=PART), file, row_group_size
+        )
     return files
 
 
 def merged(engine, folder, files, **changes):
     """Counts and bytes of the table that an engine writes."""
     target = folder / f"{engine.__name__}.parquet"
-    with database(folder / "collect" / "merge", "1GB", 2) as connection:
-        counts = engine.merge(connection, folder / "collect" / "merge", files, target, **SETTINGS | changes)
+    with open_database(folder / "collect" / "merge", "1GB", 2) as connection:
+        counts = engine.merge(
+            connection, folder / "collect" / "merge", files, target, **SETTINGS | changes
+        )
     return {name: number for name, number in counts.items() if name != "steps"}, target.read_bytes()
 
 
 @pytest.fixture
 def in_this_process(monkeypatch):
     """The steps without Daft, one after the other: they know nothing of who calls them."""
-    monkeypatch.setattr(daft_engine, "each", lambda function, jobs, workers: [function(*job) for job in jobs])
+    monkeypatch.setattr(
+        daft_engine, "each", lambda function, jobs, workers: [function(*job) for job in jobs]
+    )
     monkeypatch.setattr(daft_engine, "POSTS", 400)
 
 
-@pytest.mark.parametrize("seed, changes", [(1, {}), (2, {"near_duplicate": 0.5, "names": {}}),
-                                           (3, {"near_duplicate": 0, "strip_signatures": False})])
+@pytest.mark.parametrize(
+    "seed, changes",
+    [
+        (1, {}),
+        (2, {"near_duplicate": 0.5, "names": {}}),
+        (3, {"near_duplicate": 0, "strip_signatures": False}),
+    ],
+)
 def test_partitions_give_the_bytes_of_one_machine(tmp_path, in_this_process, seed, changes):
     files = write_parts(tmp_path, seed)
     counts, table = merged(deduplicate, tmp_path, files, **changes)
@@ -94,15 +112,27 @@ def test_hardly_any_posts(tmp_path, in_this_process, posts):
     write_parts(tmp_path, 0, 3)
     files = [tmp_path / "few.parquet"]
     rows = [("a", number, "x", f"a text with the number {number}", None) for number in range(posts)]
-    pq.write_table(pa.table([list(column) for column in zip(*rows)] or [[]] * 5, schema=PART), files[0])
-    with database(tmp_path / "merge") as connection:
-        counts = daft_engine.merge(connection, tmp_path / "merge", files, tmp_path / "posts.parquet", **SETTINGS)
+    pq.write_table(
+        pa.table([list(column) for column in zip(*rows)] or [[]] * 5, schema=PART), files[0]
+    )
+    with open_database(tmp_path / "merge") as connection:
+        counts = daft_engine.merge_partitions(
+            connection, tmp_path / "merge", files, tmp_path / "posts.parquet", **SETTINGS
+        )
     assert (tmp_path / "posts.parquet").exists() == bool(posts)
     assert not posts or pq.read_metadata(tmp_path / "posts.parquet").num_rows == posts
-    assert sum(counts[name] for name in ("duplicate", "near_duplicate", "names_masked", "signatures_cut")) == 0
+    assert (
+        sum(
+            counts[name]
+            for name in ("duplicate", "near_duplicate", "names_masked", "signatures_cut")
+        )
+        == 0
+    )
 
 
-def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, in_this_process, monkeypatch):
+def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(
+    tmp_path, in_this_process, monkeypatch
+):
     files, made, make = write_parts(tmp_path, 1), [], daft_engine.Partitions.make
     counts = merged(deduplicate, tmp_path, files)
 
@@ -119,12 +149,16 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(tmp_path, i
     damaged.write_bytes(damaged.read_bytes()[:-9])
     monkeypatch.setattr(daft_engine.Partitions, "make", make)
     real = daft_engine.Partitions.unique
-    monkeypatch.setattr(daft_engine.Partitions, "unique", lambda *job: made.append(job[-1]) or real(*job))
+    monkeypatch.setattr(
+        daft_engine.Partitions, "unique", lambda *job: made.append(job[-1]) or real(*job)
+    )
     assert merged(daft_engine, tmp_path, files) == counts and made == [1]
 
 
 @pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
-def test_partitions_of_other_settings_or_files_are_not_continued(tmp_path, in_this_process, monkeypatch, changed):
+def test_partitions_of_other_settings_or_files_are_not_continued(
+    tmp_path, in_this_process, monkeypatch, changed
+):
     files, make = write_parts(tmp_path, 1), daft_engine.Partitions.make
 
     def dies(run, step, number, **options):
@@ -138,7 +172,9 @@ def test_partitions_of_other_settings_or_files_are_not_continued(tmp_path, in_th
     monkeypatch.setattr(daft_engine.Partitions, "make", make)
     if changed is None:
         files = write_parts(tmp_path, 2)
-    assert merged(daft_engine, tmp_path, files, **changed or {}) == merged(deduplicate, tmp_path, files, **changed or {})
+    assert merged(daft_engine, tmp_path, files, **changed or {}) == merged(
+        deduplicate, tmp_path, files, **changed or {}
+    )
 
 
 KILLED = """
@@ -161,13 +197,21 @@ def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
     """By Daft itself: the workers are killed in the midst of a step, then who started them, then nobody."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("daft")
-    files = write_parts(tmp_path, 6, 1000, 20)  # many partitions: some are to be made when the first is there
-    table = merged(deduplicate, tmp_path, files, names={}, near_duplicate=0, strip_signatures=False)[1]
+    files = write_parts(
+        tmp_path, 6, 1000, 20
+    )  # many partitions: some are to be made when the first is there
+    table = merged(
+        deduplicate, tmp_path, files, names={}, near_duplicate=0, strip_signatures=False
+    )[1]
     command = [sys.executable, "-c", KILLED.format(root=str(paths.ROOT), folder=str(tmp_path))]
     done = None
     for step in ("mask", "posts", ""):
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        while step and process.poll() is None and not list(tmp_path.glob(f"collect/daft/*/{step}/*.json")):
+        while (
+            step
+            and process.poll() is None
+            and not list(tmp_path.glob(f"collect/daft/*/{step}/*.json"))
+        ):
             time.sleep(0.05)
         children = psutil.Process(process.pid).children(recursive=True) if step else []
         if step == "mask":
@@ -176,7 +220,9 @@ def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
             assert process.wait(60) and workers and "stopped: " in process.stderr.read()
         elif step:
             process.kill()
-            assert children and not psutil.wait_procs(children, timeout=30)[1], "they end with who started them"
+            assert children and not psutil.wait_procs(children, timeout=30)[1], (
+                "they end with who started them"
+            )
             process.wait()
         else:
             assert "abort" not in process.communicate()[1].lower() and process.returncode == 0
@@ -191,7 +237,9 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
     cards = [collect(paths.Run(engine), CollectConfig(source="demo", options=options), engine=engine)
              for engine in ("duckdb", "daft")]  # fmt: skip
     assert cards[0] == cards[1]
-    steps, _ = capacity.plan(paths.Run("daft").folder / "collect", cards[0]["rows_read"])
+    steps, _ = capacity.estimate_resources(
+        paths.Run("daft").folder / "collect", cards[0]["rows_read"]
+    )
     assert {"read", "names", "mask", "pairs", "one table"} <= set(steps.index)
 
 
@@ -206,14 +254,19 @@ def test_names_are_counted_by_workers(tmp_path, monkeypatch, engine):
     for number, name in enumerate(["Jane Gravel", "Ann Quill", "Tim Brook"]):
         lines = [f"{name},{1_600_000_000 + post},x,told {post} and {number} to Jane and to Quill ; a gravel or the brook"
                  for post in range(30)]  # fmt: skip
-        (tmp_path / "in" / f"{number}.csv").write_text("\n".join(["author,time,topic,text", *lines]))
+        (tmp_path / "in" / f"{number}.csv").write_text(
+            "\n".join(["author,time,topic,text", *lines])
+        )
     run, plain = paths.Run("named"), {"near_duplicate": 0, "strip_signatures": False}
     config = CollectConfig(source="table", location=[str(tmp_path / "in")], **plain)
     card = collect(run, config, workers=2, engine=engine)
     texts = pq.read_table(run.folder / "posts.parquet")["text"].to_pylist()
     assert card["names_masked"] == len(texts) == 90
-    assert all("a gravel or the brook" in text and not {"Jane", "Quill"} & {*text.split()} for text in texts)
-    steps, _ = capacity.plan(run.folder / "collect", card["rows_read"])
+    assert all(
+        "a gravel or the brook" in text and not {"Jane", "Quill"} & {*text.split()}
+        for text in texts
+    )
+    steps, _ = capacity.estimate_resources(run.folder / "collect", card["rows_read"])
     assert steps.core_hours["names"] > 0
 
 
@@ -224,10 +277,12 @@ def refuse(number):
 def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
     """Its threads abort a process that ends while they run, after the work is done: exit status 134."""
     pytest.importorskip("daft")
-    assert daft_engine.each(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
+    assert daft_engine.map_parts(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
     with pytest.raises(ValueError, match="part [12] is at fault"):
-        daft_engine.each(refuse, [(1,), (2,)], 2)
-    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]  # where the system shows them
+        daft_engine.map_parts(refuse, [(1,), (2,)], 2)
+    names = [
+        path.read_text() for path in Path("/proc/self/task").glob("*/comm")
+    ]  # where the system shows them
     assert not [name for name in names if name.startswith("DAFT")]
 
 
@@ -254,7 +309,14 @@ def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
     pytest.importorskip("ray")
     monkeypatch.setenv("DAFT_RUNNER", "ray")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    table = merged(deduplicate, tmp_path, write_parts(tmp_path, 6), names={}, near_duplicate=0, strip_signatures=False)[1]
+    table = merged(
+        deduplicate,
+        tmp_path,
+        write_parts(tmp_path, 6),
+        names={},
+        near_duplicate=0,
+        strip_signatures=False,
+    )[1]
     code = ON_RAY.format(root=str(paths.ROOT), folder=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -265,7 +327,7 @@ def test_a_ray_cluster_gives_the_same_bytes(tmp_path, monkeypatch):
 def test_without_daft_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "daft", None)
     with pytest.raises(ImportError, match="pip install -c constraints.txt daft"):
-        daft_engine.each(print, [(1,)], 1)
+        daft_engine.map_parts(print, [(1,)], 1)
 
 
 def test_a_plan_is_a_rule_of_three(tmp_path):
@@ -273,15 +335,24 @@ def test_a_plan_is_a_rule_of_three(tmp_path):
              ["candidates-1", 8, 1800, 10**8], ["one table", 1, 7.2, 10**9]]  # fmt: skip
     write_json(tmp_path / "steps.json", {"steps": steps})
     cluster = capacity.Cluster(cores=10, network=10**12, hours=5)
-    table, total = capacity.plan(tmp_path, 10**6, 10**8, cluster)
+    table, total = capacity.estimate_resources(tmp_path, 10**6, 10**8, cluster)
     assert list(table.index) == ["read", "names", "candidates", "one table"]
     assert list(table.core_hours.round(6)) == [100, 1, 100, 0.2]
-    assert total["machines"] == 4 and list(table.hours.round(6)) == [2.5, 1, 2.5, 0.2]  # 20 machine hours in 5
+    assert total["machines"] == 4 and list(table.hours.round(6)) == [
+        2.5,
+        1,
+        2.5,
+        0.2,
+    ]  # 20 machine hours in 5
     assert total["terabytes"] == pytest.approx(0.22) and total["shuffled"] == pytest.approx(0.02)
     assert total["binds"] == "read" and total["hours"] == pytest.approx(6.2)
-    slow = capacity.plan(tmp_path, 10**6, 10**8, capacity.Cluster(cores=10, network=10**6, hours=5))[0]
-    assert slow.hours["one table"] == pytest.approx(2 * 10**11 / 10**6 / 3600)  # written and read again
+    slow = capacity.estimate_resources(
+        tmp_path, 10**6, 10**8, capacity.Cluster(cores=10, network=10**6, hours=5)
+    )[0]
+    assert slow.hours["one table"] == pytest.approx(
+        2 * 10**11 / 10**6 / 3600
+    )  # written and read again
     with pytest.raises(ValueError, match="nothing was read"):
-        capacity.plan(tmp_path, 0)
+        capacity.estimate_resources(tmp_path, 0)
     with pytest.raises(ValueError, match="steps.json is missing"):
-        capacity.plan(Path(tmp_path / "none"), 1)
+        capacity.estimate_resources(Path(tmp_path / "none"), 1)

@@ -3,17 +3,19 @@
 import random
 
 import pytest
-from tests.factories import read_posts
 
 from helpers.corpus import joined_posts
 from helpers.corpus.joined_posts import join_posts
+from tests.factories import read_posts
 
 
 def join_slowly(rows, max_chars, min_chars, per_topic):
     """One post at a time; (documents, posts and characters used)."""
     runs = {}
     for author, time, topic, text in sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2])):
-        runs.setdefault((author, topic) if per_topic else author, []).append((author, time, topic, text))
+        runs.setdefault((author, topic) if per_topic else author, []).append(
+            (author, time, topic, text)
+        )
     found, posts, characters = [], 0, 0
     for run in runs.values():
         start, pages = 0, {}
@@ -33,13 +35,22 @@ def join_slowly(rows, max_chars, min_chars, per_topic):
 def made(seed):
     rng = random.Random(seed)
     letters = "ab \n'\"é🤦🏼\u0301"
-    rows = [(f"o'{rng.randrange(6)}", rng.randrange(50), rng.choice("xy"), f"{i}" + "".join(
-        rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300])))) for i in range(200)]
+    rows = [
+        (
+            f"o'{rng.randrange(6)}",
+            rng.randrange(50),
+            rng.choice("xy"),
+            f"{i}" + "".join(rng.choices(letters, k=rng.choice([0, 5, 20, 70, 300]))),
+        )
+        for i in range(200)
+    ]
     return sorted(rows)
 
 
 @pytest.mark.parametrize("per_topic", [True, False])
-@pytest.mark.parametrize("seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)])
+@pytest.mark.parametrize(
+    "seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)]
+)
 def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size, per_topic):
     monkeypatch.setattr(joined_posts, "SLICE", size)
     rows = made(seed)
@@ -77,7 +88,10 @@ def test_a_second_run_writes_nothing_and_other_limits_do(tmp_path, write_posts):
     path, out = write_posts(made(0)), tmp_path / "out.parquet"
     first = join_posts(path, out, max_chars=100, min_chars=30)
     before = out.stat().st_mtime_ns
-    assert join_posts(path, out, max_chars=100, min_chars=30) == first and out.stat().st_mtime_ns == before
+    assert (
+        join_posts(path, out, max_chars=100, min_chars=30) == first
+        and out.stat().st_mtime_ns == before
+    )
     assert join_posts(path, out, max_chars=100, min_chars=31)["fingerprint"] != first["fingerprint"]
 
 

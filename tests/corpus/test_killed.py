@@ -25,7 +25,9 @@ collect(Run("demo"), CollectConfig(source="demo"))
 
 def test_workers_end_with_the_process_that_started_them(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    parent = subprocess.Popen([sys.executable, "-c", COLLECT], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", COLLECT], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True
+    )
     workers = [psutil.Process(int(parent.stdout.readline())) for _ in range(2)]
     time.sleep(1.5)
     assert all(worker.is_running() for worker in workers)

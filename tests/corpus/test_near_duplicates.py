@@ -9,8 +9,15 @@ import pyarrow as pa
 import pytest
 
 from helpers.corpus import near_duplicates
-from helpers.corpus.near_duplicates import JACCARD, MIN_WORDS, SHINGLE, SHINGLES, minhash, near
 from helpers.corpus.collect import CollectConfig
+from helpers.corpus.near_duplicates import (
+    JACCARD,
+    MIN_WORDS,
+    SHINGLE,
+    SHINGLES,
+    minhash,
+    near_pairs,
+)
 
 
 def shingles(text):
@@ -47,7 +54,14 @@ def connect(texts):
 
 
 def test_normal_text_is_what_python_makes_of_it():
-    texts = ["  Two\twords ", "a\u00a0b\u2003c\u3000d", "x\n\n\r\ny\x0b\x0cz\x85", "MiXed Étude", "", "\x1c a \x1f"]
+    texts = [
+        "  Two\twords ",
+        "a\u00a0b\u2003c\u3000d",
+        "x\n\n\r\ny\x0b\x0cz\x85",
+        "MiXed Étude",
+        "",
+        "\x1c a \x1f",
+    ]
     connection = duckdb.connect()
     frame = pd.DataFrame({"n": range(len(texts)), "text": texts})
     found = connection.execute(f"SELECT {near_duplicates.NORMAL} FROM frame ORDER BY n").fetchall()
@@ -57,7 +71,9 @@ def test_normal_text_is_what_python_makes_of_it():
 def hashed(texts):
     """The hashes of the runs of SHINGLE words of each text, an Arrow list each."""
     frame = pd.DataFrame({"n": range(len(texts)), "words": [text.split() for text in texts]})
-    made = duckdb.connect().sql(f"SELECT {SHINGLES} AS hashes FROM frame ORDER BY n").to_arrow_table()
+    made = (
+        duckdb.connect().sql(f"SELECT {SHINGLES} AS hashes FROM frame ORDER BY n").to_arrow_table()
+    )
     return made.column("hashes").combine_chunks()
 
 
@@ -79,8 +95,14 @@ def test_jaccard_is_exact():
     pairs = [pair for pair in pairs if min(len(texts[n].split()) for n in pair) >= SHINGLE]
     left, right = ([texts[pair[side]] for pair in pairs] for side in (0, 1))
     pairs_of = pa.table({"n": range(len(pairs)), "a": hashed(left), "b": hashed(right)})
-    found = duckdb.connect().sql(f"SELECT {JACCARD.format('a', 'b')} FROM pairs_of ORDER BY n").fetchnumpy()
-    assert next(iter(found.values())) == pytest.approx([true_jaccard(a, b) for a, b in zip(left, right)], abs=1e-12)
+    found = (
+        duckdb.connect()
+        .sql(f"SELECT {JACCARD.format('a', 'b')} FROM pairs_of ORDER BY n")
+        .fetchnumpy()
+    )
+    assert next(iter(found.values())) == pytest.approx(
+        [true_jaccard(a, b) for a, b in zip(left, right)], abs=1e-12
+    )
 
 
 def test_minhash_estimates_jaccard():
@@ -88,10 +110,15 @@ def test_minhash_estimates_jaccard():
     left, right = [], []
     for _ in range(300):
         text = [f"w{rng.randrange(3000)}" for _ in range(60)]
-        changed = [word if rng.random() > 0.15 * rng.random() else f"v{rng.randrange(3000)}" for word in text]
+        changed = [
+            word if rng.random() > 0.15 * rng.random() else f"v{rng.randrange(3000)}"
+            for word in text
+        ]
         left.append(" ".join(text))
         right.append(" ".join(changed))
-    signatures = [minhash(hashed(["skipped", *texts])[1:]) for texts in (left, right)]  # a slice, as batches are
+    signatures = [
+        minhash(hashed(["skipped", *texts])[1:]) for texts in (left, right)
+    ]  # a slice, as batches are
     estimate = (signatures[0] == signatures[1]).mean(1)
     true = np.array([true_jaccard(a, b) for a, b in zip(left, right, strict=True)])
     error = estimate - true
@@ -112,11 +139,16 @@ def test_rows_per_band_keep_the_promised_recall():
 def test_near_finds_the_posts_that_copy_an_earlier_one(similarity):
     texts = variants(4, texts=120)
     connection = connect(texts)
-    near(connection, "posts", similarity)
+    near_pairs(connection, "posts", similarity)
     found = {row[0] for row in connection.execute("SELECT n FROM copies").fetchall()}
     expected = {
-        i for i, text in enumerate(texts) if len(text.split()) >= MIN_WORDS
-        and any(len(texts[j].split()) >= MIN_WORDS and true_jaccard(text, texts[j]) >= similarity for j in range(i))
+        i
+        for i, text in enumerate(texts)
+        if len(text.split()) >= MIN_WORDS
+        and any(
+            len(texts[j].split()) >= MIN_WORDS and true_jaccard(text, texts[j]) >= similarity
+            for j in range(i)
+        )
     }
     assert found == expected and len(expected) > 20
 
@@ -125,7 +157,7 @@ def test_near_handles_a_form_letter_sent_a_thousand_times():
     letter = "this is the monthly reminder of the list that you are on as of today"
     texts = [f"dear member {i} {letter}" for i in range(1000)]
     connection = connect(texts)
-    near(connection, "posts", 0.6)
+    near_pairs(connection, "posts", 0.6)
     assert connection.execute("SELECT count(*), min(n) FROM copies").fetchall() == [(999, 1)]
 
 

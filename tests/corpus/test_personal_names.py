@@ -13,7 +13,10 @@ from tests.factories import posts_table
     ("text", "expected"),
     [
         ("Hi Jane,\nit works.\n\nCheers,\nBob", "Hi @user,\nit works.\n\nCheers,\n@self"),
-        ("Dear Prof. Doe and Jack, it works. Best regards, Bob Lee", "Dear @user, it works. Best regards, @self"),
+        (
+            "Dear Prof. Doe and Jack, it works. Best regards, Bob Lee",
+            "Dear @user, it works. Best regards, @self",
+        ),
         ("Thanks Jane. It works.\n\n-Bob", "Thanks @user. It works.\n\n-@self"),
         ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
         ("It works\n\nyours sincerely\njane\n----", "It works\n\nyours sincerely\n@self\n----"),
@@ -34,30 +37,48 @@ from tests.factories import posts_table
         ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
         ("Hi R users, it works. Best wishes", "Hi R users, it works. Best wishes"),
         ("Hello World, it works, thanks", "Hello World, it works, thanks"),
-        ("Thanks for this.\nIt is the best\nsolution", "Thanks for this.\nIt is the best\nsolution"),
+        (
+            "Thanks for this.\nIt is the best\nsolution",
+            "Thanks for this.\nIt is the best\nsolution",
+        ),
     ],
 )
 def test_greetings_and_signatures(text, expected):
-    assert personal_names.letter(text)[0] == expected
+    assert personal_names.mask_salutations(text)[0] == expected
 
 
 def test_whom_a_letter_names():
-    assert personal_names.letter("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")[1] == ["Jane", "Jack", "Bob Lee"]
+    assert personal_names.mask_salutations("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")[1] == [
+        "Jane",
+        "Jack",
+        "Bob Lee",
+    ]
 
 
 def known(tmp_path, texts, people, heard=(), parts=1):
     rows = [("a", i, "t", text) for i, text in enumerate([*texts] + 20 * ["Jane Doe"])]
     paths = [posts_table(tmp_path / f"{part}.parquet", rows[part::parts]) for part in range(parts)]
     heard = Counter(heard)
-    listed = personal_names.listed(people, heard)
-    used = [personal_names.uses(sorted(set().union(*listed.values())), path) for path in paths]
-    masked = personal_names.known(listed, heard, used)
+    listed = personal_names.words_of_names(people, heard)
+    used = [
+        personal_names.count_letter_case(sorted(set().union(*listed.values())), path)
+        for path in paths
+    ]
+    masked = personal_names.names_to_mask(listed, heard, used)
     starts = frozenset(form[0] for form in masked)
-    return [personal_names.mask(text, masked, starts) for text in texts]
+    return [personal_names.mask_known_names(text, masked, starts) for text in texts]
 
 
 def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
-    people = ["Jane Doe", "Will Hope", "Mark Lean", "Ann B. Lee", "rust_fan", "q@doe.example", "Python Fan"]
+    people = [
+        "Jane Doe",
+        "Will Hope",
+        "Mark Lean",
+        "Ann B. Lee",
+        "rust_fan",
+        "q@doe.example",
+        "Python Fan",
+    ]
     pairs = {
         "I asked Jane, and JANE DOE told me": "I asked @user, and @user told me",
         "as jane doe wrote, Doe's idea": "as @user wrote, @user's idea",
@@ -85,28 +106,52 @@ def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
 
 
 def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):
-    assert known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"]) == ["ask @user about Sar and ter"]
+    assert known(tmp_path, ["ask Bert about Sar and ter"], ["Bert Sar?ter"]) == [
+        "ask @user about Sar and ter"
+    ]
 
 
 def test_a_path_says_nothing_about_a_name(tmp_path):
-    assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == ["/bob x/bob $bob, ask @user"]
+    assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == [
+        "/bob x/bob $bob, ask @user"
+    ]
 
 
 def test_what_is_left_is_a_share():
     texts = ["I asked Mark.", "Mark my words", "so mark it", "in Rust and C"]
-    assert personal_names.left(texts, personal_names.words_of({"Mark Doe"}, Counter())) == 0.25
-    assert personal_names.words_of({"rust_fan", "Jane Doe", "Lone", "a@b.org"}, Counter({"Bob": 1})) == {"jane", "doe"}
+    assert (
+        personal_names.share_with_names(texts, personal_names.words_of({"Mark Doe"}, Counter()))
+        == 0.25
+    )
+    assert personal_names.words_of(
+        {"rust_fan", "Jane Doe", "Lone", "a@b.org"}, Counter({"Bob": 1})
+    ) == {"jane", "doe"}
 
 
 @pytest.mark.parametrize(
-    "piece", ["Doe ", "Doe(", "a", "Hi Jane and ", "\n\nJane", "\n\nJane\nPS", "Jane-", "thanks ", "+1 555 ", "555-", "tel 1"]
+    "piece",
+    [
+        "Doe ",
+        "Doe(",
+        "a",
+        "Hi Jane and ",
+        "\n\nJane",
+        "\n\nJane\nPS",
+        "Jane-",
+        "thanks ",
+        "+1 555 ",
+        "555-",
+        "tel 1",
+    ],
 )
 def test_hostile_texts_cost_linear_time(piece):
-    from helpers.cleaning.text import clean
+    from helpers.cleaning.text import clean_post
 
     text = piece * (400_000 // len(piece))
     start = time.perf_counter()
-    personal_names.letter(text)
-    personal_names.mask(text, {("doe",): False, ("doe", "doe"): True}, frozenset({"doe"}))
-    clean(text)
+    personal_names.mask_salutations(text)
+    personal_names.mask_known_names(
+        text, {("doe",): False, ("doe", "doe"): True}, frozenset({"doe"})
+    )
+    clean_post(text)
     assert time.perf_counter() - start < 5  # quadratic cost would be minutes

@@ -8,34 +8,45 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers.core import paths
 from helpers.corpus import posts_table
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.corpus.selection import Selection, select
 from helpers.corpus.joined_posts import join_posts
-from helpers.corpus.posts_table import database
-from helpers.core import paths
-from helpers.splits.assignment import split
-from helpers.splits.audit import audit
+from helpers.corpus.posts_table import open_database
+from helpers.corpus.selection import Selection, select_posts
+from helpers.splits.assignment import make_split
+from helpers.splits.audit import audit_split
 from helpers.splits.by_time import TimeSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.store import build_store, list_topics
 
 
-@pytest.mark.parametrize("outputs", ["it's \"quoted\"; DROP TABLE posts --", "some [1]* {a}", "100 % Größe"])
+@pytest.mark.parametrize(
+    "outputs", ['it\'s "quoted"; DROP TABLE posts --', "some [1]* {a}", "100 % Größe"]
+)
 def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / outputs))
     run = paths.Run("demo")
     card = collect(run, CollectConfig(source="demo", options={"authors": 20, "posts": 800}))
     chosen = run.folder / "selected.parquet"
-    counts = select(run.folder / "posts.parquet", chosen, Selection(min_posts=5, max_posts=0, start="2001-01-01"))
+    counts = select_posts(
+        run.folder / "posts.parquet",
+        chosen,
+        Selection(min_posts=5, max_posts=0, start="2001-01-01"),
+    )
     assert counts["posts_before"] == card["posts"] and 0 < counts["posts"] <= card["posts"]
-    report = split(chosen, run.posts, TimeSplit(train_until=0.5, dev_until=0.7, heldout=0.3,
-                                                min_posts=2, eval_posts=2))
-    assert set(audit(run.posts)["violations"]) == {0}
+    report = make_split(
+        chosen,
+        run.posts,
+        TimeSplit(train_until=0.5, dev_until=0.7, heldout=0.3, min_posts=2, eval_posts=2),
+    )
+    assert set(audit_split(run.posts)["violations"]) == {0}
     train = run.posts / "train.parquet"
     assert join_posts(train, run.folder / "documents.parquet", min_chars=20)["documents"]
-    words = tokenizer.prepare(run.tokenizer, "bytes", 256, train, 100, 0)
-    store = build_store(train, run.tokens / "train", words.encode, list_topics(train, 9), words.fingerprint)
+    words = tokenizer.prepare_text(run.tokenizer, "bytes", 256, train, 100, 0)
+    store = build_store(
+        train, run.tokens / "train", words.encode, list_topics(train, 9), words.fingerprint
+    )
     assert store.posts == report["splits"]["train"]["posts"]
     assert [path.name for path in tmp_path.iterdir()] == [outputs]
 
@@ -43,44 +54,68 @@ def test_a_folder_may_be_called_anything(tmp_path, monkeypatch, outputs):
 def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_path):
     """The oracle is Arrow's own sort, written a group and within it a page at a time."""
     rng = np.random.default_rng(0)
-    texts = [f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)]  # DuckDB's batches differ
+    texts = [
+        f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)
+    ]  # DuckDB's batches differ
     rows = pa.table({"author": rng.choice(list("abc"), len(texts)), "time": rng.integers(0, 999, len(texts)),
                      "topic": ["x"] * len(texts), "text": texts})  # fmt: skip
     pq.write_table(rows, tmp_path / "rows.parquet")
     schema = pa.schema([posts_table.SCHEMA.field(name) for name in rows.column_names])
-    rows = rows.sort_by([(name, "ascending") for name in ("author", "time", "text", "topic")]).cast(schema)
+    rows = rows.sort_by([(name, "ascending") for name in ("author", "time", "text", "topic")]).cast(
+        schema
+    )
     with pq.ParquetWriter(tmp_path / "oracle.parquet", schema, compression="zstd") as writer:
         for start in range(0, len(rows), 100_000):
             group = rows.slice(start, 100_000)
-            pages = [group.slice(at, 10_000).combine_chunks() for at in range(0, len(group), 10_000)]
+            pages = [
+                group.slice(at, 10_000).combine_chunks() for at in range(0, len(group), 10_000)
+            ]
             writer.write_table(pa.concat_tables(pages), 100_000)
     oracle = (tmp_path / "oracle.parquet").read_bytes()
     out, given = tmp_path / "out.parquet", tmp_path / "rows.parquet"
     for threads in (1, 2, 3):
-        with database(tmp_path / "work", threads=threads) as connection:
-            for source, is_sorted in ((given, False), (out, True)):  # the second reads what the first wrote
+        with open_database(tmp_path / "work", threads=threads) as connection:
+            for source, is_sorted in (
+                (given, False),
+                (out, True),
+            ):  # the second reads what the first wrote
                 connection.read_parquet(str(source)).create_view("given", replace=True)
                 target = tmp_path / f"{is_sorted}.parquet"
-                assert posts_table.write_posts(connection, "FROM given", target, is_sorted=is_sorted) == len(rows)
+                assert posts_table.write_posts(
+                    connection, "FROM given", target, is_sorted=is_sorted
+                ) == len(rows)
                 assert target.read_bytes() == oracle, (threads, is_sorted)
                 target.rename(out)
 
 
 def test_sorted_posts_are_not_held(tmp_path):
     texts = [f"{number:0100}" for number in range(300_000)]
-    rows = pa.table({"author": ["a"] * len(texts), "time": range(len(texts)), "topic": ["x"] * len(texts), "text": texts})
+    rows = pa.table(
+        {
+            "author": ["a"] * len(texts),
+            "time": range(len(texts)),
+            "topic": ["x"] * len(texts),
+            "text": texts,
+        }
+    )
     pq.write_table(rows, tmp_path / "rows.parquet", row_group_size=10_000)
-    with database(tmp_path / "work", "24MB", 1) as connection:
-        connection.execute("SET max_temp_directory_size = '0KiB'")  # what does not fit has nowhere to go
+    with open_database(tmp_path / "work", "24MB", 1) as connection:
+        connection.execute(
+            "SET max_temp_directory_size = '0KiB'"
+        )  # what does not fit has nowhere to go
         connection.read_parquet(str(tmp_path / "rows.parquet")).create_view("given")
         with pytest.raises(duckdb.OutOfMemoryException):
             posts_table.write_posts(connection, "FROM given", tmp_path / "out.parquet")
-        assert posts_table.write_posts(connection, "FROM given", tmp_path / "out.parquet", is_sorted=True) == len(rows)
+        assert posts_table.write_posts(
+            connection, "FROM given", tmp_path / "out.parquet", is_sorted=True
+        ) == len(rows)
 
 
 def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):
-    with pytest.raises(ValueError, match="cannot work in a folder with '[?]' in its name: set AUTHORBOOK_OUTPUTS"):
-        with database(tmp_path / "why?" / "work"):
+    with pytest.raises(
+        ValueError, match="cannot work in a folder with '[?]' in its name: set AUTHORBOOK_OUTPUTS"
+    ):
+        with open_database(tmp_path / "why?" / "work"):
             pass
     assert not list(tmp_path.iterdir())
 
@@ -89,4 +124,6 @@ def test_no_path_and_no_text_is_written_into_sql():
     """Values are bound; what stands in braces within SQL is a constant of the code, a number or a column."""
     for path in sorted((paths.ROOT / "helpers").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        assert not re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text), path.name
+        assert not re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text), (
+            path.name
+        )

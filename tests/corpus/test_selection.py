@@ -6,50 +6,91 @@ from collections import Counter
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from tests.factories import posts_table
 
 from helpers.corpus import selection as corpus
 from helpers.corpus.selection import Selection
-
+from tests.factories import posts_table
 
 
 def test_select_counts_posts_inside_the_window(tmp_path):
     rng = random.Random(0)
     day = 86_400
     start = int(pd.Timestamp("2015-07-01", tz="UTC").timestamp())
-    rows = [(f"u{rng.randrange(40) ** 2 // 40}", start + rng.randrange(-100, 500) * day, "x", f"post {i}")
-            for i in range(3000)]
-    rows += [("edge", start, "x", "first"), ("edge", start + 366 * day - 1, "x", "last"),
-             ("edge", start - 1, "x", "before"), ("edge", start + 366 * day, "x", "after")]
+    rows = [
+        (
+            f"u{rng.randrange(40) ** 2 // 40}",
+            start + rng.randrange(-100, 500) * day,
+            "x",
+            f"post {i}",
+        )
+        for i in range(3000)
+    ]
+    rows += [
+        ("edge", start, "x", "first"),
+        ("edge", start + 366 * day - 1, "x", "last"),
+        ("edge", start - 1, "x", "before"),
+        ("edge", start + 366 * day, "x", "after"),
+    ]
     path = posts_table(tmp_path / "in.parquet", sorted(rows))
     year = {"start": "2015-07-01", "end": "2016-07-01"}
     for low, high in ((2, 2), (30, 60), (30, 0)):
         inside = [row for row in sorted(rows) if start <= row[1] < start + 366 * day]
         posts = Counter(row[0] for row in inside)
         chosen = {author for author, n in posts.items() if low <= n <= (high or n)}
-        counts = corpus.select(path, tmp_path / "out.parquet", Selection(min_posts=low, max_posts=high, **year))
+        counts = corpus.select_posts(
+            path, tmp_path / "out.parquet", Selection(min_posts=low, max_posts=high, **year)
+        )
         found = pq.read_table(tmp_path / "out.parquet").to_pandas()
-        assert list(zip(found["author"], found["text"])) == [(r[0], r[3]) for r in inside if r[0] in chosen]
-        assert counts == {"posts_before": len(rows), "authors_before": len({r[0] for r in rows}),
-                          "posts": len(found), "authors": len(chosen)}
+        assert list(zip(found["author"], found["text"])) == [
+            (r[0], r[3]) for r in inside if r[0] in chosen
+        ]
+        assert counts == {
+            "posts_before": len(rows),
+            "authors_before": len({r[0] for r in rows}),
+            "posts": len(found),
+            "authors": len(chosen),
+        }
         assert "edge" in chosen or low > 2
-    assert corpus.select(path, tmp_path / "out.parquet", Selection(min_posts=1, max_posts=0))["posts"] == len(rows)
+    assert corpus.select_posts(path, tmp_path / "out.parquet", Selection(min_posts=1, max_posts=0))[
+        "posts"
+    ] == len(rows)
     with pytest.raises(ValueError, match="none of .* authors has 9999"):
-        corpus.select(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["in.parquet", "out.parquet", "out.parquet.sha256"]
+        corpus.select_posts(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "in.parquet",
+        "out.parquet",
+        "out.parquet.sha256",
+    ]
 
 
 def test_statistics_are_those_of_table_8(tmp_path):
     month = 31 * 86_400
-    rows = [("a", 0, "x", "one two"), ("a", 1, "y", "one"), ("a", month, "y", "one two three"), ("b", 5, "x", "four")]
-    facts = corpus.statistics(posts_table(tmp_path / "in.parquet", rows))
-    assert facts == {"posts": 4, "authors": 2, "topics": 2, "first": "1970-01-01 00:00:00",
-                     "last": "1970-02-01 00:00:00", "words_per_post": 1.75, "posts_per_author": 2.0,
-                     "topics_per_author": 1.5, "active_months": 1.5}
+    rows = [
+        ("a", 0, "x", "one two"),
+        ("a", 1, "y", "one"),
+        ("a", month, "y", "one two three"),
+        ("b", 5, "x", "four"),
+    ]
+    facts = corpus.corpus_statistics(posts_table(tmp_path / "in.parquet", rows))
+    assert facts == {
+        "posts": 4,
+        "authors": 2,
+        "topics": 2,
+        "first": "1970-01-01 00:00:00",
+        "last": "1970-02-01 00:00:00",
+        "words_per_post": 1.75,
+        "posts_per_author": 2.0,
+        "topics_per_author": 1.5,
+        "active_months": 1.5,
+    }
 
 
-@pytest.mark.parametrize("settings", [{"start": "2020-13-45"}, {"end": "tomorrow"}, {"start": "2020"}])
+@pytest.mark.parametrize(
+    "settings", [{"start": "2020-13-45"}, {"end": "tomorrow"}, {"start": "2020"}]
+)
 def test_a_bad_date_is_an_error_before_any_work(settings):
-    with pytest.raises(ValueError, match="selection: '(start|end)' is '(2020-13-45|tomorrow|2020)'"):
+    with pytest.raises(
+        ValueError, match="selection: '(start|end)' is '(2020-13-45|tomorrow|2020)'"
+    ):
         Selection.of(settings, "selection")
     assert Selection(start="20200229").start == "2020-02-29" and Selection().start == ""

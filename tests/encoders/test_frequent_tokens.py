@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import FREQUENT, fit_encoder
+from helpers.encoders.baselines import FREQUENT, fit_baseline
+from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.frequent_tokens import Masked
 from helpers.encoders.wccn import training_windows
 from helpers.tokens.batch import PAD
 from helpers.tokens.store import build_store
@@ -21,12 +21,14 @@ from tests.factories import styled_posts
 @pytest.fixture
 def windows(write_posts, tmp_path):
     topics = [f"t{n}" for n in range(5)]
-    store = build_store(write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256)
+    store = build_store(
+        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
+    )
     return training_windows(store, 8, 5)
 
 
 def test_rare_tokens_are_one_and_frequent_ones_stay(windows):
-    masked = Masked(LSAEncoder(11, 12, 500), 256).fit(windows, 20)
+    masked = FrequentTokens(LSAEncoder(11, 12, 500), 256).fit(windows, 20)
     tokens = windows.batch(np.arange(len(windows)), 20).tokens
     count = Counter(windows.store.tokens.tolist())
     ten = sorted(range(256), key=lambda token: (-count[token], token))[:10]
@@ -45,22 +47,31 @@ def test_rare_tokens_are_one_and_frequent_ones_stay(windows):
             return replace(windows.batch(rows, max_tokens), tokens=torch.tensor(shown)[rows])
 
     plain = LSAEncoder(11, 12, 500).fit(Shown(), 20)
-    np.testing.assert_allclose(masked(batch), plain(replace(batch, tokens=torch.tensor(shown))), atol=1e-6)
+    np.testing.assert_allclose(
+        masked(batch), plain(replace(batch, tokens=torch.tensor(shown))), atol=1e-6
+    )
 
 
 def test_other_words_of_equal_length_change_nothing(windows):
-    masked = Masked(LSAEncoder(11, 12, 500), 256).fit(windows, 20)
+    masked = FrequentTokens(LSAEncoder(11, 12, 500), 256).fit(windows, 20)
     batch = windows.batch(np.arange(6), 20)
     rare = (masked.shown[batch.tokens.clamp(min=0)] == 10) & (batch.tokens != PAD)
     assert rare.any()
-    other = next(token for token in range(256) if masked.shown[token] == 10 and not (batch.tokens == token).any())
+    other = next(
+        token
+        for token in range(256)
+        if masked.shown[token] == 10 and not (batch.tokens == token).any()
+    )
     changed = replace(batch, tokens=torch.where(rare, other, batch.tokens))
     assert torch.equal(masked(changed), masked(batch))
     assert not torch.equal(masked.encoder(changed), masked.encoder(batch))
 
 
 def test_a_vocabulary_of_few_tokens_is_shown_whole(windows):
-    encoder = fit_encoder("lsa_masked", windows.store, Bytes(), 20)
+    encoder = fit_baseline("lsa_masked", windows.store, Bytes(), 20)
     assert FREQUENT > 256 and encoder.encoder.shown.unique().tolist() == [*range(256)]
-    first, second = (embed(encoder, training_windows(windows.store, 8, 2)[np.arange(half, 80, 2)], 20) for half in (0, 1))
+    first, second = (
+        embed(encoder, training_windows(windows.store, 8, 2)[np.arange(half, 80, 2)], 20)
+        for half in (0, 1)
+    )
     assert ((first @ second.T).argmax(1) == np.arange(40)).mean() > 0.08

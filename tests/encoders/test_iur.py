@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.encoders.stream import build, parameter_counts, stream_config
+from helpers.encoders.stream import build_stream_encoder, parameter_counts, stream_config
 from helpers.tokens.batch import PAD, Batch
 from tests.factories import random_batch as samples
 from tests.factories import without_padding
@@ -16,7 +16,9 @@ VOCABULARY, TOPICS = 40, 5
 @pytest.fixture
 def encoder():
     sizes = {"filters": 4, "token_dim": 6, "attention": 8, "dim": 7}
-    encoder = build(stream_config("iur", **sizes), VOCABULARY, TOPICS).double().eval()
+    encoder = (
+        build_stream_encoder(stream_config("iur", **sizes), VOCABULARY, TOPICS).double().eval()
+    )
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.3)
@@ -26,13 +28,17 @@ def encoder():
 def attend(attention, posts):
     """Multi-head attention, one head and one post at a time."""
     width = posts.shape[1] // attention.num_heads
-    query, key, value = np.split(posts @ array(attention.in_proj_weight).T + array(attention.in_proj_bias), 3, 1)
+    query, key, value = np.split(
+        posts @ array(attention.in_proj_weight).T + array(attention.in_proj_bias), 3, 1
+    )
     heads = []
     for head in range(attention.num_heads):
         mine = slice(head * width, (head + 1) * width)
         scores = np.exp(query[:, mine] @ key[:, mine].T / np.sqrt(width))
         heads.append(scores / scores.sum(1, keepdims=True) @ value[:, mine])
-    return np.concatenate(heads, 1) @ array(attention.out_proj.weight).T + array(attention.out_proj.bias)
+    return np.concatenate(heads, 1) @ array(attention.out_proj.weight).T + array(
+        attention.out_proj.bias
+    )
 
 
 def loops(encoder, sample):
@@ -61,23 +67,29 @@ def test_it_is_the_model_written_as_loops(encoder):
     batch = samples(16, 5, 40)
     embeddings = encoder(batch)
     for row in range(3):
-        np.testing.assert_allclose(array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6)
+        np.testing.assert_allclose(
+            array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6
+        )
 
 
 def test_an_embedding_depends_on_its_own_posts_only(encoder):
     batch = samples(16, 5, 40, 33)
     together = encoder(batch)
     for row in range(4):
-        torch.testing.assert_close(encoder(without_padding(batch, row))[0], together[row], rtol=0, atol=2e-6)
+        torch.testing.assert_close(
+            encoder(without_padding(batch, row))[0], together[row], rtol=0, atol=2e-6
+        )
     wider = torch.nn.functional.pad(batch.tokens, (0, 0, 0, 9), value=PAD)
-    rest = (torch.nn.functional.pad(value, (0, 9)) for value in (batch.hours, batch.topics, batch.mask))
+    rest = (
+        torch.nn.functional.pad(value, (0, 9)) for value in (batch.hours, batch.topics, batch.mask)
+    )
     padded = Batch(wider, *rest, batch.authors, torch.nn.functional.pad(batch.times, (0, 9)))
     torch.testing.assert_close(encoder(padded), together, rtol=0, atol=2e-6)
 
 
 def test_its_parts_at_the_released_sizes():
     with torch.device("meta"):
-        encoder = build(stream_config("iur"), 2**16, 2049).encoder
+        encoder = build_stream_encoder(stream_config("iur"), 2**16, 2049).encoder
     counts, pooling = parameter_counts(encoder), parameter_counts(encoder.pooling)
     attention = 4 * (256 * 256 + 256)
     assert pooling["first"] == pooling["second"] == attention

@@ -6,11 +6,11 @@ import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import FITTED, companions, fit_encoder
+from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.encoders.wccn import Whitened, training_windows, wccn
+from helpers.encoders.wccn import WCCN, training_windows, wccn_matrix
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import styled_posts
@@ -22,7 +22,9 @@ BUCKETS = 500
 def store(write_posts, tmp_path):
     """Authors with favourite words, hours and topics, as bytes."""
     topics = [f"t{n}" for n in range(5)]
-    return build_store(write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256)
+    return build_store(
+        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
+    )
 
 
 @pytest.fixture
@@ -57,20 +59,29 @@ def test_lsa_is_the_svd_of_scikit_learns_tfidf(windows, batch):
     share = np.linalg.norm(tfidf @ lsa.axes.numpy()) ** 2 / (sizes[:12] ** 2).sum()
     assert 0.98 < share < 1 + 1e-6, "the randomised axes hold what the best twelve hold"
     latent = weighting.transform(count_matrix(batch.tokens, 256, BUCKETS)) @ lsa.axes.numpy()
-    np.testing.assert_allclose(lsa(batch), latent / np.linalg.norm(latent, axis=1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(
+        lsa(batch), latent / np.linalg.norm(latent, axis=1, keepdims=True), atol=1e-5
+    )
 
 
 def test_whitened_rows_are_centred_and_whitened_by_hand(windows, batch):
-    encoder = Whitened(LSAEncoder(256, 12, BUCKETS).fit(windows, 20)).fit(windows, 20)
+    encoder = WCCN(LSAEncoder(256, 12, BUCKETS).fit(windows, 20)).fit(windows, 20)
     vectors = embed(encoder.encoder, windows, 20)
-    expected = (encoder.encoder(batch).numpy() - vectors.mean(0)) @ wccn(vectors, windows.authors)
-    np.testing.assert_allclose(encoder(batch), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4)
+    expected = (encoder.encoder(batch).numpy() - vectors.mean(0)) @ wccn_matrix(
+        vectors, windows.authors
+    )
+    np.testing.assert_allclose(
+        encoder(batch), expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4
+    )
 
 
 def test_hours_are_mean_waves_of_the_real_posts(batch):
     hours = HourProfile()(batch)
     for row, mask in enumerate(batch.mask):
-        turns = [np.exp(2j * np.pi * turn * batch.hours[row][mask].numpy() / 24).mean() for turn in (1, 2)]
+        turns = [
+            np.exp(2j * np.pi * turn * batch.hours[row][mask].numpy() / 24).mean()
+            for turn in (1, 2)
+        ]
         waves = [turn.real for turn in turns] + [turn.imag for turn in turns]
         np.testing.assert_allclose(hours[row], waves, atol=1e-6)
 
@@ -78,8 +89,10 @@ def test_hours_are_mean_waves_of_the_real_posts(batch):
 def test_whitening_makes_the_within_author_covariance_the_identity():
     rng = np.random.default_rng(0)
     author = np.repeat(np.arange(200), 6)
-    vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(size=(5, 5))
-    whitened = vectors @ wccn(vectors, author, 0.0)
+    vectors = rng.normal(size=(200, 5))[author] * 3 + rng.normal(size=(1200, 5)) @ rng.normal(
+        size=(5, 5)
+    )
+    whitened = vectors @ wccn_matrix(vectors, author, 0.0)
     means = np.stack([whitened[author == one].mean(0) for one in range(200)])
     deviation = whitened - means[author]
     np.testing.assert_allclose(deviation.T @ deviation / len(deviation), np.eye(5), atol=1e-8)
@@ -88,7 +101,7 @@ def test_whitening_makes_the_within_author_covariance_the_identity():
 @pytest.mark.parametrize("name", ["lsa", "hours", "topics"])
 def test_every_fitted_encoder_finds_authors(store, name):
     """First windows against second ones: the own author is the nearest far more often than by chance (1 in 40)."""
-    encoder, some = fit_encoder(name, store, Bytes()), training_windows(store, 8, 2)
+    encoder, some = fit_baseline(name, store, Bytes()), training_windows(store, 8, 2)
     first, second = (embed(encoder, some[np.arange(half, len(some), 2)], 20) for half in (0, 1))
     assert (np.asarray((first @ second.T).argmax(1)).ravel() == np.arange(40)).mean() > 0.08
 
@@ -97,32 +110,35 @@ def test_every_fitted_encoder_finds_authors(store, name):
     ("T", ["lsa"]), ("TP", ["lsa", "hours"]), ("TPS", ["lsa", "hours", "topics"]),
 ])  # fmt: skip
 def test_a_stream_is_fused_with_what_sees_no_more_than_it(features, names):
-    assert companions(features) == names and set(names) <= set(FITTED)
+    assert fusion_members(features) == names and set(names) <= set(BASELINES)
 
 
 def test_a_store_of_documents_is_fitted_on_single_ones(store):
-    encoder = fit_encoder("lsa", store, Bytes(), 20, posts=1)
+    encoder = fit_baseline("lsa", store, Bytes(), 20, posts=1)
     some = training_windows(store, 1, 16)
     lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(some) // 6)).fit(some, 20)
-    assert np.array_equal(embed(encoder, some, 20), embed(Whitened(lsa).fit(some, 20), some, 20))
+    assert np.array_equal(embed(encoder, some, 20), embed(WCCN(lsa).fit(some, 20), some, 20))
 
 
 def test_they_need_enough_samples(store):
     with pytest.raises(ValueError, match="80 samples cannot fit an LSA encoder of 500 dimensions"):
         LSAEncoder(256, 500).fit(training_windows(store, 8, 2))
     with pytest.raises(ValueError, match="WCCN needs an author with two"):
-        Whitened(HourProfile()).fit(training_windows(store, 100, 1))
+        WCCN(HourProfile()).fit(training_windows(store, 100, 1))
     with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word"):
-        fit_encoder("lda", store, Bytes())
+        fit_baseline("lda", store, Bytes())
 
 
 def test_a_covariance_without_inverse_is_refused():
     author = np.repeat(np.arange(5), 2)
     for vectors in (np.random.default_rng(0).standard_normal((10, 20)), np.full((10, 3), np.nan)):
-        with pytest.raises(ValueError, match=r"covariance of 10 samples in \d+ dimensions cannot be inverted: raise"):
-            wccn(vectors, author, 0.0)
+        with pytest.raises(
+            ValueError,
+            match=r"covariance of 10 samples in \d+ dimensions cannot be inverted: raise",
+        ):
+            wccn_matrix(vectors, author, 0.0)
     for shrink in (-0.1, 1.1, np.nan):
         with pytest.raises(ValueError, match="shrink must lie in 0..1"):
-            wccn(np.eye(10), author, shrink)
+            wccn_matrix(np.eye(10), author, shrink)
     with pytest.raises(ValueError, match="3 samples cannot fit an LSA encoder of 0 dimensions"):
         LSAEncoder(10, 0).fit(range(3))

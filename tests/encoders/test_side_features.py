@@ -28,8 +28,15 @@ def test_the_hour_is_one_of_24():
 
 def test_day_and_week_turn_with_the_calendar():
     """Monday, 00:00 UTC is where both begin; a day is a seventh of the week."""
-    moments = ["2021-03-01T00:00:00", "2021-03-01T06:00:00", "2021-03-04T12:00:00", "1969-12-29T00:00:00"]
-    cosines, sines = ContinuousTime()(batch_at([at(moment) for moment in moments]))[:, :8].split(4, 1)
+    moments = [
+        "2021-03-01T00:00:00",
+        "2021-03-01T06:00:00",
+        "2021-03-04T12:00:00",
+        "1969-12-29T00:00:00",
+    ]
+    cosines, sines = ContinuousTime()(batch_at([at(moment) for moment in moments]))[:, :8].split(
+        4, 1
+    )
     for row, moment in enumerate(moments):
         when = datetime.fromisoformat(moment)
         day = (when.hour + when.minute / 60) / 24
@@ -47,7 +54,9 @@ def test_a_gap_is_to_the_post_before_and_the_first_post_has_none():
     waves = np.pi * share * np.arange(1, 5)
     np.testing.assert_allclose(found[1], np.concatenate([np.cos(waves), np.sin(waves)]), atol=1e-6)
     np.testing.assert_allclose(found[2, :4], 1, atol=1e-6)
-    np.testing.assert_allclose(found[3, :4], np.cos(np.pi * np.arange(1, 5)), atol=1e-6)  # no longer than a year
+    np.testing.assert_allclose(
+        found[3, :4], np.cos(np.pi * np.arange(1, 5)), atol=1e-6
+    )  # no longer than a year
     later = clock(batch_at([start + 7 * 86_400 * n for n in range(4)]))
     np.testing.assert_allclose(later[0, :8], later[3, :8], atol=1e-5)
 

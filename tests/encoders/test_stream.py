@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.encoders.chunk_mean import Averaged
 from helpers.encoders.base import embed
+from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES
-from helpers.encoders.stream import PRESETS, build, parameter_counts, stream_config
+from helpers.encoders.stream import PRESETS, build_stream_encoder, parameter_counts, stream_config
 from helpers.encoders.text_cnn import TextCNN
 from helpers.tokens.batch import PAD, Batch, Samples
 from tests.factories import random_batch as samples
@@ -20,7 +20,9 @@ VOCABULARY, TOPICS = 40, 5
 
 def make(features="TPS", dtype=torch.float64, seed=0, preset="khan2021", **settings):
     sizes = {"filters": 4, "token_dim": 6, "attention": 8, "dim": 7, "layers": 3, **settings}
-    encoder = build(stream_config(preset, features=features, **sizes), VOCABULARY, TOPICS, seed).to(dtype)
+    encoder = build_stream_encoder(
+        stream_config(preset, features=features, **sizes), VOCABULARY, TOPICS, seed
+    ).to(dtype)
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(torch.randn_like(parameter) * 0.3)
@@ -35,7 +37,9 @@ def loops(encoder, sample):
     """Embedding of one sample without padding, a post and an attention layer at a time."""
     pooling, width = encoder.pooling, encoder.pooling.post.out_features
     posts = []
-    for tokens, hour, topic in zip(sample.tokens[0], sample.hours[0].tolist(), sample.topics[0].tolist()):
+    for tokens, hour, topic in zip(
+        sample.tokens[0], sample.hours[0].tolist(), sample.topics[0].tolist()
+    ):
         vector = [array(encoder.post(tokens[None]))[0]]
         if len(encoder.side) > 0:
             vector.append(np.eye(24)[hour])
@@ -66,7 +70,9 @@ def test_it_is_the_paper_written_as_loops(features):
     encoder, batch = make(features), samples(5, 1, 3)
     embeddings = encoder(batch)
     for row in range(3):
-        np.testing.assert_allclose(array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6)
+        np.testing.assert_allclose(
+            array(embeddings[row]), loops(encoder, without_padding(batch, row)), atol=1e-6
+        )
 
 
 def test_gradients_reach_every_parameter_and_padding_makes_none_of_them_nan():
@@ -142,13 +148,19 @@ def test_dropout_is_for_training_only():
 
 def published_size(features, preset="khan2021", **settings):
     with torch.device("meta"):
-        return parameter_counts(build(stream_config(preset, features=features, **settings), 2**16, 2049))
+        return parameter_counts(
+            build_stream_encoder(stream_config(preset, features=features, **settings), 2**16, 2049)
+        )
 
 
-@pytest.mark.parametrize("features, total", [("T", 44_056_576), ("TP", 44_068_864), ("TPS", 45_380_096)])
+@pytest.mark.parametrize(
+    "features, total", [("T", 44_056_576), ("TP", 44_068_864), ("TPS", 45_380_096)]
+)
 def test_the_sizes_of_the_paper(features, total):
     counts = published_size(features)
-    assert counts["total"] == total == sum(count for name, count in counts.items() if name != "total")
+    assert (
+        counts["total"] == total == sum(count for name, count in counts.items() if name != "total")
+    )
     assert counts["projection"] == 5_253_120
     assert counts.get("side", 0) == (2049 * 512 if features == "TPS" else 0)
 
@@ -165,15 +177,22 @@ def test_a_single_attention_is_a_loop_over_the_posts():
     encoder, batch = make(preset="khan2021_text"), samples(4, 2)
     for row in range(2):
         sample = without_padding(batch, row)
-        posts = np.concatenate([array(encoder.post(sample.tokens[0])), *(array(one(sample)) for one in encoder.side)], 1)
+        posts = np.concatenate(
+            [array(encoder.post(sample.tokens[0])), *(array(one(sample)) for one in encoder.side)],
+            1,
+        )
         pooling = encoder.pooling
-        query, key = (posts @ array(part.weight).T + array(part.bias) for part in (pooling.query, pooling.key))
+        query, key = (
+            posts @ array(part.weight).T + array(part.bias) for part in (pooling.query, pooling.key)
+        )
         weights = np.exp(query @ key.T)
         highest = (weights / weights.sum(1, keepdims=True) @ key).max(0)
         first, _, second = encoder.projection
         hidden = np.maximum(array(first.weight) @ highest + array(first.bias), 0)
         expected = array(second.weight) @ hidden + array(second.bias)
-        np.testing.assert_allclose(array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6)
+        np.testing.assert_allclose(
+            array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6
+        )
 
 
 def test_attention_without_parameters_is_a_loop_over_the_posts():
@@ -185,10 +204,14 @@ def test_attention_without_parameters_is_a_loop_over_the_posts():
         attended = []
         for asking in posts:
             weights = np.exp([asking @ other / np.sqrt(len(asking)) for other in posts])
-            attended.append(sum(weight * post for weight, post in zip(weights / weights.sum(), posts)))
+            attended.append(
+                sum(weight * post for weight, post in zip(weights / weights.sum(), posts))
+            )
         (linear,) = encoder.projection
         expected = array(linear.weight) @ np.max(attended, 0) + array(linear.bias)
-        np.testing.assert_allclose(array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6)
+        np.testing.assert_allclose(
+            array(encoder(batch)[row]), expected / np.linalg.norm(expected), atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -215,7 +238,7 @@ def test_averages_are_those_of_a_loop_over_groups(make_store):
     encoder = make(dtype=torch.float32).eval()
     some = Samples(store, np.array([1, 9, 0]), np.array([3, 4, 1]), np.array([0, 1, 0]))
     for size in (1, 3):
-        vectors = embed(Averaged(encoder, size), some, 6)
+        vectors = embed(ChunkMean(encoder, size), some, 6)
         for row, (begin, count) in enumerate(zip(some.first, some.count)):
             total = 0
             for post in range(begin, begin + count, size):
@@ -236,7 +259,11 @@ def test_embedding_keeps_the_order_and_the_mode(make_store):
 
 def test_every_preset_is_buildable():
     for preset in PRESETS:
-        build(stream_config(preset, filters=4, token_dim=4, attention=8, dim=8, max_tokens=64), VOCABULARY, TOPICS)
+        build_stream_encoder(
+            stream_config(preset, filters=4, token_dim=4, attention=8, dim=8, max_tokens=64),
+            VOCABULARY,
+            TOPICS,
+        )
 
 
 def test_both_text_paths_give_the_same_features():

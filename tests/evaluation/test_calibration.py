@@ -11,10 +11,18 @@ from sklearn.calibration import calibration_curve
 from sklearn.isotonic import isotonic_regression
 
 from helpers.evaluation import calibration
-from helpers.evaluation.calibration import Calibration, assess, cllr, fit, min_cllr, probability, reliability
-from helpers.evaluation.detection import PAPER, Costs
+from helpers.evaluation.calibration import (
+    Calibration,
+    calibration_metrics,
+    cllr,
+    fit_calibration,
+    min_cllr,
+    probability,
+    reliability_bins,
+)
+from helpers.evaluation.detection import PAPER, DetectionCosts
 
-EVEN = Costs(prior=0.5, miss=1, false_accept=1)
+EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 
 
 def gaussian(size=40_000, share=0.1, apart=2.0, deviation=0.5, seed=0):
@@ -30,7 +38,7 @@ class TestFit:
     @pytest.mark.parametrize("share", [0.02, 0.4])
     def test_it_recovers_the_true_ratio_whatever_the_shares(self, prior, share):
         scores, same, true = gaussian(200_000, share, apart=1.0)
-        found = fit(scores, same, prior=prior)
+        found = fit_calibration(scores, same, prior=prior)
         assert found.weights == pytest.approx([4.0], rel=0.05)
         assert found.intercept == pytest.approx(-2.0, rel=0.1)
         assert np.abs(found.llr(scores) - true).max() < 0.5
@@ -38,7 +46,11 @@ class TestFit:
     def test_a_shifted_and_scaled_score_gives_the_same_ratios(self):
         scores, same, _ = gaussian(apart=1.0)
         other = 7 * scores - 3
-        np.testing.assert_allclose(fit(scores, same).llr(scores), fit(other, same).llr(other), atol=1e-3)
+        np.testing.assert_allclose(
+            fit_calibration(scores, same).llr(scores),
+            fit_calibration(other, same).llr(other),
+            atol=1e-3,
+        )
 
     def test_with_the_sizes_it_knows_how_much_a_score_is_worth(self):
         """The score's deviation falls with the number of posts; what one slope for all sizes loses."""
@@ -52,41 +64,43 @@ class TestFit:
         gap = np.where(same, slope / 2, -slope / 2)
         scores = mean + gap / slope + rng.standard_normal(len(size)) / np.sqrt(slope)
         true = slope * scores + level
-        plain, aware = fit(scores, same), fit(scores, same, size, other)
+        plain, aware = fit_calibration(scores, same), fit_calibration(scores, same, size, other)
         assert np.abs(aware.llr(scores, size, other) - true).mean() < 0.1
         assert cllr(aware.llr(scores, size, other), same) < cllr(plain.llr(scores), same) - 0.02
-        assert cllr(aware.llr(scores, size, other), same) == pytest.approx(cllr(true, same), abs=0.005)
+        assert cllr(aware.llr(scores, size, other), same) == pytest.approx(
+            cllr(true, same), abs=0.005
+        )
 
     def test_each_pair_is_scored_alone(self):
         scores, same, _ = gaussian(2000)
         sizes = np.random.default_rng(0).integers(1, 100, (2, 2000))
-        found = fit(scores, same, *sizes)
+        found = fit_calibration(scores, same, *sizes)
         together = found.llr(scores, *sizes)
         for rows in (slice(0, 1), slice(5, 9), slice(None, None, -1)):
             np.testing.assert_array_equal(found.llr(scores[rows], *sizes[:, rows]), together[rows])
 
     def test_trials_without_an_error_give_a_finite_slope(self):
-        found = fit(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
+        found = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
         assert 0 < found.weights[0] < 100
 
     def test_it_is_kept_as_json(self):
         scores, same, _ = gaussian(500)
-        found = fit(scores, same)
+        found = fit_calibration(scores, same)
         assert Calibration(**json.loads(json.dumps(asdict(found)))) == found
 
     def test_errors(self):
         scores, same, _ = gaussian(50, 0.5)
         sizes = np.ones(50)
         with pytest.raises(ValueError, match="both kinds of trials: 50 of 50"):
-            fit(scores, same | True)
+            fit_calibration(scores, same | True)
         with pytest.raises(ValueError, match="1 are not finite"):
-            fit(np.where(np.arange(50) == 3, np.nan, scores), same)
+            fit_calibration(np.where(np.arange(50) == 3, np.nan, scores), same)
         with pytest.raises(ValueError, match="of both, query and target"):
-            fit(scores, same, sizes)
+            fit_calibration(scores, same, sizes)
         with pytest.raises(ValueError, match="fitted without the sizes"):
-            fit(scores, same).llr(scores, sizes, sizes)
+            fit_calibration(scores, same).llr(scores, sizes, sizes)
         with pytest.raises(ValueError, match="fitted with the sizes"):
-            fit(scores, same, sizes, sizes).llr(scores)
+            fit_calibration(scores, same, sizes, sizes).llr(scores)
 
 
 class TestCllr:
@@ -106,7 +120,9 @@ class TestCllr:
 
     def test_true_ratios_cannot_be_improved(self):
         scores, same, true = gaussian(200_000, 0.3, apart=1.0)
-        assert cllr(true, same) < min(cllr(1.3 * true, same), cllr(0.7 * true, same), cllr(true + 0.5, same))
+        assert cllr(true, same) < min(
+            cllr(1.3 * true, same), cllr(0.7 * true, same), cllr(true + 0.5, same)
+        )
         assert min_cllr(scores, same) == pytest.approx(cllr(true, same), abs=0.003)
 
     def test_the_minimum_is_that_of_pav(self):
@@ -123,15 +139,23 @@ class TestCllr:
     def test_equal_scores_get_one_ratio(self, dtype):
         scores, same = np.array([1, 1, 1, 2, 2, 2], dtype), np.array([1, 0, 0, 1, 1, 0])
         # 1 : 2 and 2 : 1, at equal classes
-        assert min_cllr(scores, same) == pytest.approx(cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool)))
+        assert min_cllr(scores, same) == pytest.approx(
+            cllr(np.log([1 / 2] * 3 + [2] * 3), same.astype(bool))
+        )
         assert min_cllr(np.zeros(6, dtype), same) == pytest.approx(1)
-        assert min_cllr(np.array([0, 0, 0, 1, 1, 1], dtype), np.arange(6) > 2) == pytest.approx(0, abs=1e-12)
-        assert min_cllr(np.array([1, 1, 1, 2, 2, 2], dtype) / 10**9, same) == pytest.approx(min_cllr(scores, same))
+        assert min_cllr(np.array([0, 0, 0, 1, 1, 1], dtype), np.arange(6) > 2) == pytest.approx(
+            0, abs=1e-12
+        )
+        assert min_cllr(np.array([1, 1, 1, 2, 2, 2], dtype) / 10**9, same) == pytest.approx(
+            min_cllr(scores, same)
+        )
 
     def test_it_is_a_minimum_and_the_same_for_any_monotone_map(self):
         scores, same, true = gaussian(3000, 0.2, apart=0.7)
         least = min_cllr(scores, same)
-        assert least <= cllr(true, same) and least <= cllr(fit(scores, same).llr(scores), same)
+        assert least <= cllr(true, same) and least <= cllr(
+            fit_calibration(scores, same).llr(scores), same
+        )
         assert min_cllr(np.exp(scores), same) == pytest.approx(least)
 
 
@@ -139,7 +163,7 @@ class TestReliability:
     def test_it_is_that_of_scikit_learn_at_the_trials_own_prior(self):
         scores, same, true = gaussian(5000, 0.3)
         prior = same.mean()
-        table = reliability(true, same, prior, bins=7)
+        table = reliability_bins(true, same, prior, bins=7)
         observed, predicted = calibration_curve(same, expit(true + logit(prior)), n_bins=7)
         np.testing.assert_allclose(table.observed, observed)
         np.testing.assert_allclose(table.predicted, predicted)
@@ -149,7 +173,7 @@ class TestReliability:
     def test_true_ratios_are_right_at_any_prior(self):
         _, same, true = gaussian(400_000, 0.3, apart=1.0)
         for prior in (0.2, 0.5, 0.8):
-            table = reliability(true, same, prior)
+            table = reliability_bins(true, same, prior)
             assert len(table) == 10
             assert (table.observed - table.predicted).abs().max() < 0.02
             inside = table.predicted.between(table.observed_low, table.observed_high)
@@ -157,7 +181,7 @@ class TestReliability:
 
     def test_intervals_hold_what_was_observed_and_are_wide_for_few_pairs(self):
         _, same, true = gaussian(40, 0.3)
-        table = reliability(true, same, 0.1)
+        table = reliability_bins(true, same, 0.1)
         assert table.observed.between(table.observed_low - 1e-9, table.observed_high + 1e-9).all()
         alone = table[table.same + table.different == 1]
         assert len(alone) and ((alone.observed_high - alone.observed_low) > 0.2).all()
@@ -167,25 +191,38 @@ class TestReliability:
         assert probability(np.log(19), 0.05) == pytest.approx(0.5)
         llr = np.array([-np.inf, np.inf])
         assert probability(llr, 0.3).tolist() == [0, 1]
-        table = reliability(llr, np.array([False, True]))
-        assert table[["low", "high", "observed"]].to_numpy() == pytest.approx(np.array([[0, 0.1, 0], [0.9, 1, 1]]))
+        table = reliability_bins(llr, np.array([False, True]))
+        assert table[["low", "high", "observed"]].to_numpy() == pytest.approx(
+            np.array([[0, 0.1, 0], [0.9, 1, 1]])
+        )
 
 
 class TestOperatingPoint:
     @pytest.mark.parametrize("costs", [PAPER, EVEN])
     def test_true_ratios_reach_the_minimum_without_looking(self, costs):
         _, same, true = gaussian(200_000, 0.3, apart=1.0)
-        found = assess(true, same, costs).value
-        assert found["threshold"] == pytest.approx(math.log((1 - costs.prior) * costs.false_accept / costs.prior))
+        found = calibration_metrics(true, same, costs).value
+        assert found["threshold"] == pytest.approx(
+            math.log((1 - costs.prior) * costs.false_accept / costs.prior)
+        )
         assert found["minDCF"] <= found["DCF"] < found["minDCF"] + 0.01
-        wanted = (costs.prior * found["P_miss"] + (1 - costs.prior) * costs.false_accept * found["P_fa"])
+        wanted = (
+            costs.prior * found["P_miss"] + (1 - costs.prior) * costs.false_accept * found["P_fa"]
+        )
         assert found["DCF"] == pytest.approx(wanted / costs.prior)
-        shifted = assess(true + 2, same, costs).value
-        assert shifted["DCF"] > found["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(found["minDCF"])
-        assert shifted["minCllr"] == pytest.approx(found["minCllr"]) and shifted["Cllr"] > found["Cllr"]
+        shifted = calibration_metrics(true + 2, same, costs).value
+        assert shifted["DCF"] > found["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(
+            found["minDCF"]
+        )
+        assert (
+            shifted["minCllr"] == pytest.approx(found["minCllr"])
+            and shifted["Cllr"] > found["Cllr"]
+        )
 
     def test_fitted_on_dev_it_holds_on_test(self):
         scores, same, _ = gaussian(50_000, 0.1, apart=1.0)
         others, labels, _ = gaussian(50_000, 0.02, apart=1.0, seed=1)
-        found = assess(calibration.fit(scores, same).llr(others), labels).value
+        found = calibration_metrics(
+            calibration.fit_calibration(scores, same).llr(others), labels
+        ).value
         assert found["Cllr"] < found["minCllr"] + 0.02 and found["DCF"] < found["minDCF"] + 0.02

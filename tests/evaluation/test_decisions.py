@@ -5,10 +5,19 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation.decisions import (
-    GRID, PUBLISHED_THRESHOLDS, apply_thresholds, best_thresholds, fit_decision, fit_scores, fit_shift, legacy_min_max, threshold_surface, to_scores,
+    GRID,
+    PUBLISHED_THRESHOLDS,
+    apply_thresholds,
+    best_thresholds,
+    fit_decision,
+    fit_scores,
+    fit_shift,
+    legacy_min_max,
+    threshold_surface,
+    to_scores,
 )  # fmt: skip
 from helpers.evaluation.pan_metrics import DEFINITIONS, pan_metrics
-from helpers.evaluation.verification import distances
+from helpers.evaluation.verification import trial_distances
 from tests.oracles import slow_pan_metrics
 
 
@@ -24,10 +33,16 @@ class TestThresholds:
         found = apply_thresholds([0, 0.2, 0.4, 0.5, 0.6, 0.8, 1], 0.4, 0.6)
         assert found == pytest.approx([0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
 
-    @pytest.mark.parametrize("lower, upper", [PUBLISHED_THRESHOLDS, (0.1, 0.3), (0.7, 0.7), (0, 1), (0, 0), (1, 1)])
+    @pytest.mark.parametrize(
+        "lower, upper", [PUBLISHED_THRESHOLDS, (0.1, 0.3), (0.7, 0.7), (0, 1), (0, 0), (1, 1)]
+    )
     def test_only_what_lies_between_is_unanswered_and_order_stays(self, lower, upper):
         near = [np.nextafter(edge, side) for edge in (lower, upper) for side in (0, 1)]
-        scores = np.sort(np.concatenate([np.random.default_rng(0).random(1000), near, [lower, upper, 0, 1, 1e-300]]))
+        scores = np.sort(
+            np.concatenate(
+                [np.random.default_rng(0).random(1000), near, [lower, upper, 0, 1, 1e-300]]
+            )
+        )
         found = apply_thresholds(scores, lower, upper)
         np.testing.assert_array_equal(found == 0.5, (lower <= scores) & (scores <= upper))
         np.testing.assert_array_equal(found < 0.5, scores < lower)
@@ -60,7 +75,9 @@ class TestThresholds:
         scores, same = trials()
         grid = np.array([0.1, 0.3, 0.35, 0.5, 0.8])
         for row in threshold_surface(scores, same, definition, grid).to_dict("records"):
-            alone = pan_metrics(apply_thresholds(scores, row.pop("lower"), row.pop("upper")), same, definition)
+            alone = pan_metrics(
+                apply_thresholds(scores, row.pop("lower"), row.pop("upper")), same, definition
+            )
             assert row == pytest.approx(alone)
 
     def test_of_equal_ones_the_fewest_unanswered(self):
@@ -88,8 +105,12 @@ class TestMaps:
         distances, same = self.dev()
         fitted = fit_scores(distances, same)
         alone = np.array([to_scores(fitted, distances[[row]])[0] for row in range(50)])
-        np.testing.assert_array_equal(to_scores(fitted, np.append(distances[:50], [1e6, -1e6]))[:50], alone)
-        assert (legacy_min_max(np.append(distances[:50], 1e3))[:50] != legacy_min_max(distances[:50])).any()
+        np.testing.assert_array_equal(
+            to_scores(fitted, np.append(distances[:50], [1e6, -1e6]))[:50], alone
+        )
+        assert (
+            legacy_min_max(np.append(distances[:50], 1e3))[:50] != legacy_min_max(distances[:50])
+        ).any()
 
     def test_the_legacy_scaling(self):
         assert legacy_min_max([1, 2, 5]).tolist() == [1, 0.75, 0]
@@ -108,7 +129,9 @@ class TestDecision:
         decide, (lower, upper) = fit(self.apart[dev], self.same[dev])
         scores = decide(self.apart[test])
         assert 0 < lower <= upper < 1 and ((0 <= scores) & (scores <= 1)).all()
-        assert np.array_equal(np.concatenate([decide(self.apart[[number]]) for number in range(200, 400)]), scores)
+        assert np.array_equal(
+            np.concatenate([decide(self.apart[[number]]) for number in range(200, 400)]), scores
+        )
         plain = np.clip(1 - self.apart[dev], 0, 1)
         if fit is fit_decision:
             plain = to_scores(fit_scores(self.apart[dev], self.same[dev]), self.apart[dev])

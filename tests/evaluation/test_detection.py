@@ -11,10 +11,20 @@ from sklearn.metrics import roc_curve
 
 from helpers.evaluation import detection
 from helpers.evaluation.detection import (
-    PAPER, RELEASED, Costs, actual_dcf, curve, eer, error_rates, mean_curve, min_dcf, summarise, tally,
+    PAPER,
+    RELEASED,
+    DetectionCosts,
+    actual_dcf,
+    count_scores,
+    det_curve,
+    detection_metrics,
+    eer,
+    error_rates,
+    mean_det_curve,
+    min_dcf,
 )  # fmt: skip
 
-EVEN = Costs(prior=0.5, miss=1, false_accept=1)
+EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 
 
 def trials(seed=0, size=400, levels=None, apart=1.0):
@@ -33,13 +43,19 @@ def sweep(scores, same, costs):
     for threshold in [-math.inf, *np.unique(scores), math.inf]:
         accepted = scores >= threshold
         miss, false_accept = (~accepted[same]).mean(), accepted[~same].mean()
-        cost = costs.prior * costs.miss * miss + (1 - costs.prior) * costs.false_accept * false_accept
+        cost = (
+            costs.prior * costs.miss * miss + (1 - costs.prior) * costs.false_accept * false_accept
+        )
         best = min(best, cost)
     return best / min(costs.prior * costs.miss, (1 - costs.prior) * costs.false_accept)
 
 
-CASES = [trials(seed, levels=levels, apart=apart) for seed, (levels, apart) in
-         enumerate([(None, 1), (None, 0), (None, -1), (12, 1), (3, 1), (2, 0.3), (1, 0), (40, 4)])]
+CASES = [
+    trials(seed, levels=levels, apart=apart)
+    for seed, (levels, apart) in enumerate(
+        [(None, 1), (None, 0), (None, -1), (12, 1), (3, 1), (2, 0.3), (1, 0), (40, 4)]
+    )
+]
 each_case = pytest.mark.parametrize("scores, same", CASES)
 
 
@@ -47,16 +63,19 @@ class TestCurve:
     @each_case
     def test_it_is_that_of_scikit_learn(self, scores, same):
         """Every point of one lies on the lines between the points of the other."""
-        p_fa, p_miss = error_rates(tally(scores, same))
+        p_fa, p_miss = error_rates(count_scores(scores, same))
         wanted_fa, wanted_hit, _ = roc_curve(same, scores, drop_intermediate=False)
         # rotated by 45 degrees a curve that never falls is a function
-        mine, wanted = (p_fa + 1 - p_miss, p_fa - 1 + p_miss), (wanted_fa + wanted_hit, wanted_fa - wanted_hit)
+        mine, wanted = (
+            (p_fa + 1 - p_miss, p_fa - 1 + p_miss),
+            (wanted_fa + wanted_hit, wanted_fa - wanted_hit),
+        )
         np.testing.assert_allclose(np.interp(wanted[0], *mine), wanted[1], atol=1e-12)
         np.testing.assert_allclose(np.interp(mine[0], *wanted), mine[1], atol=1e-12)
 
     @each_case
     def test_thresholds_give_their_rates(self, scores, same):
-        points = curve(tally(scores, same))
+        points = det_curve(count_scores(scores, same))
         assert points.threshold.iloc[0] == math.inf and points.threshold.iloc[-1] == -math.inf
         for threshold, p_fa, p_miss in points.itertuples(index=False):
             accepted = scores >= threshold
@@ -66,7 +85,7 @@ class TestCurve:
     def test_by_hand(self):
         scores = np.array([0.9, 0.8, 0.8, 0.7, 0.4, 0.3])
         same = np.array([True, True, False, False, True, False])
-        points = curve(tally(scores, same))
+        points = det_curve(count_scores(scores, same))
         assert {(round(3 * fa), round(3 * miss)) for fa, miss in zip(points.P_fa, points.P_miss)} == {
             (0, 3), (0, 2), (1, 1), (2, 1), (2, 0), (3, 0)}  # fmt: skip
         # from (1/3, 1/3)
@@ -74,9 +93,9 @@ class TestCurve:
 
     def test_a_long_curve_is_thinned_and_nobody_sees_it(self):
         scores, same = trials(size=200_000)
-        counted = tally(scores, same)
+        counted = count_scores(scores, same)
         p_fa, p_miss = error_rates(counted)
-        points = curve(counted)
+        points = det_curve(counted)
         assert len(points) < 4000 < len(p_fa) / 10
         drawn = np.interp(p_fa + 1 - p_miss, points.P_fa + 1 - points.P_miss, points.P_fa)
         assert np.abs(drawn - p_fa).max() < 1 / 500
@@ -84,8 +103,11 @@ class TestCurve:
         assert np.abs(stats.norm.ppf(drawn[inner]) - stats.norm.ppf(p_fa[inner])).max() < 1 / 50
 
     def test_the_mean_of_curves(self):
-        curves = [curve(tally(np.array([3, 2, 1, 0]), np.array(same, bool))) for same in ([1, 1, 0, 0], [0, 1, 1, 0])]
-        mean = mean_curve(curves).set_index("P_fa").P_miss
+        curves = [
+            det_curve(count_scores(np.array([3, 2, 1, 0]), np.array(same, bool)))
+            for same in ([1, 1, 0, 0], [0, 1, 1, 0])
+        ]
+        mean = mean_det_curve(curves).set_index("P_fa").P_miss
         # the first is perfect, the second finds nothing until half is accepted: the mean misses half until then
         assert mean[0.0] == 0.5 and mean[1.0] == 0
         assert mean[(mean.index < 0.499)].eq(0.5).all() and mean[mean.index > 0.501].eq(0).all()
@@ -96,39 +118,45 @@ class TestEqualErrorRate:
     def test_it_is_where_scikit_learns_curve_crosses_the_diagonal(self, scores, same):
         p_fa, hit, _ = roc_curve(same, scores, drop_intermediate=False)
         wanted = brentq(lambda x: 1 - x - interp1d(p_fa, hit)(x), 0, 1)
-        mine = eer(*error_rates(tally(scores, same)))
-        if (1 - hit == p_fa).any():  # else a vertical step, which interp1d cannot cross, may hide the root
+        mine = eer(*error_rates(count_scores(scores, same)))
+        if (
+            1 - hit == p_fa
+        ).any():  # else a vertical step, which interp1d cannot cross, may hide the root
             assert mine == pytest.approx(p_fa[(1 - hit == p_fa).argmax()])
         else:
             after = (p_fa >= 1 - hit).argmax()
-            assert mine == pytest.approx(wanted, abs=1e-9) or p_fa[after] == p_fa[after - 1] == pytest.approx(mine)
+            assert mine == pytest.approx(wanted, abs=1e-9) or p_fa[after] == p_fa[
+                after - 1
+            ] == pytest.approx(mine)
 
     def test_constant_scores_say_nothing(self):
         scores, same = np.full(50, 0.7), np.arange(50) < 3
-        rates = error_rates(tally(scores, same))
+        rates = error_rates(count_scores(scores, same))
         assert eer(*rates) == 0.5
         assert min_dcf(*rates) == 1
 
     def test_perfect_and_perfectly_wrong(self):
         same = np.arange(50) < 10
-        assert eer(*error_rates(tally(same * 1.0, same))) == 0
-        assert min_dcf(*error_rates(tally(same * 1.0, same))) == 0
-        assert eer(*error_rates(tally(-1.0 * same, same))) == 1
-        assert min_dcf(*error_rates(tally(-1.0 * same, same))) == 1
+        assert eer(*error_rates(count_scores(same * 1.0, same))) == 0
+        assert min_dcf(*error_rates(count_scores(same * 1.0, same))) == 0
+        assert eer(*error_rates(count_scores(-1.0 * same, same))) == 1
+        assert min_dcf(*error_rates(count_scores(-1.0 * same, same))) == 1
 
     def test_normal_scores(self):
         """Two unit normal laws d apart: EER = Phi(-d / 2)."""
         rng = np.random.default_rng(0)
         same = np.arange(200_000) < 100_000
-        rates = error_rates(tally(rng.standard_normal(len(same)) + 1.5 * same, same))
+        rates = error_rates(count_scores(rng.standard_normal(len(same)) + 1.5 * same, same))
         assert eer(*rates) == pytest.approx(stats.norm.cdf(-0.75), abs=0.003)
 
 
 class TestCost:
-    @pytest.mark.parametrize("costs", [PAPER, RELEASED, EVEN, Costs(prior=0.9, miss=10, false_accept=1)])
+    @pytest.mark.parametrize(
+        "costs", [PAPER, RELEASED, EVEN, DetectionCosts(prior=0.9, miss=10, false_accept=1)]
+    )
     @each_case
     def test_minimum_of_a_sweep(self, scores, same, costs):
-        cost = min_dcf(*error_rates(tally(scores, same)), costs)
+        cost = min_dcf(*error_rates(count_scores(scores, same)), costs)
         assert cost == pytest.approx(sweep(scores, same, costs))
         assert cost <= 1
 
@@ -137,23 +165,38 @@ class TestCost:
         # one of two missed, none or one of two accepted wrongly; normalised by min(0.05 x 1, 0.95 x 2)
         assert actual_dcf(scores, same, 3.5) == pytest.approx(0.5)
         assert actual_dcf(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
-        assert actual_dcf(scores, same, 2.5, RELEASED) == pytest.approx((0.01 * 0.5 + 0.99 * 0.5) / 0.01)
-        assert actual_dcf(scores, same, 3) == actual_dcf(scores, same, 2.5), "a score at the threshold is accepted"
+        assert actual_dcf(scores, same, 2.5, RELEASED) == pytest.approx(
+            (0.01 * 0.5 + 0.99 * 0.5) / 0.01
+        )
+        assert actual_dcf(scores, same, 3) == actual_dcf(scores, same, 2.5), (
+            "a score at the threshold is accepted"
+        )
 
     @each_case
     def test_no_threshold_beats_the_minimum(self, scores, same):
-        points = curve(tally(scores, same))
+        points = det_curve(count_scores(scores, same))
         costs = [actual_dcf(scores, same, threshold) for threshold in points.threshold]
-        assert min(costs) == pytest.approx(min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy()))
+        assert min(costs) == pytest.approx(
+            min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy())
+        )
 
     def test_bayes_threshold(self):
         assert EVEN.threshold == 0
         assert PAPER.threshold == pytest.approx(math.log(0.95 * 2 / 0.05))
 
     def test_costs_without_sense(self):
-        for wrong in ({"prior": 0}, {"prior": 1}, {"miss": 0}, {"false_accept": -1}, {"prior": math.nan}, {"cost": 1}):
-            with pytest.raises(ValueError, match=f"costs: '{next(iter(wrong))}' is|unknown setting 'cost'"):
-                Costs.of(wrong, "costs")
+        for wrong in (
+            {"prior": 0},
+            {"prior": 1},
+            {"miss": 0},
+            {"false_accept": -1},
+            {"prior": math.nan},
+            {"cost": 1},
+        ):
+            with pytest.raises(
+                ValueError, match=f"costs: '{next(iter(wrong))}' is|unknown setting 'cost'"
+            ):
+                DetectionCosts.of(wrong, "costs")
 
 
 class TestTally:
@@ -161,7 +204,10 @@ class TestTally:
     @pytest.mark.parametrize("block", [1, 7, 10**6])
     def test_blocks_and_accounts_add_up(self, monkeypatch, scores, same, block):
         monkeypatch.setattr(detection, "BLOCK", block)
-        whole, parts = tally(scores, same), tally(scores, same, np.arange(len(scores)) % 5 + 10)
+        whole, parts = (
+            count_scores(scores, same),
+            count_scores(scores, same, np.arange(len(scores)) % 5 + 10),
+        )
         assert sorted(parts.accounts) == [10, 11, 12, 13, 14]
         for name in ("same", "other"):
             assert (getattr(parts, name).sum(0) == getattr(whole, name)[0]).all()
@@ -172,12 +218,12 @@ class TestTally:
     def test_errors(self):
         scores, same = trials()
         with pytest.raises(ValueError, match="400 scores, 399 labels"):
-            tally(scores, same[1:])
+            count_scores(scores, same[1:])
         with pytest.raises(ValueError, match="1 scores are not finite"):
-            tally(np.where(np.arange(400) == 3, np.nan, scores), same)
+            count_scores(np.where(np.arange(400) == 3, np.nan, scores), same)
         for one_kind in (same & False, same | True):
             with pytest.raises(ValueError, match="need both kinds"):
-                tally(scores, one_kind)
+                count_scores(scores, one_kind)
 
 
 class TestIntervals:
@@ -187,13 +233,24 @@ class TestIntervals:
         rng = np.random.default_rng(seed)
         account = np.repeat(np.arange(accounts), others + 1)
         same = np.arange(len(account)) % (others + 1) == 0
-        return rng.standard_normal(len(account)) + same + spread * rng.standard_normal(accounts)[account], same, account
+        return (
+            rng.standard_normal(len(account))
+            + same
+            + spread * rng.standard_normal(accounts)[account],
+            same,
+            account,
+        )
 
     def test_a_resample_is_that_of_the_copied_trials(self):
         scores, same, account = self.linking(12, 20)
-        counted, weights = tally(scores, same, account), np.random.default_rng(1).integers(0, 4, 12)
-        rows = np.concatenate([np.flatnonzero(account == one) for one in np.repeat(np.arange(12), weights)])
-        again = error_rates(tally(scores[rows], same[rows]))
+        counted, weights = (
+            count_scores(scores, same, account),
+            np.random.default_rng(1).integers(0, 4, 12),
+        )
+        rows = np.concatenate(
+            [np.flatnonzero(account == one) for one in np.repeat(np.arange(12), weights)]
+        )
+        again = error_rates(count_scores(scores[rows], same[rows]))
         drawn = error_rates(counted, weights[counted.accounts])
         assert eer(*drawn) == pytest.approx(eer(*again))
         assert min_dcf(*drawn) == pytest.approx(min_dcf(*again))
@@ -201,9 +258,9 @@ class TestIntervals:
     def test_they_hold_the_value_repeat_and_shrink(self):
         widths = []
         for accounts in (30, 120, 480):
-            counted = tally(*self.linking(accounts, 30))
-            table = summarise([counted], seed=3, resamples=200)
-            assert table.equals(summarise([counted], seed=3, resamples=200))
+            counted = count_scores(*self.linking(accounts, 30))
+            table = detection_metrics([counted], seed=3, resamples=200)
+            assert table.equals(detection_metrics([counted], seed=3, resamples=200))
             assert table.index.tolist() == ["EER", "minDCF", "minDCF_released", "R@P90", "R@P99"]
             assert ((table.low <= table.value) & (table.value <= table.high)).all()
             widths.append(table.high["EER"] - table.low["EER"])
@@ -214,26 +271,30 @@ class TestIntervals:
         true = stats.norm.cdf(-0.5 / math.sqrt(2))
         inside = 0
         for seed in range(60):
-            row = summarise([tally(*self.linking(60, 30, seed))], resamples=200).loc["EER"]
+            row = detection_metrics([count_scores(*self.linking(60, 30, seed))], resamples=200).loc[
+                "EER"
+            ]
             inside += row.low <= true <= row.high
         assert inside >= 51  # 57 expected of 95%; resampling trials would cover less
 
     def test_the_mean_over_topics(self):
-        parts = [tally(*self.linking(20, 30, seed)) for seed in (0, 1, 2)]
-        alone = [summarise([one], resamples=200) for one in parts]
-        table = summarise(parts, resamples=200)
+        parts = [count_scores(*self.linking(20, 30, seed)) for seed in (0, 1, 2)]
+        alone = [detection_metrics([one], resamples=200) for one in parts]
+        table = detection_metrics(parts, resamples=200)
         np.testing.assert_allclose(table.value, np.mean([one.value for one in alone], 0))
         width = [one.high["EER"] - one.low["EER"] for one in (table, *alone)]
         assert width[0] < min(width[1:])
 
     def test_a_topic_that_draws_nobody_is_left_out(self):
-        few = tally(*self.linking(1, 30))
-        many = tally(*(part + 5 if number == 2 else part for number, part in enumerate(self.linking(20, 30))))
-        assert np.isfinite(summarise([few, many], resamples=100)).all(axis=None)
+        few = count_scores(*self.linking(1, 30))
+        many = count_scores(
+            *(part + 5 if number == 2 else part for number, part in enumerate(self.linking(20, 30)))
+        )
+        assert np.isfinite(detection_metrics([few, many], resamples=100)).all(axis=None)
 
     def test_both_costs_and_no_resamples(self):
         scores, same, account = self.linking(40, 30)
-        table = summarise([tally(scores, same, account)], EVEN, resamples=0)
+        table = detection_metrics([count_scores(scores, same, account)], EVEN, resamples=0)
         assert table.value["minDCF"] == pytest.approx(sweep(scores, same, EVEN))
         assert table.value["minDCF_released"] == pytest.approx(sweep(scores, same, RELEASED))
         assert table[["low", "high"]].isna().all(axis=None)
@@ -243,13 +304,17 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
     rng = np.random.default_rng(3)
     same = rng.random(400) < 0.2
     scores = np.round(rng.normal(size=400) + 2 * same, 1)  # with ties
-    rates = detection.error_rates(detection.tally(scores, same))
+    rates = detection.error_rates(detection.count_scores(scores, same))
     for precision, prior in ((0.9, 0.05), (0.99, 0.05), (0.9, 0.5)):
         found = 0.0
         for threshold in np.unique(scores):
             hit, false = (np.mean(scores[kind] >= threshold) for kind in (same, ~same))
             if prior * hit / (prior * hit + (1 - prior) * false) >= precision:
                 found = max(found, hit)
-        assert detection.recall_at(*rates, precision, prior) == pytest.approx(found) and 0 < found < 1
-    worthless = detection.error_rates(detection.tally(np.zeros(4), np.array([True, False, True, False])))
+        assert (
+            detection.recall_at(*rates, precision, prior) == pytest.approx(found) and 0 < found < 1
+        )
+    worthless = detection.error_rates(
+        detection.count_scores(np.zeros(4), np.array([True, False, True, False]))
+    )
     assert detection.recall_at(*worthless, 0.9, 0.05) == 0

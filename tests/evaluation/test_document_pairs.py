@@ -7,15 +7,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.evaluation.document_pairs import KIND_NAMES, KINDS, PairsConfig, capacity, count_kinds, given_pairs, make_pairs
-from helpers.published import table
+from helpers.evaluation.document_pairs import (
+    KIND_NAMES,
+    KINDS,
+    PairsConfig,
+    count_kinds,
+    given_pairs,
+    make_pairs,
+    pair_capacity,
+)
+from helpers.published import published_table
 
 
 def documents(size=60, authors=8, topics=4, seed=0):
     rng = np.random.default_rng(seed)
-    author = rng.choice(authors, size, p=np.arange(1, authors + 1) / np.arange(1, authors + 1).sum())
+    author = rng.choice(
+        authors, size, p=np.arange(1, authors + 1) / np.arange(1, authors + 1).sum()
+    )
     topic = (author + rng.integers(0, 2, size)) % topics
-    return pd.DataFrame({"author": [f"a{each}" for each in author], "topic": [f"t{each}" for each in topic]})
+    return pd.DataFrame(
+        {"author": [f"a{each}" for each in author], "topic": [f"t{each}" for each in topic]}
+    )
 
 
 def enumerated(table):
@@ -41,13 +53,15 @@ def drawn(pairs):
 def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
     table = documents(seed=seed)
     every = enumerated(table)
-    assert capacity(table) == {kind: len(pairs) for kind, pairs in every.items()}
+    assert pair_capacity(table) == {kind: len(pairs) for kind, pairs in every.items()}
     for count in (1, 40, 2 * min(len(every[True, True]) + len(every[True, False]), 10**9)):
         pairs = make_pairs(table, count, seed)
         found = drawn(pairs)
         assert len(pairs) == count and all(found[kind] <= every[kind] for kind in KINDS)
         assert abs(pairs.same.sum() - count / 2) <= 0.5
-    assert found[True, True] == every[True, True] and found[True, False] == every[True, False], "all there are"
+    assert found[True, True] == every[True, True] and found[True, False] == every[True, False], (
+        "all there are"
+    )
 
 
 def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
@@ -56,7 +70,7 @@ def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
     counted = count_kinds(pairs, texts)
     assert counted.index.tolist() == list(KIND_NAMES.values())
     assert counted.pairs.tolist() == [1, 0, 2, 0] and counted.possible.tolist() == [1, 2, 1, 2]
-    assert KINDS == list(KIND_NAMES) == table("tyo2021", 0).index.tolist()
+    assert KINDS == list(KIND_NAMES) == published_table("tyo2021", 0).index.tolist()
 
 
 def test_all_pairs_of_every_kind_can_be_had():
@@ -70,10 +84,18 @@ def test_topics_are_balanced_where_they_can_be():
     kinds = make_pairs(documents(2000, 50), 1000).value_counts(["same", "same_topic"])
     assert kinds.tolist() == [250] * 4
     table = documents(2000, 50)
-    table["topic"] = table.author + table.groupby("author").cumcount().astype(str)  # like PAN's fandoms
-    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 0): 50, (1, 0): 50}
+    table["topic"] = table.author + table.groupby("author").cumcount().astype(
+        str
+    )  # like PAN's fandoms
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {
+        (0, 0): 50,
+        (1, 0): 50,
+    }
     table["topic"] = "one"
-    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {(0, 1): 50, (1, 1): 50}
+    assert make_pairs(table, 100).value_counts(["same", "same_topic"]).to_dict() == {
+        (0, 1): 50,
+        (1, 1): 50,
+    }
 
 
 def test_a_rare_kind_is_found_without_trying_all():
@@ -109,7 +131,11 @@ def test_uniform_over_the_pairs_of_two_authors():
 
 def test_deterministic_and_shuffled():
     table = documents(500, 20)
-    one, again, other = make_pairs(table, 200, 3), make_pairs(table, 200, 3), make_pairs(table, 200, 4)
+    one, again, other = (
+        make_pairs(table, 200, 3),
+        make_pairs(table, 200, 3),
+        make_pairs(table, 200, 4),
+    )
     pd.testing.assert_frame_equal(one, again)
     assert not one.equals(other)
     assert 60 < one.same[:100].sum() + one.same_topic[:100].sum() < 140
@@ -120,7 +146,9 @@ def test_deterministic_and_shuffled():
 
 def test_errors():
     table = documents()
-    with pytest.raises(ValueError, match="1000000 pairs of one author asked for, [0-9]+ can be made"):
+    with pytest.raises(
+        ValueError, match="1000000 pairs of one author asked for, [0-9]+ can be made"
+    ):
         make_pairs(table, 2_000_000)
     with pytest.raises(ValueError, match="needs an author and a topic"):
         make_pairs(table.assign(topic=None), 4)
@@ -137,7 +165,7 @@ def test_topic_alone_never_tells_who_wrote():
     shares = pairs.groupby("same").same_topic.mean()
     assert 0 < shares[True] < 0.5 and shares[True] == pytest.approx(shares[False], abs=0.02)
     assert make_pairs(table, 240, topic_share=0.0).same_topic.sum() == 0
-    loose, room = make_pairs(table, 240, topic_share=None), capacity(table)
+    loose, room = make_pairs(table, 240, topic_share=None), pair_capacity(table)
     for same in (True, False):
         natural = room[same, True] / (room[same, True] + room[same, False])
         assert loose[loose.same == same].same_topic.mean() == pytest.approx(natural, abs=0.02)
@@ -155,7 +183,9 @@ def test_given_pairs_are_found_again_in_any_order():
     for row in found.itertuples():
         one, other = table.loc[row.first], table.loc[row.second]
         assert one.id.endswith("/a") and other.id == one.id[:-1] + "b"
-        assert row.same == (one.author == other.author) and row.same_topic == (one.topic == other.topic)
+        assert row.same == (one.author == other.author) and row.same_topic == (
+            one.topic == other.topic
+        )
     assert found["first"].is_monotonic_increasing and 10 < found.same.sum() < 30
     with pytest.raises(ValueError, match="no two documents"):
         given_pairs(table.assign(id=[f"{row}" for row in range(len(table))]))
@@ -171,7 +201,10 @@ def test_pairs_of_a_run_are_drawn_as_the_config_says():
     assert balanced["dev"].equals(make_pairs(tables["dev"], 40, 3))
     natural = PairsConfig(kind="natural", dev=40, test=60).pairs_of(tables)
     assert natural["test"].equals(make_pairs(tables["test"], 60, 0, topic_share=None))
-    named = {split: table[:6].assign(id=["1/a", "1/b", "3/b", "2/a", "2/b", "3/a"]) for split, table in tables.items()}
+    named = {
+        split: table[:6].assign(id=["1/a", "1/b", "3/b", "2/a", "2/b", "3/a"])
+        for split, table in tables.items()
+    }
     assert PairsConfig(kind="given").pairs_of(named)["test"].equals(given_pairs(named["test"]))
     with pytest.raises(ValueError, match="pairs: 'kind' is 'even'"):
         PairsConfig.of({"kind": "even"}, "pairs")

@@ -7,7 +7,7 @@ from scipy import optimize, sparse
 from helpers.evaluation import fusion
 from helpers.evaluation.fusion import Fusion, fit_weights
 from helpers.evaluation.gallery import Gallery, open_gallery
-from helpers.evaluation.ranking import evaluate
+from helpers.evaluation.ranking import evaluate_ranking
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, unit_rows
 
@@ -28,7 +28,9 @@ def dense(model):
 
 
 def scores(model, trials=TRIALS):
-    return np.concatenate([block.copy() for _, block in open_gallery(model, trials.targets).scores(trials.queries)])
+    return np.concatenate(
+        [block.copy() for _, block in open_gallery(model, trials.targets).scores(trials.queries)]
+    )
 
 
 MEMBERS = {"a": member(0, 0.8), "b": member(1, 0.2, 40, thin=True), "c": member(2, 0.1, 3)}
@@ -40,15 +42,25 @@ def test_a_gallery_embeds_its_targets_and_the_last_queries_once():
     for _ in range(3):
         list(gallery.scores(TRIALS.queries))
     assert model.calls == 30 + 30
-    assert np.concatenate([block.copy() for _, block in gallery.scores(TRIALS.targets)]).diagonal().tolist() == [1] * 30
+    assert (
+        np.concatenate([block.copy() for _, block in gallery.scores(TRIALS.targets)])
+        .diagonal()
+        .tolist()
+        == [1] * 30
+    )
     assert model.calls == 30 + 30
     half = TRIALS.queries[np.arange(15)]
-    assert np.array_equal(*(next(one.scores(half))[1].copy() for one in (gallery, Gallery(model, TRIALS.targets))))
+    assert np.array_equal(
+        *(next(one.scores(half))[1].copy() for one in (gallery, Gallery(model, TRIALS.targets)))
+    )
 
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_fused_scores_are_the_weighted_mean_of_sparse_and_dense_members(nested):
-    parts = {name: dense(model)[:30].astype(float) @ dense(model)[30:].T for name, model in MEMBERS.items()}
+    parts = {
+        name: dense(model)[:30].astype(float) @ dense(model)[30:].T
+        for name, model in MEMBERS.items()
+    }
     model = Fusion(MEMBERS, {"a": 2, "b": 1, "c": 1})
     if nested:
         both = Fusion({name: MEMBERS[name] for name in "ab"}, {"a": 2, "b": 1})
@@ -76,16 +88,23 @@ def test_fitted_weights_are_those_of_the_most_likely_own_targets():
 
     def loss(shares):
         mixed = np.tensordot(shares, apart, 1)
-        return np.mean(np.log(np.exp(mixed).sum(1)) - mixed.diagonal()) + fusion.RIDGE * np.sum(shares**2)
+        return np.mean(np.log(np.exp(mixed).sum(1)) - mixed.diagonal()) + fusion.RIDGE * np.sum(
+            shares**2
+        )
 
-    slow = optimize.minimize(lambda root: loss(root**2), np.ones(3), method="Nelder-Mead", tol=1e-9).x ** 2
+    slow = (
+        optimize.minimize(lambda root: loss(root**2), np.ones(3), method="Nelder-Mead", tol=1e-9).x
+        ** 2
+    )
     assert list(told.values()) == pytest.approx(slow / slow.sum(), abs=2e-3)
     weights = np.array([told[name] / spread[name] for name in MEMBERS])
     assert list(fitted.values()) == pytest.approx(weights / weights.sum())
     model = Fusion.fit(MEMBERS, TRIALS)
     assert model.weights == pytest.approx(fitted) and model.shares == pytest.approx(told)
-    alone = [evaluate(member, TRIALS, resamples=0)[0].value["MRR"] for member in MEMBERS.values()]
-    assert evaluate(model, TRIALS, resamples=0)[0].value["MRR"] > max(alone)
+    alone = [
+        evaluate_ranking(member, TRIALS, resamples=0)[0].value["MRR"] for member in MEMBERS.values()
+    ]
+    assert evaluate_ranking(model, TRIALS, resamples=0)[0].value["MRR"] > max(alone)
 
 
 def test_a_member_that_says_nothing_or_the_contrary_has_no_weight():
@@ -116,12 +135,16 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
     with pytest.raises(ValueError, match="the gallery is empty: there are no targets"):
         Gallery(MEMBERS["a"], SAMPLES[:0])
     for model in (MEMBERS["a"], Fusion({"a": MEMBERS["a"]}, {"a": 1})):
-        with pytest.raises(ValueError, match="ranks need a query and targets of two authors, not 0 queries"):
-            evaluate(model, Trials(SAMPLES[:0], SAMPLES[30:]))
-        with pytest.raises(ValueError, match="no samples to embed: an empty gallery, or no queries"):
+        with pytest.raises(
+            ValueError, match="ranks need a query and targets of two authors, not 0 queries"
+        ):
+            evaluate_ranking(model, Trials(SAMPLES[:0], SAMPLES[30:]))
+        with pytest.raises(
+            ValueError, match="no samples to embed: an empty gallery, or no queries"
+        ):
             list(open_gallery(model, TRIALS.targets).scores(SAMPLES[:0]))
         with pytest.raises(ValueError, match="ranks need .* not 1 queries and targets of 1"):
-            evaluate(model, Trials(SAMPLES[:1], SAMPLES[30:31]))
+            evaluate_ranking(model, Trials(SAMPLES[:1], SAMPLES[30:31]))
     with pytest.raises(ValueError, match="ranks need"):
         fit_weights(MEMBERS, Trials(SAMPLES[:0], SAMPLES[30:]))
     for members in (lambda: Fusion({}, {}), lambda: fit_weights({}, TRIALS)):
@@ -131,5 +154,7 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
         rows = unit_rows(60, 6)
         rows[37, 2] = bad
         broken = LookUp(sparse.csr_matrix(rows) if thin else rows)
-        with pytest.raises(ValueError, match=r"LookUp: the vector of sample 7 \(author 7\) is not finite"):
+        with pytest.raises(
+            ValueError, match=r"LookUp: the vector of sample 7 \(author 7\) is not finite"
+        ):
             Gallery(broken, TRIALS.targets)

@@ -11,13 +11,19 @@ from scipy import sparse
 from sklearn.metrics import roc_curve
 
 from helpers.evaluation import detection, scores
-from helpers.evaluation.detection import PAPER, Costs
+from helpers.evaluation.detection import PAPER, DetectionCosts
 from helpers.evaluation.linking import (
-    LinkingConfig, by_target_size, by_topic, curves, linking_trials, score, summarise,
+    LinkingConfig,
+    linking_by_target_size,
+    linking_by_topic,
+    linking_curves,
+    linking_metrics,
+    linking_trials,
+    score_linking,
 )  # fmt: skip
 from tests.factories import HabitCounts, LookUp
 
-EVEN = Costs(prior=0.5, miss=1, false_accept=1)
+EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 DAY = 86_400
 SMALL = {"topics": 2, "enrolled": 5, "accounts": 20, "query_posts": 6, "min_query_posts": 3,
          "target_posts": 2, "min_target_posts": 4, "targets": "any_topic"}  # fmt: skip
@@ -71,12 +77,17 @@ def in_period(store, post, low, high):
 
 class TestProtocol:
     @pytest.mark.parametrize("small", [PAPERS, SMALL], ids=["same topic", "any topic"])
-    @pytest.mark.parametrize("begin, split, end", [(0.0, 0.5, 1.0), (0.2, 0.6, 0.9), (20 * DAY, 60 * DAY, 90 * DAY)])
+    @pytest.mark.parametrize(
+        "begin, split, end", [(0.0, 0.5, 1.0), (0.2, 0.6, 0.9), (20 * DAY, 60 * DAY, 90 * DAY)]
+    )
     def test_samples_are_those_of_a_loop(self, corpus, far_from_utc, begin, split, end, small):
         store, anywhere = corpus, "targets" in small
         settings = dict(small)
         if begin > 1:
-            dates = (datetime.fromtimestamp(second, UTC).isoformat()[:19] for second in (begin, split, end))
+            dates = (
+                datetime.fromtimestamp(second, UTC).isoformat()[:19]
+                for second in (begin, split, end)
+            )
         else:
             dates = (begin, split, end)
         settings |= dict(zip(("query_from", "target_from", "target_until"), dates))
@@ -91,7 +102,11 @@ class TestProtocol:
                  lambda p: in_period(store, p, split, end) and (anywhere or store.topic[p] == row), 4, 2),
             ):  # fmt: skip
                 for number, author in enumerate(samples.authors):
-                    own = [p for p in range(*store.author_offsets[author : author + 2].tolist()) if wanted(p)]
+                    own = [
+                        p
+                        for p in range(*store.author_offsets[author : author + 2].tolist())
+                        if wanted(p)
+                    ]
                     assert len(own) >= least
                     assert posts_of(samples, number) == own[-most:]
 
@@ -129,11 +144,21 @@ class TestProtocol:
             assert (one.targets.authors == more.targets.authors).all()
             assert (more.targets.count == 4).all() and (one.targets.count == 2).all()
         both = trials_of(store, (2, 4), **SMALL, seed=3)
-        assert [posts_of(one.targets) for one in both[::2]] == [posts_of(one.targets) for one in wanted]
-        assert [posts_of(one.targets) for one in both[1::2]] == [posts_of(one.targets) for one in longer]
-        assert both[0].queries is both[1].queries and [one.name for one in both[::2]] == [one.name for one in wanted]
-        assert any((one.queries.authors != two.queries.authors).any() for one, two in zip(wanted, other))
-        assert any((one.targets.authors != two.targets.authors).any() for one, two in zip(wanted, other))
+        assert [posts_of(one.targets) for one in both[::2]] == [
+            posts_of(one.targets) for one in wanted
+        ]
+        assert [posts_of(one.targets) for one in both[1::2]] == [
+            posts_of(one.targets) for one in longer
+        ]
+        assert both[0].queries is both[1].queries and [one.name for one in both[::2]] == [
+            one.name for one in wanted
+        ]
+        assert any(
+            (one.queries.authors != two.queries.authors).any() for one, two in zip(wanted, other)
+        )
+        assert any(
+            (one.targets.authors != two.targets.authors).any() for one, two in zip(wanted, other)
+        )
 
     def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(self, make_store):
         """Authors 0..4 stop before the split; 5..9 write once before it, at it and once after it."""
@@ -141,51 +166,78 @@ class TestProtocol:
         store.topic[:] = 0
         times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
         times[:15] //= 2
-        store = replace(store, time=times, tokens=np.arange(30, dtype="u2"), post_offsets=np.arange(31))
+        store = replace(
+            store, time=times, tokens=np.arange(30, dtype="u2"), post_offsets=np.arange(31)
+        )
         settings = {"target_from": "1970-01-03", "topics": 1, "query_posts": 1, "target_posts": 2,
                     "min_target_posts": 2, "accounts": None}  # fmt: skip
         (topic,) = trials_of(store, enrolled=5, **settings)
         assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
         assert posts_of(topic.queries) == [15, 18, 21, 24, 27]
         assert posts_of(topic.targets) == [16, 17, 19, 20, 22, 23, 25, 26, 28, 29]
-        with pytest.raises(ValueError, match="0 of 1 topics have 6 accounts .* accounts there: topic 0 5"):
+        with pytest.raises(
+            ValueError, match="0 of 1 topics have 6 accounts .* accounts there: topic 0 5"
+        ):
             trials_of(store, enrolled=6, **settings)
 
     def test_as_many_enrolled_accounts_as_there_are(self, corpus):
         store = corpus
         wanted = {"topics": 1, "enrolled": 30, "accounts": None, "min_query_posts": None}
-        with pytest.raises(ValueError, match="0 of 1 topics have 30 accounts with 6 posts .* accounts there: (.*)"):
+        with pytest.raises(
+            ValueError, match="0 of 1 topics have 30 accounts with 6 posts .* accounts there: (.*)"
+        ):
             trials_of(store, **SMALL | wanted)
         (topic,) = trials_of(store, **SMALL | wanted | {"min_enrolled": 3})
         row = store.meta["topics"].index(topic.name)
-        posts = [post for post in range(store.posts) if store.topic[post] == row and in_period(store, post, 0.0, 0.5)]
+        posts = [
+            post
+            for post in range(store.posts)
+            if store.topic[post] == row and in_period(store, post, 0.0, 0.5)
+        ]
         per_author = np.bincount([owner(store, post) for post in posts])
-        assert set(topic.queries.authors) == set(np.flatnonzero(per_author >= 6)) & set(topic.targets.authors)
+        assert set(topic.queries.authors) == set(np.flatnonzero(per_author >= 6)) & set(
+            topic.targets.authors
+        )
 
     def test_the_others_are_drawn_from_all(self, corpus):
         store = corpus
         drawn = [trials_of(store, **SMALL, seed=seed)[0] for seed in range(30)]
-        seen = np.concatenate([np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn])
+        seen = np.concatenate(
+            [np.setdiff1d(topic.targets.authors, topic.queries.authors) for topic in drawn]
+        )
         assert len(set(seen.tolist())) == 38 and np.bincount(seen).max() < 25
 
     def test_all_who_qualify(self, corpus):
         store = corpus
         late = np.array([in_period(store, post, 0.5, 1.0) for post in range(store.posts)])
-        later = [late[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
+        later = [
+            late[begin:end].sum()
+            for begin, end in zip(store.author_offsets, store.author_offsets[1:])
+        ]
         for topic in trials_of(store, **SMALL | {"accounts": None}):
-            assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
+            assert topic.targets.authors.tolist() == [
+                author for author, count in enumerate(later) if count >= 4
+            ]
         for topic in trials_of(store, **PAPERS | {"accounts": None}):
             there = late & (store.topic == store.meta["topics"].index(topic.name))
-            later = [there[begin:end].sum() for begin, end in zip(store.author_offsets, store.author_offsets[1:])]
-            assert topic.targets.authors.tolist() == [author for author, count in enumerate(later) if count >= 4]
+            later = [
+                there[begin:end].sum()
+                for begin, end in zip(store.author_offsets, store.author_offsets[1:])
+            ]
+            assert topic.targets.authors.tolist() == [
+                author for author, count in enumerate(later) if count >= 4
+            ]
 
     def test_topic_tells_nobody_apart(self, corpus):
         """Khan et al., section 4.3: queries and targets are posts to one topic, unless asked for otherwise."""
+
         def topics(**settings):
             return [{int(corpus.topic[post]) for side in (one.queries, one.targets) for post in posts_of(side)}
                     for one in trials_of(corpus, **settings)]  # fmt: skip
 
-        assert all(len(one) == 1 for one in topics(**PAPERS)) and all(len(one) == 4 for one in topics(**SMALL))
+        assert all(len(one) == 1 for one in topics(**PAPERS)) and all(
+            len(one) == 4 for one in topics(**SMALL)
+        )
 
     def test_errors_say_what_was_found(self, corpus):
         store = corpus
@@ -215,18 +267,22 @@ def test_targets_of_the_same_community_only(corpus):
     store = replace(store, meta={"topics": ["a/x", "a/y", "b/x"]})
     for author in range(40):
         mine = slice(*store.author_offsets[author : author + 2].tolist())
-        store.topic[mine] = np.where(np.arange(mine.stop - mine.start) % 5 == 0, 3, author % 2 if author < 20 else 2)
+        store.topic[mine] = np.where(
+            np.arange(mine.stop - mine.start) % 5 == 0, 3, author % 2 if author < 20 else 2
+        )
     settings = SMALL | {"topics": 3, "enrolled": 3, "accounts": None}
     for topic in trials_of(store, **settings, same_community=True):
         wanted = range(20) if topic.name.startswith("a/") else range(20, 40)
-        assert set(topic.targets.authors.tolist()) <= set(wanted) and len(topic.targets.authors) > 14
+        assert (
+            set(topic.targets.authors.tolist()) <= set(wanted) and len(topic.targets.authors) > 14
+        )
     assert all(len(topic.targets.authors) > 34 for topic in trials_of(store, **settings))
 
 
 class TestScores:
     def test_all_pairs_with_their_labels_and_sizes(self, corpus):
         chosen, model = trials_of(corpus, **SMALL), HabitCounts()
-        scored = score(model, chosen)
+        scored = score_linking(model, chosen)
         assert len(scored) == 2 * 5 * 20 and scored.same.sum() == 2 * 5
         assert (scored.same == (scored.query_author == scored.target_author)).all()
 
@@ -248,76 +304,95 @@ class TestScores:
             assert trial.score == pytest.approx(rows[0] @ rows[1], abs=2e-6)
 
     def test_sparse_rows_and_small_blocks_score_the_same(self, corpus, monkeypatch):
-        rows = np.abs(np.random.default_rng(0).standard_normal((corpus.posts, 9))).astype(np.float32)
+        rows = np.abs(np.random.default_rng(0).standard_normal((corpus.posts, 9))).astype(
+            np.float32
+        )
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         chosen = trials_of(corpus, **SMALL)
-        dense = score(LookUp(rows), chosen)
+        dense = score_linking(LookUp(rows), chosen)
         for matrix in (sparse.csr_matrix, sparse.csr_array):
-            np.testing.assert_allclose(score(LookUp(matrix(rows)), chosen).score, dense.score, atol=2e-6)
+            np.testing.assert_allclose(
+                score_linking(LookUp(matrix(rows)), chosen).score, dense.score, atol=2e-6
+            )
         monkeypatch.setattr(scores, "BLOCK", 1)
-        np.testing.assert_allclose(score(LookUp(rows), chosen).score, dense.score, atol=2e-6)
+        np.testing.assert_allclose(
+            score_linking(LookUp(rows), chosen).score, dense.score, atol=2e-6
+        )
 
     def test_targets_that_several_topics_share_are_embedded_once(self, corpus):
         model = HabitCounts()
         chosen = trials_of(corpus, **SMALL | {"accounts": None})
-        scored = score(model, chosen)
+        scored = score_linking(model, chosen)
         assert chosen[0].targets is chosen[1].targets and model.calls == len(chosen[0].targets) + 10
-        alone = [score(model, [topic]) for topic in chosen]
+        alone = [score_linking(model, [topic]) for topic in chosen]
         assert scored.score.tolist() == [value for part in alone for value in part.score]
 
 
 class TestResults:
     @pytest.fixture
     def scored(self, corpus):
-        return score(HabitCounts(), trials_of(corpus, **SMALL))
+        return score_linking(HabitCounts(), trials_of(corpus, **SMALL))
 
     def test_error_rates_are_those_of_scikit_learn(self, scored):
         def crossing(part):
             p_fa, hit, _ = roc_curve(part.same, part.score, drop_intermediate=False)
             return np.interp(0, p_fa + hit - 1, p_fa)
 
-        table = by_topic(scored)
+        table = linking_by_topic(scored)
         alone = {name: crossing(part) for name, part in scored.groupby("topic", observed=True)}
         for name, value in alone.items():
             assert table.EER[name] == pytest.approx(value)
         assert table.EER["mean"] == pytest.approx(np.mean(list(alone.values())))
         assert table.EER["pooled"] == pytest.approx(crossing(scored))
         assert table.minDCF["mean"] == pytest.approx(table.minDCF[list(alone)].mean())
-        assert table.trials.tolist() == [100, 100, 200, 200] and table.positives.tolist() == [5, 5, 10, 10]
+        assert table.trials.tolist() == [100, 100, 200, 200] and table.positives.tolist() == [
+            5,
+            5,
+            10,
+            10,
+        ]
         assert table.accounts["mean"] == scored.query_author.nunique() <= 10
-        summary = summarise(scored, resamples=50)
-        assert summary.value[["EER", "minDCF"]].tolist() == table.loc["mean", ["EER", "minDCF"]].tolist()
+        summary = linking_metrics(scored, resamples=50)
+        assert (
+            summary.value[["EER", "minDCF"]].tolist()
+            == table.loc["mean", ["EER", "minDCF"]].tolist()
+        )
         assert ((summary.low <= summary.value) & (summary.value <= summary.high)).all()
 
     def test_curves_are_those_of_the_topics_in_order(self, scored):
         parts = [part for _, part in scored.groupby("topic", observed=True)]
-        for drawn, part in zip(curves(scored), parts, strict=True):
-            alone = detection.curve(detection.tally(part.score, part.same))
+        for drawn, part in zip(linking_curves(scored), parts, strict=True):
+            alone = detection.det_curve(detection.count_scores(part.score, part.same))
             pd.testing.assert_frame_equal(drawn, alone)
 
     def test_the_costs_are_those_asked_for(self, scored):
-        scored = scored.assign(score=np.random.default_rng(0).standard_normal(len(scored)) + scored.same)
-        low, high = (summarise(scored, costs, resamples=0).value for costs in (EVEN, PAPER))
+        scored = scored.assign(
+            score_linking=np.random.default_rng(0).standard_normal(len(scored)) + scored.same
+        )
+        low, high = (linking_metrics(scored, costs, resamples=0).value for costs in (EVEN, PAPER))
         assert low["minDCF"] < high["minDCF"] and low["minDCF_released"] == high["minDCF_released"]
-        assert by_topic(scored, EVEN).minDCF["mean"] == low["minDCF"]
+        assert linking_by_topic(scored, EVEN).minDCF["mean"] == low["minDCF"]
 
     def test_a_saved_table_gives_the_same(self, scored, tmp_path):
         scored.to_parquet(tmp_path / "trials.parquet")
-        again = summarise(pd.read_parquet(tmp_path / "trials.parquet"), resamples=50)
-        pd.testing.assert_frame_equal(again, summarise(scored, resamples=50))
+        again = linking_metrics(pd.read_parquet(tmp_path / "trials.parquet"), resamples=50)
+        pd.testing.assert_frame_equal(again, linking_metrics(scored, resamples=50))
 
     def test_equal_scores_are_chance(self, corpus):
         noise = np.random.default_rng(0).standard_normal(300).astype(np.float32)
         constant = LookUp(np.tile(noise / np.linalg.norm(noise), (corpus.posts, 1)))
-        table = summarise(score(constant, trials_of(corpus, **SMALL)), resamples=20)
+        table = linking_metrics(score_linking(constant, trials_of(corpus, **SMALL)), resamples=20)
         assert (table.loc["EER"] == 0.5).all() and (table.loc["minDCF"] == 1).all()
 
     def test_by_size(self, corpus):
-        scored = score(HabitCounts(), trials_of(corpus, (1, 2, 4), **SMALL))
-        table = by_target_size(scored, resamples=50)
+        scored = score_linking(HabitCounts(), trials_of(corpus, (1, 2, 4), **SMALL))
+        table = linking_by_target_size(scored, resamples=50)
         assert len(scored) == 3 * 200 and table.index.names == ["target_posts", "metric"]
         for size in (1, 2, 4):
-            alone = summarise(score(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size})), resamples=50)
+            alone = linking_metrics(
+                score_linking(HabitCounts(), trials_of(corpus, **SMALL | {"target_posts": size})),
+                resamples=50,
+            )
             pd.testing.assert_frame_equal(table.loc[size], alone)
         assert table.value.xs("EER", level="metric").nunique() > 1
 
@@ -327,8 +402,12 @@ class TestResults:
         store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
         settings = {"topics": 2, "enrolled": 30, "accounts": 60, "query_posts": 10, "min_query_posts": 5,
                     "target_posts": 8, "targets": "any_topic"}  # fmt: skip
-        linked = summarise(score(HabitCounts(hours=True), trials_of(store, **settings))).loc["EER"]
+        linked = linking_metrics(
+            score_linking(HabitCounts(hours=True), trials_of(store, **settings))
+        ).loc["EER"]
         store.hour[:] = np.random.default_rng(0).permutation(store.hour)
-        lost = summarise(score(HabitCounts(hours=True), trials_of(store, **settings))).loc["EER"]
+        lost = linking_metrics(
+            score_linking(HabitCounts(hours=True), trials_of(store, **settings))
+        ).loc["EER"]
         assert linked.value < 0.15 and linked.high < 0.3
         assert 0.35 < lost.value < 0.65 and lost.low < 0.5 < lost.high

@@ -7,13 +7,21 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation.pan_files import (
-    align, evaluate, read_answers, read_truth, truth_of, write_answers, write_truth,
+    align,
+    evaluate_answers,
+    read_answers,
+    read_truth,
+    truth_of,
+    write_answers,
+    write_truth,
 )
 from helpers.evaluation.verification import pan_metrics
 
 
 def lines(path, *records):
-    path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records))
+    path.write_text(
+        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records)
+    )
     return path
 
 
@@ -23,18 +31,37 @@ class TestFiles:
         write_answers(tmp_path / "answers.jsonl", "abcd", scores)
         found = read_answers(tmp_path / "answers.jsonl")
         assert found.index.tolist() == list("abcd") and found.tolist() == scores
-        pairs = pd.DataFrame({"id": ["p", "q"], "same": [True, False], "author_a": ["1", "1"], "author_b": ["1", "2"]})
+        pairs = pd.DataFrame(
+            {
+                "id": ["p", "q"],
+                "same": [True, False],
+                "author_a": ["1", "1"],
+                "author_b": ["1", "2"],
+            }
+        )
         write_truth(tmp_path / "truth.jsonl", pairs)
         assert read_truth(tmp_path / "truth.jsonl").to_dict() == {"p": True, "q": False}
-        assert json.loads((tmp_path / "truth.jsonl").read_text().splitlines()[1])["authors"] == ["1", "2"]
+        assert json.loads((tmp_path / "truth.jsonl").read_text().splitlines()[1])["authors"] == [
+            "1",
+            "2",
+        ]
 
     def test_answers_are_matched_by_id_and_missing_ones_counted(self, tmp_path):
-        rows = [{"id": str(number), "same": number % 2 == 0, "authors": ["a", "b"]} for number in range(6)]
+        rows = [
+            {"id": str(number), "same": number % 2 == 0, "authors": ["a", "b"]}
+            for number in range(6)
+        ]
         truth = lines(tmp_path / "truth.jsonl", *rows)
         given = {"4": 0.9, "3": 0.2, "1": 0.6, "0": 0.7}
-        answers = lines(tmp_path / "answers.jsonl", *({"id": key, "value": value} for key, value in given.items()))
+        answers = lines(
+            tmp_path / "answers.jsonl",
+            *({"id": key, "value": value} for key, value in given.items()),
+        )
         wanted = pan_metrics([0.7, 0.6, 0.5, 0.2, 0.9, 0.5], [1, 0, 1, 0, 1, 0])
-        assert evaluate(truth, answers).value.to_dict() == wanted | {"n_pairs": 6, "n_missing": 2}
+        assert evaluate_answers(truth, answers).value.to_dict() == wanted | {
+            "n_pairs": 6,
+            "n_missing": 2,
+        }
         assert wanted["n_unanswered"] == 2
 
     @pytest.mark.parametrize(
@@ -55,7 +82,11 @@ class TestFiles:
             read_truth(lines(tmp_path / "a", ""))
         with pytest.raises(ValueError, match="1 answers are for unknown pairs, the first is 'c'"):
             align(pd.Series({"a": True}), pd.Series({"a": 0.2, "c": 0.3}))
-        wrong = (("ab", [1], "for 1 scores"), ("aa", [1, 0], "1 differ"), ("a", [2], "the first is 2"))
+        wrong = (
+            ("ab", [1], "for 1 scores"),
+            ("aa", [1, 0], "1 differ"),
+            ("a", [2], "the first is 2"),
+        )
         for ids, scores, message in wrong:
             with pytest.raises(ValueError, match=message):
                 write_answers(tmp_path / "b", ids, scores)

@@ -6,15 +6,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.evaluation.pan_files import evaluate as evaluate_files
-from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, overlap, pan_metrics
 from helpers.core import paths
+from helpers.evaluation.pan_files import evaluate_answers as evaluate_files
+from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, pan_metrics, score_overlap
 from tests.oracles import slow_pan_metrics
 
 PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")
 PUBLISHED = {
-    "araujo20-small": {"F1": 0.811, "AUC": 0.874, "Brier": 0.829, "c@1": 0.770, "F_0.5u": 0.762, "overall": 0.809},
-    "weerasinghe20-large": {"F1": 0.891, "AUC": 0.953, "Brier": 0.904, "c@1": 0.880, "F_0.5u": 0.882, "overall": 0.902},
+    "araujo20-small": {
+        "F1": 0.811,
+        "AUC": 0.874,
+        "Brier": 0.829,
+        "c@1": 0.770,
+        "F_0.5u": 0.762,
+        "overall": 0.809,
+    },
+    "weerasinghe20-large": {
+        "F1": 0.891,
+        "AUC": 0.953,
+        "Brier": 0.904,
+        "c@1": 0.880,
+        "F_0.5u": 0.882,
+        "overall": 0.902,
+    },
 }
 OVERALL_2020 = {"araujo20-small": 0.804, "weerasinghe20-large": 0.902}
 
@@ -32,7 +46,9 @@ class TestMetrics:
     def test_they_are_those_of_a_loop(self, definition, seed):
         scores, same = trials(seed=seed)
         assert (scores == 0.5).sum() > 5
-        assert pan_metrics(scores, same, definition) == pytest.approx(slow_pan_metrics(scores, same, definition))
+        assert pan_metrics(scores, same, definition) == pytest.approx(
+            slow_pan_metrics(scores, same, definition)
+        )
 
     def test_by_hand(self):
         scores, same = [0.9, 0.5, 0.2, 0.7, 0.5, 0.1], [1, 1, 1, 0, 0, 0]
@@ -47,20 +63,34 @@ class TestMetrics:
 
     def test_nothing_answered(self):
         found = pan_metrics(np.full(10, 0.5), np.arange(10) < 4)
-        assert found == {"AUC": 0.5, "F1": 0, "c@1": 0, "F_0.5u": 0, "Brier": 0.75, "overall": 0.25, "n_unanswered": 10}
+        assert found == {
+            "AUC": 0.5,
+            "F1": 0,
+            "c@1": 0,
+            "F_0.5u": 0,
+            "Brier": 0.75,
+            "overall": 0.25,
+            "n_unanswered": 10,
+        }
         old = pan_metrics(np.full(10, 0.5), np.arange(10) < 4, "pan20")
-        assert old["F_0.5u"] == pytest.approx(5 / (5 + 6)) and old["overall"] == pytest.approx((0.5 + 5 / 11) / 4)
+        assert old["F_0.5u"] == pytest.approx(5 / (5 + 6)) and old["overall"] == pytest.approx(
+            (0.5 + 5 / 11) / 4
+        )
 
     def test_all_same_and_all_different(self):
         same = np.arange(10) < 4
-        assert pan_metrics(np.ones(10), same) == pytest.approx(slow_pan_metrics(np.ones(10), same, "pan21"))
+        assert pan_metrics(np.ones(10), same) == pytest.approx(
+            slow_pan_metrics(np.ones(10), same, "pan21")
+        )
         none = pan_metrics(np.zeros(10), same)
         assert none["F1"] == none["F_0.5u"] == 0 and none["c@1"] == 0.6
 
     def test_only_exactly_one_half_is_unanswered(self):
         near = np.array([np.nextafter(0.5, 1), np.nextafter(0.5, 0), 0.5])
         assert pan_metrics(near, [1, 0, 0])["n_unanswered"] == 1
-        assert pan_metrics(near.astype(np.float32), [1, 0, 0])["n_unanswered"] == 3, "as float32 they are 0.5"
+        assert pan_metrics(near.astype(np.float32), [1, 0, 0])["n_unanswered"] == 3, (
+            "as float32 they are 0.5"
+        )
 
     @pytest.mark.parametrize(
         ("scores", "same", "message"),
@@ -77,7 +107,9 @@ class TestMetrics:
             pan_metrics([0.1, 0.2], [0, 1], "pan19")
 
 
-@pytest.mark.skipif(not PAN20.is_dir(), reason="needs PAN 2020's truth and answers, $AUTHORBOOK_PAN20 or data/pan20")
+@pytest.mark.skipif(
+    not PAN20.is_dir(), reason="needs PAN 2020's truth and answers, $AUTHORBOOK_PAN20 or data/pan20"
+)
 @pytest.mark.parametrize("system", PUBLISHED)
 def test_published_results_of_pan_2020(system):
     files = PAN20 / "truth.jsonl", PAN20 / f"{system}.jsonl"
@@ -100,7 +132,9 @@ def test_auc_by_topic():
     assert (row.positives, row.negatives) == ((same & topic).sum(), (~same & ~topic).sum())
     assert table.loc["all", "all"].AUC == pytest.approx(pan_metrics(scores, same)["AUC"])
     none = auc_by_topic(scores, same, topic & ~same).set_index(["same_author", "different_author"])
-    assert np.isnan(none.loc["same topic", "all"].AUC) and none.loc["same topic", "all"].positives == 0
+    assert (
+        np.isnan(none.loc["same topic", "all"].AUC) and none.loc["same topic", "all"].positives == 0
+    )
     with pytest.raises(ValueError, match="1 topic labels for 200 pairs"):
         auc_by_topic(scores, same, [True])
 
@@ -110,15 +144,17 @@ def test_a_topic_reader_is_seen_through():
     rng = np.random.default_rng(0)
     same = rng.random(1000) < 0.5
     topic = ~same & (rng.random(1000) < 0.3)
-    table = auc_by_topic(1.0 - topic, same, topic).set_index(["same_author", "different_author"]).AUC
+    table = (
+        auc_by_topic(1.0 - topic, same, topic).set_index(["same_author", "different_author"]).AUC
+    )
     assert table["all", "all"] > 0.6 and table["all", "different topic"] == 0.5
 
 
 def test_the_overlap_of_both_histograms():
     same = np.array([True, True, True, True, False, False, False, False])
-    assert overlap(np.where(same, 0.9, 0.1), same) == 0
-    assert overlap(np.full(8, 0.3), same) == 1
+    assert score_overlap(np.where(same, 0.9, 0.1), same) == 0
+    assert score_overlap(np.full(8, 0.3), same) == 1
     mixed = np.array([0.1, 0.1, 0.1, 0.9, 0.1, 0.9, 0.9, 0.9])  # a quarter on either side
-    assert overlap(mixed, same) == 0.5
+    assert score_overlap(mixed, same) == 0.5
     with pytest.raises(ValueError, match="need both kinds"):
-        overlap(np.array([0.1]), np.array([True]))
+        score_overlap(np.array([0.1]), np.array([True]))

@@ -10,7 +10,13 @@ from sklearn.metrics import top_k_accuracy_score
 
 from helpers.evaluation import scores
 from helpers.evaluation.ranking import (
-    by_community, compare, evaluate, ranking_trials, ranks, summarise, within_communities,
+    compare_rankings,
+    evaluate_by_community,
+    evaluate_ranking,
+    positive_ranks,
+    ranking_metrics,
+    ranking_trials,
+    trials_by_community,
 )  # fmt: skip
 from helpers.evaluation.trials import Trials
 from tests.factories import HabitCounts, LookUp, one_token_samples, store_in_memory, unit_rows
@@ -29,13 +35,16 @@ def sides(queries, targets, query_authors=None, target_authors=None, **settings)
 
 
 def ranked(*arguments, **settings):
-    return ranks(*sides(*arguments, **settings)).tolist()
+    return positive_ranks(*sides(*arguments, **settings)).tolist()
 
 
 class TestRanks:
     def test_by_hand(self):
         def at(*degrees):
-            return np.array([[math.cos(math.radians(d)), math.sin(math.radians(d))] for d in degrees], np.float32)
+            return np.array(
+                [[math.cos(math.radians(d)), math.sin(math.radians(d))] for d in degrees],
+                np.float32,
+            )
 
         # from 0 degrees the targets are 50 (own), 20, 90 and 10 away: 3rd; from 90: 40, 70, 0 and 80 (own): 4th
         assert ranked(at(0, 30, 80, 90), at(50, 20, 90, 10)) == [3, 1, 1, 4]
@@ -47,19 +56,23 @@ class TestRanks:
         monkeypatch.setattr(scores, "TILE", tile)
         queries, targets = unit_rows(30, dim), unit_rows(50, dim, seed=1)
         targets[10:20] = targets[3]  # ten equal targets
-        targets[:30] = np.where(np.arange(30)[:, None] % 2, targets[:30], queries)  # half of the queries are found
+        targets[:30] = np.where(
+            np.arange(30)[:, None] % 2, targets[:30], queries
+        )  # half of the queries are found
         authors = np.random.default_rng(2).permutation(50)
         wanted = slow_ranks(queries, targets, range(30), authors)
         assert ranked(queries, targets, None, authors) == wanted
         model, trials = sides(queries, targets, None, authors)
         model.rows = sparse.csr_matrix(model.rows)
-        assert ranks(model, trials).tolist() == wanted
+        assert positive_ranks(model, trials).tolist() == wanted
 
     def test_of_several_own_targets_the_best_counts(self):
         queries, targets = unit_rows(20, 4), unit_rows(60, 4, seed=1)
         targets[30:] = targets[:30]
         asking, answering = np.random.default_rng(0).integers(0, 6, (2, 60))
-        assert ranked(queries, targets, asking[:20], answering) == slow_ranks(queries, targets, asking[:20], answering)
+        assert ranked(queries, targets, asking[:20], answering) == slow_ranks(
+            queries, targets, asking[:20], answering
+        )
 
     def test_constant_scores_are_no_success(self):
         for rows in (np.zeros((7, 4)), np.ones((7, 4)) / 2, np.repeat(unit_rows(1, 1024), 7, 0)):
@@ -77,7 +90,9 @@ class TestRanks:
     def test_raw_rows_are_ranked_by_their_distance(self):
         """As unit rows the first target would win: it lies in the query's direction, but far away."""
         queries, targets = np.array([[1.0, 1.0]]), np.array([[1.0, 0.5], [9.0, 9.0]])
-        assert ranked(queries, targets, [0], unit=False) == [1] and ranked(queries, targets, [0]) == [2]
+        assert ranked(queries, targets, [0], unit=False) == [1] and ranked(
+            queries, targets, [0]
+        ) == [2]
 
     def test_a_rank_is_at_least_one(self):
         """Also where long vectors have more noise than a rounded score."""
@@ -98,10 +113,12 @@ class TestRanks:
         queries, targets = unit_rows(60, 8), unit_rows(60, 8, seed=1)
         targets[:30] += 2 * queries[:30]
         targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-        wanted = calculator.AccuracyCalculator(include=("mean_reciprocal_rank", "precision_at_1"), k=60).get_accuracy(
+        wanted = calculator.AccuracyCalculator(
+            include=("mean_reciprocal_rank", "precision_at_1"), k=60
+        ).get_accuracy(
             torch.from_numpy(queries), torch.arange(60), torch.from_numpy(targets), torch.arange(60)
         )
-        table, _ = evaluate(*sides(queries, targets), resamples=0)
+        table, _ = evaluate_ranking(*sides(queries, targets), resamples=0)
         assert table.value["MRR"] == pytest.approx(wanted["mean_reciprocal_rank"], rel=1e-6)
         assert table.value["R@1"] == pytest.approx(wanted["precision_at_1"])
 
@@ -109,9 +126,11 @@ class TestRanks:
         queries, targets = unit_rows(60, 8), unit_rows(60, 8, seed=1)
         targets[:30] = queries[:30] + targets[:30]
         targets /= np.linalg.norm(targets, axis=1, keepdims=True)
-        table, _ = evaluate(*sides(queries, targets), resamples=0)
+        table, _ = evaluate_ranking(*sides(queries, targets), resamples=0)
         for k in (1, 4, 8):
-            wanted = top_k_accuracy_score(np.arange(60), queries @ targets.T, k=k, labels=np.arange(60))
+            wanted = top_k_accuracy_score(
+                np.arange(60), queries @ targets.T, k=k, labels=np.arange(60)
+            )
             assert table.value[f"R@{k}"] == pytest.approx(wanted)
 
     def test_errors(self):
@@ -120,10 +139,10 @@ class TestRanks:
             ranked(rows, rows[:5])
         model, trials = sides(rows, rows)
         with pytest.raises(ValueError, match="not listed pairs"):
-            ranks(model, Trials(trials.queries, trials.targets, np.array([[0, 0]])))
+            positive_ranks(model, Trials(trials.queries, trials.targets, np.array([[0, 0]])))
         model.rows[3] = np.nan
         with pytest.raises(ValueError, match="not finite"):
-            ranks(model, trials)
+            positive_ranks(model, trials)
 
 
 def by_author(rank, authors=None):
@@ -132,30 +151,40 @@ def by_author(rank, authors=None):
 
 class TestSummary:
     def test_by_hand(self):
-        table = summarise(by_author([1, 2, 4, 5, 8, 9, 100, 1]))
-        assert table.value["MRR"] == pytest.approx((1 + 1 / 2 + 1 / 4 + 1 / 5 + 1 / 8 + 1 / 9 + 1 / 100 + 1) / 8)
+        table = ranking_metrics(by_author([1, 2, 4, 5, 8, 9, 100, 1]))
+        assert table.value["MRR"] == pytest.approx(
+            (1 + 1 / 2 + 1 / 4 + 1 / 5 + 1 / 8 + 1 / 9 + 1 / 100 + 1) / 8
+        )
         assert table.value[["R@1", "R@4", "R@8"]].tolist() == [2 / 8, 4 / 8, 6 / 8]
         assert table.value["mean_rank"] == 130 / 8
         assert ((table.low <= table.value) & (table.value <= table.high)).all()
 
     def test_chance(self):
         """Random embeddings rank uniformly."""
-        table, rank = evaluate(*sides(unit_rows(500, 16), unit_rows(500, 16, seed=1)))
-        assert table.value["mean_rank"] == pytest.approx(250.5, rel=0.1) == pytest.approx(rank.mean(), rel=0.1)
+        table, rank = evaluate_ranking(*sides(unit_rows(500, 16), unit_rows(500, 16, seed=1)))
+        assert (
+            table.value["mean_rank"]
+            == pytest.approx(250.5, rel=0.1)
+            == pytest.approx(rank.mean(), rel=0.1)
+        )
         assert table.value["R@8"] == pytest.approx(8 / 500, abs=0.02)
 
     def test_the_interval_shrinks_with_the_accounts(self):
         rng = np.random.default_rng(0)
-        tables = [summarise(by_author(rng.integers(1, 30, size))) for size in (50, 500, 5000)]
+        tables = [ranking_metrics(by_author(rng.integers(1, 30, size))) for size in (50, 500, 5000)]
         for name in ("MRR", "R@8"):
             widths = [table.high[name] - table.low[name] for table in tables]
-            assert widths[0] > 2 * widths[1] > 4 * widths[2], "ten times the accounts: about a third of the width"
+            assert widths[0] > 2 * widths[1] > 4 * widths[2], (
+                "ten times the accounts: about a third of the width"
+            )
 
     def test_training_asks_without_a_bootstrap(self):
         model, trials = sides(unit_rows(50, 16), unit_rows(50, 16, seed=1))
-        table, rank = evaluate(model, trials, resamples=0)
-        assert table[["low", "high"]].isna().all(axis=None) and rank.index.tolist() == list(range(50))
-        pd.testing.assert_series_equal(table.value, evaluate(model, trials)[0].value)
+        table, rank = evaluate_ranking(model, trials, resamples=0)
+        assert table[["low", "high"]].isna().all(axis=None) and rank.index.tolist() == list(
+            range(50)
+        )
+        pd.testing.assert_series_equal(table.value, evaluate_ranking(model, trials)[0].value)
 
 
 class TestTrials:
@@ -165,7 +194,9 @@ class TestTrials:
         store = store_in_memory(counts)
         trials = ranking_trials(store, posts)
         author = trials.queries.authors
-        assert author.tolist() == [number for number, there in enumerate(counts) if there >= 2 * posts]
+        assert author.tolist() == [
+            number for number, there in enumerate(counts) if there >= 2 * posts
+        ]
         begin, end = store.author_offsets[author], store.author_offsets[author + 1]
         query, target = trials.queries.first, trials.targets.first
         assert (query == begin).all(), "the first posts"
@@ -176,7 +207,11 @@ class TestTrials:
     def test_the_accounts_may_be_those_of_a_larger_size(self):
         store = store_in_memory([32, 31, 40, 5, 90])
         trials = ranking_trials(store, 2, min_posts=32)
-        assert trials.queries.authors.tolist() == [0, 2, 4] and trials.queries.count.tolist() == [2, 2, 2]
+        assert trials.queries.authors.tolist() == [0, 2, 4] and trials.queries.count.tolist() == [
+            2,
+            2,
+            2,
+        ]
 
     def test_what_cannot_be_ranked(self):
         store = store_in_memory([32, 31, 5])
@@ -188,7 +223,7 @@ class TestTrials:
 
     def test_a_habit_is_found(self):
         trials = ranking_trials(store_in_memory([40] * 20, habits=True), 16)
-        assert evaluate(HabitCounts(hours=True), trials)[0].low["MRR"] > 0.4
+        assert evaluate_ranking(HabitCounts(hours=True), trials)[0].low["MRR"] > 0.4
 
 
 class TestDifferences:
@@ -197,26 +232,32 @@ class TestDifferences:
         rng = np.random.default_rng(0)
         other = rng.integers(1, 50, 300).astype(float)
         one = np.maximum(other + rng.integers(-4, 3, 300), 1)
-        table = compare(by_author(one), by_author(other))
+        table = compare_rankings(by_author(one), by_author(other))
         gain = 1 / one - 1 / other
-        drawn = stats.bootstrap((gain,), np.mean, method="percentile", n_resamples=4000, random_state=1)
+        drawn = stats.bootstrap(
+            (gain,), np.mean, method="percentile", n_resamples=4000, random_state=1
+        )
         row = table.loc["MRR_difference"]
         assert row.value == pytest.approx(gain.mean())
         assert row.low == pytest.approx(drawn.confidence_interval.low, abs=0.004)
         assert row.high == pytest.approx(drawn.confidence_interval.high, abs=0.004)
-        assert table.value["R@8_difference"] == pytest.approx((one <= 8).mean() - (other <= 8).mean())
+        assert table.value["R@8_difference"] == pytest.approx(
+            (one <= 8).mean() - (other <= 8).mean()
+        )
         better, worse = table.value["better"], table.value["worse"]
         assert (better, worse) == ((one < other).sum(), (one > other).sum())
         tail = 2 * stats.binom.cdf(min(better, worse), better + worse, 0.5)
         assert table.value["sign_p"] == pytest.approx(tail)
-        swapped = compare(by_author(other), by_author(one)).value
-        assert swapped["MRR_difference"] == -row.value and swapped["sign_p"] == table.value["sign_p"]
-        assert compare(by_author(one), by_author(one)).value["sign_p"] == 1
+        swapped = compare_rankings(by_author(other), by_author(one)).value
+        assert (
+            swapped["MRR_difference"] == -row.value and swapped["sign_p"] == table.value["sign_p"]
+        )
+        assert compare_rankings(by_author(one), by_author(one)).value["sign_p"] == 1
 
     def test_other_queries_are_refused(self):
         for base in (by_author([1, 2]), by_author([1, 2, 3], [0, 2, 1])):
             with pytest.raises(ValueError, match="not of the same queries"):
-                compare(by_author([1, 2, 3]), base)
+                compare_rankings(by_author([1, 2, 3]), base)
 
 
 def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
@@ -226,16 +267,19 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
     author = np.repeat(np.arange(30), 40)
     store.topic[:] = np.select([author < 15, author < 27], [0, 1], 2)
     trials, model = ranking_trials(store, 8), HabitCounts(hours=True)
-    apart = by_community(trials)
+    apart = trials_by_community(trials)
     assert {name: part.targets.authors.tolist() for name, part in apart.items()} == {
-        "": [27, 28, 29], "a": [*range(15)], "b": [*range(15, 27)]}
+        "": [27, 28, 29],
+        "a": [*range(15)],
+        "b": [*range(15, 27)],
+    }
     rows = {side: np.stack([np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first])
             for side, samples in (("query", trials.queries), ("target", trials.targets))}  # fmt: skip
     unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
-    table, rank = within_communities(model, apart)
+    table, rank = evaluate_by_community(model, apart)
     for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):
         wanted = slow_ranks(unit["query"][members], unit["target"][members], members, members)
         assert rank[members].tolist() == wanted
     assert table.value["MRR"] == pytest.approx((1 / rank).mean()) and len(rank) == 30
     store.meta["topics"] = ["x", "y"]
-    assert by_community(trials) == {"": trials}
+    assert trials_by_community(trials) == {"": trials}

@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from helpers.evaluation import scores
-from helpers.evaluation.ranking import differences as compare
-from helpers.evaluation.retrieval import ERRORS, evaluate, retrieval_trials
+from helpers.evaluation.ranking import ranking_differences as compare
+from helpers.evaluation.retrieval import ERRORS, evaluate_retrieval, retrieval_trials
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_errors, slow_ranks
@@ -21,7 +21,9 @@ def one_token_store(counts, seed=0):
 
 def sides(rows, authors, queries, targets, topics=None):
     samples = one_token_samples(authors, topics)
-    return LookUp(np.asarray(rows, np.float32)), Trials(samples[np.asarray(queries)], samples[np.asarray(targets)])
+    return LookUp(np.asarray(rows, np.float32)), Trials(
+        samples[np.asarray(queries)], samples[np.asarray(targets)]
+    )
 
 
 class TestTrials:
@@ -29,7 +31,10 @@ class TestTrials:
         counts = np.random.default_rng(1).integers(1, 8, 30)
         trials = retrieval_trials(one_token_store(counts))
         queries, targets = trials.queries.first, trials.targets.first
-        assert sorted([*queries, *targets]) == list(range(counts.sum())) and (np.diff(queries) > 0).all()
+        assert (
+            sorted([*queries, *targets]) == list(range(counts.sum()))
+            and (np.diff(queries) > 0).all()
+        )
         assert (np.bincount(trials.queries.authors, minlength=30) == counts // 2).all()
         assert (np.bincount(trials.targets.authors, minlength=30) == counts - counts // 2).all()
 
@@ -58,7 +63,7 @@ class TestEvaluate:
         rows[half:] = rows[rng.integers(0, half, store.posts - half)]  # many equal ones
         trials = retrieval_trials(store, seed)
         model = LookUp(sparse.csr_array(rows) if kind == "sparse" else rows)
-        table, rank = evaluate(model, trials, resamples=10)
+        table, rank = evaluate_retrieval(model, trials, resamples=10)
         queries, targets = trials.queries.first, trials.targets.first
         authors, topics = ([values[side] for side in (queries, targets)]
                            for values in (np.repeat(np.arange(12), store.posts_per_author()), store.topic))  # fmt: skip
@@ -67,7 +72,9 @@ class TestEvaluate:
         value = table.value
         assert value["MRR"] == pytest.approx((1 / rank).mean())
         assert value["MRR@10"] == pytest.approx(sum(1 / r for r in rank if r <= 10) / len(rank))
-        assert (value["R@1"], value["R@8"]) == pytest.approx(((rank <= 1).mean(), (rank <= 8).mean()))
+        assert (value["R@1"], value["R@8"]) == pytest.approx(
+            ((rank <= 1).mean(), (rank <= 8).mean())
+        )
         kinds = slow_errors(rows[queries], rows[targets], authors, topics)
         for name in ERRORS:
             assert value[name] == pytest.approx(kinds.count(name) / len(kinds))
@@ -78,28 +85,38 @@ class TestEvaluate:
         rows = np.column_stack([np.cos(angle), np.sin(angle)])
         model, trials = sides(rows, [0, 1, 1, 0, 2, 0], [0], [2, 3, 4, 5])
         # author 0 at 0 degrees: 2 at 5 and 1 at 20 are nearer than its own at 30
-        for topics, error in ((list("xyzzxy"), "same_topic_error"), (list("xyxzyx"), "other_topic_error")):
-            table, rank = evaluate(model, trials, topics=topics)
+        for topics, error in (
+            (list("xyzzxy"), "same_topic_error"),
+            (list("xyxzyx"), "other_topic_error"),
+        ):
+            table, rank = evaluate_retrieval(model, trials, topics=topics)
             assert rank.tolist() == [3] and table.value[["R@1", "R@8", error]].tolist() == [0, 1, 1]
             assert table.low["MRR"] == table.high["MRR"] == pytest.approx(1 / 3)
 
     def test_constant_scores_are_no_success(self):
         trials = retrieval_trials(one_token_store([4] * 10))
         for rows in (np.zeros((40, 3)), np.tile(unit_rows(1, 3), (40, 1))):
-            table, _ = evaluate(LookUp(rows.astype(np.float32)), trials)
-            assert table.value["MRR"] == pytest.approx(1 / 19)  # 18 targets of others, then the best own
+            table, _ = evaluate_retrieval(LookUp(rows.astype(np.float32)), trials)
+            assert table.value["MRR"] == pytest.approx(
+                1 / 19
+            )  # 18 targets of others, then the best own
             assert table.value["R@8"] == table.value["right"] == 0
 
     def test_an_authors_own_equal_targets_do_not_stand_in_the_way(self):
-        table, _ = evaluate(*sides(np.float64([[1, 0]] * 5 + [[0, 1]]), [0] * 5 + [1], [0, 1], [2, 3, 4, 5]))
+        table, _ = evaluate_retrieval(
+            *sides(np.float64([[1, 0]] * 5 + [[0, 1]]), [0] * 5 + [1], [0, 1], [2, 3, 4, 5])
+        )
         assert table.value["MRR"] == table.value["right"] == 1
 
     def test_the_nearest_neighbours_of_scikit_learn(self):
-        rows, authors = unit_rows(200, 6), np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10))
+        rows, authors = (
+            unit_rows(200, 6),
+            np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10)),
+        )
         near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(rows[100:]).kneighbors(
             rows[:100], return_distance=False)  # fmt: skip
         hit = authors[100:][near] == authors[:100, None]
-        table, _ = evaluate(*sides(rows, authors, range(100), range(100, 200)))
+        table, _ = evaluate_retrieval(*sides(rows, authors, range(100), range(100, 200)))
         assert table.value["R@8"] == pytest.approx(hit.any(1).mean())
         assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
@@ -107,7 +124,9 @@ class TestEvaluate:
         """One prolific author that is always found, many that never are: queries are no independent sample."""
         rows = np.concatenate([np.tile([[1.0, 0, 0]], (200, 1)), np.tile([[0, 1.0, 0]], (40, 1))])
         store = one_token_store([200] + [2] * 20)
-        row = evaluate(LookUp(rows.astype(np.float32)), retrieval_trials(store))[0].loc["R@1"]
+        row = evaluate_retrieval(LookUp(rows.astype(np.float32)), retrieval_trials(store))[0].loc[
+            "R@1"
+        ]
         assert row.value == pytest.approx(100 / 120) and row.low == 0  # drawn without that author
         rng, means = np.random.default_rng(9), []
         for _ in range(1000):
@@ -118,11 +137,11 @@ class TestEvaluate:
     def test_what_does_not_fit_is_refused(self):
         rows, authors = unit_rows(5, 3), [0, 0, 1, 1, 2]
         with pytest.raises(ValueError, match="1 of 1 queries have no target"):
-            evaluate(*sides(rows, authors, [0], [2, 3, 4]))
+            evaluate_retrieval(*sides(rows, authors, [0], [2, 3, 4]))
         with pytest.raises(ValueError, match="targets of two authors"):
-            evaluate(*sides(rows, authors, [0], [1]))
+            evaluate_retrieval(*sides(rows, authors, [0], [1]))
         with pytest.raises(ValueError, match="3 topics of 5 texts"):
-            evaluate(*sides(rows, authors, [0], [1, 2]), topics=["x"] * 3)
+            evaluate_retrieval(*sides(rows, authors, [0], [1, 2]), topics=["x"] * 3)
 
 
 class TestDifferences:

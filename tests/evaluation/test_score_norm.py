@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.encoders.baselines import fit_encoder
+from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import score_norm
 from helpers.evaluation.fusion import Fusion
 from helpers.evaluation.gallery import Gallery
+from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.evaluation.score_norm import FittedOnTargets, Normalised, adapted
-from helpers.evaluation.ranking import evaluate, ranking_trials
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import HabitCounts, LookUp
 
@@ -19,7 +19,10 @@ from tests.factories import HabitCounts, LookUp
 @pytest.fixture
 def trials(make_store):
     store = make_store([40] * 30, topics=4, habits=True)
-    numbered = {"tokens": np.arange(store.posts, dtype="u2"), "post_offsets": np.arange(store.posts + 1)}
+    numbered = {
+        "tokens": np.arange(store.posts, dtype="u2"),
+        "post_offsets": np.arange(store.posts + 1),
+    }
     return ranking_trials(replace(store, **numbered), posts=8)
 
 
@@ -41,8 +44,12 @@ def test_gallery_normalisation_is_that_of_a_loop(trials):
                  for t in range(30)] for q in range(30)]  # fmt: skip
     np.testing.assert_allclose(all_scores(made, trials.queries), expected, atol=1e-4)
     pairs = np.array([[3, 4], [0, 0], [29, 1], [3, 4]])
-    np.testing.assert_allclose(made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4)
-    assert made.pair_scores(trials.queries, pairs[:1])[0] == made.pair_scores(trials.queries, pairs)[0]
+    np.testing.assert_allclose(
+        made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4
+    )
+    assert (
+        made.pair_scores(trials.queries, pairs[:1])[0] == made.pair_scores(trials.queries, pairs)[0]
+    )
 
 
 def test_drawn_targets_stand_for_all(trials):
@@ -51,38 +58,58 @@ def test_drawn_targets_stand_for_all(trials):
     among = all_scores(Gallery(model, trials.targets), trials.targets)
     made = Normalised(model, None, drawn).gallery(trials.targets)
     others = [[other for other in np.flatnonzero(drawn) if other != t] for t in range(30)]
-    expected = [[z(raw[q, t], raw[q, drawn]) + z(raw[q, t], among[others[t], t]) for t in range(30)] for q in range(30)]
+    expected = [
+        [z(raw[q, t], raw[q, drawn]) + z(raw[q, t], among[others[t], t]) for t in range(30)]
+        for q in range(30)
+    ]
     np.testing.assert_allclose(all_scores(made, trials.queries), expected, atol=1e-4)
     pairs = np.array([[3, 4], [29, 1]])
-    np.testing.assert_allclose(made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4)
+    np.testing.assert_allclose(
+        made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4
+    )
     own = np.full(30, -1)
     own[7] = 3  # that query is target 3 itself, and not measured against itself
-    expected[7] = [z(raw[7, t], among[others[3], 3]) + z(raw[7, t], among[others[t], t]) for t in range(30)]
+    expected[7] = [
+        z(raw[7, t], among[others[3], 3]) + z(raw[7, t], among[others[t], t]) for t in range(30)
+    ]
     itself = np.concatenate([block.copy() for _, block in made.scores(trials.queries, own)])
     np.testing.assert_allclose(itself, expected, atol=1e-4)
 
 
 def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch):
     monkeypatch.setattr(score_norm, "CLOSEST", 5)
-    model, cohort = HabitCounts(hours=True), ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries
+    model, cohort = (
+        HabitCounts(hours=True),
+        ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries,
+    )
     raw = all_scores(Gallery(model, trials.targets), trials.queries)
     close = {side: np.sort(all_scores(Gallery(model, cohort), samples))[:, -5:]
              for side, samples in (("q", trials.queries), ("t", trials.targets))}  # fmt: skip
-    expected = [[z(raw[q, t], close["q"][q]) + z(raw[q, t], close["t"][t]) for t in range(30)] for q in range(30)]
+    expected = [
+        [z(raw[q, t], close["q"][q]) + z(raw[q, t], close["t"][t]) for t in range(30)]
+        for q in range(30)
+    ]
     made = Normalised(model, cohort).gallery(trials.targets)
     np.testing.assert_allclose(all_scores(made, trials.queries), expected, rtol=1e-4, atol=1e-4)
     pairs = np.array([[3, 4], [0, 0], [29, 1]])
-    np.testing.assert_allclose(made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], rtol=1e-4)
+    np.testing.assert_allclose(
+        made.pair_scores(trials.queries, pairs), np.array(expected)[tuple(pairs.T)], rtol=1e-4
+    )
 
 
 def test_a_hub_is_a_hub_no_more(trials):
     """A target that resembles every query outranks all own targets, until its scores are measured against itself."""
     store = trials.queries.store
-    rows = np.eye(store.authors, dtype=np.float32)[np.repeat(np.arange(store.authors), store.posts_per_author())] + 0.5
+    rows = (
+        np.eye(store.authors, dtype=np.float32)[
+            np.repeat(np.arange(store.authors), store.posts_per_author())
+        ]
+        + 0.5
+    )
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows[trials.targets.first[7]] = 1 / np.sqrt(store.authors)
     rows[trials.queries.first] += 2 * rows[trials.targets.first[7]]
-    raw, mended = (evaluate(model, trials, resamples=0)[0].value["R@1"]
+    raw, mended = (evaluate_ranking(model, trials, resamples=0)[0].value["R@1"]
                    for model in (LookUp(rows), Normalised(LookUp(rows))))  # fmt: skip
     assert raw < 0.2 and mended > 0.9
 
@@ -93,7 +120,9 @@ def test_a_model_that_says_nothing_takes_no_part(trials):
     model = Normalised(HabitCounts(hours=True))
     both = Fusion({"a": model, "b": Normalised(constant)}, {"a": 1.0, "b": 1.0})
     alone = all_scores(model.gallery(trials.targets), trials.queries)
-    np.testing.assert_allclose(all_scores(both.gallery(trials.targets), trials.queries), alone / 2, atol=1e-5)
+    np.testing.assert_allclose(
+        all_scores(both.gallery(trials.targets), trials.queries), alone / 2, atol=1e-5
+    )
 
 
 def test_large_galleries_are_measured_against_some(trials, monkeypatch):
@@ -127,12 +156,17 @@ def test_adapted_counting_learns_words_that_training_lacked(make_store):
     """Words that only the gallery's accounts use tell them apart, once the idf is the gallery's own."""
     words = Bytes()
     store = make_store([40] * 30, topics=4, vocabulary=256)
-    trials, train = ranking_trials(store, posts=8), make_store([40] * 5, topics=4, vocabulary=256, seed=1)
+    trials, train = (
+        ranking_trials(store, posts=8),
+        make_store([40] * 5, topics=4, vocabulary=256, seed=1),
+    )
     fitted = TfidfEncoder("tfidf_subword", words).fit(ranking_trials(train, 8).targets, 32)
     made = adapted("tfidf_subword", fitted, words).gallery(trials.targets)
     own = TfidfEncoder("tfidf_subword", words).fit(trials.targets, 32)
-    np.testing.assert_array_equal(all_scores(made, trials.queries),
-                                  all_scores(Normalised(own).gallery(trials.targets), trials.queries))
+    np.testing.assert_array_equal(
+        all_scores(made, trials.queries),
+        all_scores(Normalised(own).gallery(trials.targets), trials.queries),
+    )
     assert adapted("lsa", fitted, words).model is fitted
 
 
@@ -140,7 +174,7 @@ def test_adapted_topics_are_those_that_the_gallery_lists(make_store):
     """Accounts of a community whose rooms training did not know, each at home in one of them."""
     store, train = make_store([40] * 6, topics=7), make_store([40] * 5, topics=4)
     store.topic[:] = np.repeat(np.arange(6), 40)
-    trials, known = ranking_trials(store, posts=8), fit_encoder("topics", train, Bytes(), posts=8)
+    trials, known = ranking_trials(store, posts=8), fit_baseline("topics", train, Bytes(), posts=8)
     own = all_scores(adapted("topics", known, Bytes()).gallery(trials.targets), trials.queries)
     assert (own.argmax(1) == np.arange(6)).all()
     before = all_scores(Normalised(known).gallery(trials.targets), trials.queries)

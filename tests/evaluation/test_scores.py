@@ -6,16 +6,18 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from helpers.evaluation import scores
-from helpers.evaluation.scores import GRID, pair_scores, prepare, rounded, score_blocks
+from helpers.evaluation.scores import GRID, as_rows, pair_scores, round_scores, score_blocks
 from tests.factories import unit_rows
 
 QUERIES, TARGETS = unit_rows(40, 6), unit_rows(90, 6, seed=1)
 
 
 def whole(queries, targets, unit=True):
-    blocks = list(score_blocks(prepare(queries), prepare(targets), unit))
+    blocks = list(score_blocks(as_rows(queries), as_rows(targets), unit))
     assert [rows.start for rows, _ in blocks] == [0, *(rows.stop for rows, _ in blocks[:-1])]
-    return np.concatenate([block.copy() for _, block in score_blocks(prepare(queries), prepare(targets), unit)])
+    return np.concatenate(
+        [block.copy() for _, block in score_blocks(as_rows(queries), as_rows(targets), unit)]
+    )
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr_matrix", "csr_array", "raw"])
@@ -23,7 +25,9 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
     queries, targets = QUERIES, TARGETS
     wanted = queries.astype(float) @ targets.T.astype(float)
     if kind.startswith("csr"):
-        queries, targets = (getattr(sparse, kind)(np.where(abs(side) > 0.4, side, 0)) for side in (queries, targets))
+        queries, targets = (
+            getattr(sparse, kind)(np.where(abs(side) > 0.4, side, 0)) for side in (queries, targets)
+        )
         wanted = queries.toarray().astype(float) @ targets.toarray().T.astype(float)
     if kind == "raw":
         queries, targets = 7 * queries, 7 * targets
@@ -32,7 +36,7 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
     assert result.dtype == np.float32 and (result * GRID == np.rint(result * GRID)).all()
     np.testing.assert_allclose(result, wanted, atol=1e-6)
     pairs = np.argwhere(np.ones_like(result))
-    listed = pair_scores(prepare(queries), prepare(targets), pairs, kind != "raw")
+    listed = pair_scores(as_rows(queries), as_rows(targets), pairs, kind != "raw")
     assert (listed * GRID == np.rint(listed * GRID)).all()
     np.testing.assert_allclose(listed, wanted.ravel(), atol=1e-6)
 
@@ -42,18 +46,20 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
 def test_blocks_of_any_size_agree(monkeypatch, kind, block, tile, pairs):
     sides = [sparse.csr_matrix(side) if kind == "sparse" else side for side in (QUERIES, TARGETS)]
     wanted, rows = whole(*sides, kind != "raw"), np.argwhere(np.ones((40, 90)))
-    listed = pair_scores(*map(prepare, sides), rows, kind != "raw")
+    listed = pair_scores(*map(as_rows, sides), rows, kind != "raw")
     for name, value in (("BLOCK", block), ("TILE", tile), ("PAIRS", pairs)):
         monkeypatch.setattr(scores, name, value)
     np.testing.assert_allclose(whole(*sides, kind != "raw"), wanted, atol=1e-6)
-    assert (pair_scores(*map(prepare, sides), rows, kind != "raw") == listed).all()
+    assert (pair_scores(*map(as_rows, sides), rows, kind != "raw") == listed).all()
 
 
 def test_scores_that_only_the_order_of_summation_tells_apart_are_equal():
-    assert rounded([0.25 + 1e-8, 0.25, 0.25 - 1e-8]).tolist() == [0.25] * 3
-    assert len(set(rounded([0.25, 0.25 + 2**-20]))) == 2
+    assert round_scores([0.25 + 1e-8, 0.25, 0.25 - 1e-8]).tolist() == [0.25] * 3
+    assert len(set(round_scores([0.25, 0.25 + 2**-20]))) == 2
     for dim in (16, 100, 1024):
-        equal = whole(unit_rows(13, dim), np.repeat(unit_rows(1, dim, seed=1), 5003, 0))  # more than one tile
+        equal = whole(
+            unit_rows(13, dim), np.repeat(unit_rows(1, dim, seed=1), 5003, 0)
+        )  # more than one tile
         assert (equal == equal[:, :1]).all()
     long = 9 * unit_rows(20, 100)
     assert (whole(long, long, unit=False).diagonal() == 0).all()
@@ -65,7 +71,7 @@ def test_rows_that_do_not_fit_are_refused():
         broken[2, 1] = bad
         for side in (broken, sparse.csr_matrix(broken)):
             with pytest.raises(ValueError, match="not finite"):
-                prepare(side)
+                as_rows(side)
     for one, other in ((QUERIES[:, :4], TARGETS), (sparse.csr_matrix(QUERIES), TARGETS)):
         with pytest.raises(ValueError, match="do not fit together"):
             whole(one, other)

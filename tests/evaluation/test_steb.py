@@ -9,11 +9,17 @@ import torch
 from helpers import AuthorEncoder
 from helpers.accounts.samples import samples_of
 from helpers.encoders.base import embed
-from helpers.encoders.stream import build, stream_config
+from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.steb import STEBModel
 from helpers.tokens.tokenizer import Bytes
 
-EPISODES = [["One post.", "Another one!"], ["a text alone"], ["", " ", "with blank ones"], ["x y z"] * 5, ["last"]]
+EPISODES = [
+    ["One post.", "Another one!"],
+    ["a text alone"],
+    ["", " ", "with blank ones"],
+    ["x y z"] * 5,
+    ["last"],
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +30,9 @@ def shipped():
 def test_its_rows_are_those_of_the_encoder_whatever_the_batch(shipped):
     wanted = shipped.encode(EPISODES)
     for size in (1, 2, 32):
-        found = STEBModel("open-small", shipped.encode).embed_multiple(EPISODES, size, show_progress=False)
+        found = STEBModel("open-small", shipped.encode).embed_multiple(
+            EPISODES, size, show_progress=False
+        )
         np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert found.dtype == np.float32 and len(found) == len(EPISODES)
 
@@ -46,7 +54,9 @@ def test_it_takes_what_steb_gives():
 
 
 def test_a_composed_encoder_and_its_tokenizer():
-    encoder = build(stream_config(features="T", filters=8, token_dim=8, attention=8, dim=16), 256, 1).eval()
+    encoder = build_stream_encoder(
+        stream_config(features="T", filters=8, token_dim=8, attention=8, dim=16), 256, 1
+    ).eval()
     model = STEBModel("small", lambda some: embed(encoder, samples_of(some, Bytes()), 128))
     found = model.embed_multiple(EPISODES, 2)
     with torch.no_grad():

@@ -20,5 +20,7 @@ def test_listed_pairs():
     assert len(trials) == 2 and trials.same.tolist() == [True, False]
     assert len(Trials(QUERIES, TARGETS, np.empty((0, 2), int))) == 0
     for outside in ([3, 0], [0, 2], [-1, 0]):
-        with pytest.raises(ValueError, match="trials 'x': a pair lies outside of 3 queries x 2 targets"):
+        with pytest.raises(
+            ValueError, match="trials 'x': a pair lies outside of 3 queries x 2 targets"
+        ):
             Trials(QUERIES, TARGETS, np.array([outside]), "x")

@@ -5,10 +5,15 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from helpers.evaluation.bootstrap import weights
+from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.decisions import fit_decision, fit_shift
 from helpers.evaluation.pan_metrics import METRICS, pan_metrics
-from helpers.evaluation.verification import VerificationConfig, distances, evaluate, verification_trials
+from helpers.evaluation.verification import (
+    VerificationConfig,
+    evaluate_verification,
+    trial_distances,
+    verification_trials,
+)
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
 
 
@@ -21,10 +26,12 @@ class TestDistances:
         trials = verification_trials(one_token_samples(range(7)), self.pairs)
         model = LookUp(rows)
         cosines = (rows[self.pairs["first"]].astype(float) * rows[self.pairs.second]).sum(1)
-        found = distances(model, trials)
+        found = trial_distances(model, trials)
         np.testing.assert_allclose(found, 1 - cosines, atol=1e-6)
-        assert found[1] == 1 and found[2] == 0 and model.calls == 5, "documents in no pair are not embedded"
-        raw = distances(LookUp(9 * rows, unit=False), trials)
+        assert found[1] == 1 and found[2] == 0 and model.calls == 5, (
+            "documents in no pair are not embedded"
+        )
+        raw = trial_distances(LookUp(9 * rows, unit=False), trials)
         apart = 9 * (rows[self.pairs["first"]] - rows[self.pairs.second])
         np.testing.assert_allclose(raw, np.linalg.norm(apart, axis=1), atol=1e-5)
 
@@ -32,7 +39,10 @@ class TestDistances:
         store = store_in_memory([2, 3, 2])
         trials = verification_trials(store, self.pairs)
         author = np.repeat([0, 1, 2], [2, 3, 2])
-        assert trials.same.tolist() == (author[self.pairs["first"]] == author[self.pairs.second]).tolist()
+        assert (
+            trials.same.tolist()
+            == (author[self.pairs["first"]] == author[self.pairs.second]).tolist()
+        )
         assert trials.queries.first[trials.pairs].tolist() == self.pairs.to_numpy().tolist()
         with pytest.raises(ValueError, match="pairs name documents 0 to 7, there are 7"):
             verification_trials(store, self.pairs.replace(5, 7))
@@ -48,33 +58,46 @@ class TestEvaluate:
         documents = one_token_samples(authors)
 
         def draw(low, high):
-            two = pd.DataFrame({"first": np.arange(low, high), "second": 40 + np.roll(np.arange(low, high), 1)})
+            two = pd.DataFrame(
+                {"first": np.arange(low, high), "second": 40 + np.roll(np.arange(low, high), 1)}
+            )
             one = pd.DataFrame({"first": np.arange(low, high), "second": 40 + np.arange(low, high)})
             return verification_trials(documents, pd.concat([one, two]))
+
         return model, draw(0, 20), draw(20, 40)
 
     def test_it_is_the_decision_of_dev_on_test(self, sides):
         model, dev, test = sides
         topics = np.arange(40) % 3 == 0
-        table, scored = evaluate(model, dev, test, same_topic=topics)
-        decide, _ = fit_decision(distances(model, dev), dev.same)
-        scores = decide(distances(model, test))
-        assert scored["test"].score.tolist() == scores.tolist() and scored["dev"].same.tolist() == dev.same.tolist()
+        table, scored = evaluate_verification(model, dev, test, same_topic=topics)
+        decide, _ = fit_decision(trial_distances(model, dev), dev.same)
+        scores = decide(trial_distances(model, test))
+        assert (
+            scored["test"].score.tolist() == scores.tolist()
+            and scored["dev"].same.tolist() == dev.same.tolist()
+        )
         for name, value in pan_metrics(scores, test.same).items():
             assert table.value[name] == pytest.approx(value)
         hard = test.same != topics
-        assert table.value["hardest_AUC"] == pytest.approx(roc_auc_score(test.same[hard], scores[hard]))
-        assert table.value["dev_overall"] == pan_metrics(decide(distances(model, dev)), dev.same)["overall"]
+        assert table.value["hardest_AUC"] == pytest.approx(
+            roc_auc_score(test.same[hard], scores[hard])
+        )
+        assert (
+            table.value["dev_overall"]
+            == pan_metrics(decide(trial_distances(model, dev)), dev.same)["overall"]
+        )
         ends = table.loc[["AUC", "F1", "c@1", "F_0.5u", "Brier", "overall", "hardest_AUC"]]
-        assert ((ends.low <= ends.value) & (ends.value <= ends.high)).all() and (ends.low < ends.high).any()
+        assert ((ends.low <= ends.value) & (ends.value <= ends.high)).all() and (
+            ends.low < ends.high
+        ).any()
         assert table.loc[["n_unanswered", "dev_overall"], ["low", "high"]].isna().all(axis=None)
 
     def test_intervals_are_those_of_copied_pairs(self, sides):
         """A pair is there as often as its author was drawn, one of two authors as often as both were, multiplied."""
         config = VerificationConfig(resamples=20, seed=3)
-        table, scored = evaluate(*sides, config=config)
+        table, scored = evaluate_verification(*sides, config=config)
         test, score, drawn = sides[2], scored["test"].score.to_numpy(), []
-        for times in weights(np.arange(20, 40), 20, seed=3):
+        for times in resample_weights(np.arange(20, 40), 20, seed=3):
             one, other = times[test.queries.authors[test.pairs.T] - 20]
             rows = np.repeat(np.arange(40), np.where(test.same, one, one * other))
             drawn.append([pan_metrics(score[rows], test.same[rows])[name] for name in METRICS])
@@ -83,10 +106,10 @@ class TestEvaluate:
 
     def test_settings(self, sides):
         config = VerificationConfig(decision="shift", definition="pan20", resamples=0)
-        table, scored = evaluate(*sides, config=config)
+        table, scored = evaluate_verification(*sides, config=config)
         model, dev, test = sides
-        decide, _ = fit_shift(distances(model, dev), dev.same, "pan20")
-        assert scored["test"].score.tolist() == decide(distances(model, test)).tolist()
+        decide, _ = fit_shift(trial_distances(model, dev), dev.same, "pan20")
+        assert scored["test"].score.tolist() == decide(trial_distances(model, test)).tolist()
         alone = pan_metrics(scored["test"].score, test.same, "pan20")
         assert table.value["overall"] == pytest.approx(alone["overall"])
         assert table[["low", "high"]].isna().all(axis=None)

@@ -5,7 +5,19 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from helpers.figures import accounts, corpus, linking, losses, map, ranking, results, style, topic, training, verification
+from helpers.figures import (
+    accounts,
+    corpus,
+    linking,
+    losses,
+    map,
+    ranking,
+    results,
+    style,
+    topic,
+    training,
+    verification,
+)
 
 HOSTILE = "<script>alert(1)</script> $\\href{javascript:alert(1)}{x}$"
 SAFE = "&lt;script&gt;"
@@ -28,7 +40,11 @@ def timeline(*rows):
 
 
 def months(train, test):
-    rows = [(pd.Timestamp(day), split, 9) for split, days in (("train", train), ("test", test)) for day in days]
+    rows = [
+        (pd.Timestamp(day), split, 9)
+        for split, days in (("train", train), ("test", test))
+        for day in days
+    ]
     return pd.DataFrame(rows, columns=["month", "split", "posts"])
 
 
@@ -79,13 +95,19 @@ def drawn(share):
 
 
 def by_size(*values):
-    return pd.concat([tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)])
+    return pd.concat(
+        [tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)]
+    )
 
 
 def parts(value):
     """Sums by member, and features, of a score of 1 + value."""
-    sums = pd.DataFrame({"member": ["lsa", "hours", "All members"], "contribution": [1.0, value, 1 + value]})
-    features = pd.DataFrame({"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]})
+    sums = pd.DataFrame(
+        {"member": ["lsa", "hours", "All members"], "contribution": [1.0, value, 1 + value]}
+    )
+    features = pd.DataFrame(
+        {"member": "lsa", "feature": [HOSTILE, " the"], "contribution": [1.5, -0.5]}
+    )
     return sums, features
 
 
@@ -112,12 +134,12 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.4, "LSA-WCCN is best: MRR 0.60"),
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
     (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
-    (lambda miss: linking.roc({"stream": curve(miss), "lsa": curve(0.5)}),
+    (lambda miss: linking.roc_curves({"stream": curve(miss), "lsa": curve(0.5)}),
      0.1, "Stream links 100% of same-account pairs at a false-link rate of 10%, the better of 2 systems",
      0.9, "LSA-WCCN links 20%"),
     (lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
      0.1, "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post", 0.2, "target: 0.200"),
-    (lambda off: linking.reliability({"stream": bins(off), "lsa": bins(0.2)}),
+    (lambda off: linking.reliability_diagram({"stream": bins(off), "lsa": bins(0.2)}),
      0.1, "Stream gives probabilities that are 0.05 off on average, the better of 2 calibrations",
      0.4, "LSA-WCCN gives probabilities that are 0.10 off"),
     (lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
@@ -134,15 +156,15 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
      0.5, "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
      0.6, "leaves 0% of 4 pairs unanswered and is correct on 75%"),
-    (lambda best: verification.threshold_surface(surface(best), "contrastive"),
+    (lambda best: verification.threshold_heat_map(surface(best), "contrastive"),
      (0.4, 0.7), "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
      (0.5, 0.6), "0.50 and 0.60"),
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
      0.7, "SupCon has the highest hard AUC, 0.70 (0.65 to 0.75); 1 of 2 systems is below chance",
      0.3, "2 of 2 systems are"),
-    (lambda value: accounts.evidence(*parts(value), ("a", HOSTILE)),
+    (lambda value: accounts.evidence_bars(*parts(value), ("a", HOSTILE)),
      2.0, "Hour profile adds most to the score of a and", 0.5, "LSA-WCCN adds most to the score of a and"),
-    (lambda rank: accounts.linkable(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
+    (lambda rank: accounts.linkability_curves(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
      7, "newer half of a ranks first from 8 posts on; with all 8 posts its probability is 0.90", 1, "from 2 posts on"),
     (lambda other: accounts.account_map(CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), other], [HOSTILE] * 4),
      (1, 0), "4 accounts; 1 pair is linked", (2, 3), "2 pairs are linked"),
@@ -152,58 +174,121 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
 @pytest.mark.parametrize("make, one, finding, other, other_finding", FIGURES)
 def test_the_title_is_the_finding_of_these_data(make, one, finding, other, other_finding):
     figure = make(one)
-    assert finding in title(figure) and finding not in title(make(other)) and other_finding in title(make(other))
+    assert (
+        finding in title(figure)
+        and finding not in title(make(other))
+        and other_finding in title(make(other))
+    )
     assert figure.layout.width and figure.layout.height
-    axes = [axis for axis in (*figure.select_xaxes(), *figure.select_yaxes()) if axis.visible is not False]
-    assert all(axis.title.text or axis.matches or axis.showticklabels is False for axis in axes), "axes have names"
+    axes = [
+        axis
+        for axis in (*figure.select_xaxes(), *figure.select_yaxes())
+        if axis.visible is not False
+    ]
+    assert all(axis.title.text or axis.matches or axis.showticklabels is False for axis in axes), (
+        "axes have names"
+    )
 
 
 def test_values_are_in_the_traces():
-    rows = pd.concat([tidy({"lsa": 0.9, "fused": 0.1}, split="dev"), tidy({"lsa": 0.6, "fused": 0.7}, split="test")])
+    rows = pd.concat(
+        [
+            tidy({"lsa": 0.9, "fused": 0.1}, split="dev"),
+            tidy({"lsa": 0.6, "fused": 0.7}, split="test"),
+        ]
+    )
     bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
-    assert "Fusion (pairs) is best: MRR 0.70" in title(bars), "dev accounts choose, test accounts judge"
-    assert "test" in title(results.result_bars(pd.concat([tidy({"lsa": 0.8}, split="seen"), rows]), "MRR"))
-    assert "seen" in title(results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR"))
+    assert "Fusion (pairs) is best: MRR 0.70" in title(bars), (
+        "dev accounts choose, test accounts judge"
+    )
+    assert "test" in title(
+        results.result_bars(pd.concat([tidy({"lsa": 0.8}, split="seen"), rows]), "MRR")
+    )
+    assert "seen" in title(
+        results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR")
+    )
     alone = results.result_bars(rows, "MRR", split="dev")
-    assert [trace.name for trace in alone.data] == ["dev"] and "LSA-WCCN is best: MRR 0.90" in title(alone)
+    assert [trace.name for trace in alone.data] == [
+        "dev"
+    ] and "LSA-WCCN is best: MRR 0.90" in title(alone)
     assert alone.layout.height < bars.layout.height and not alone.layout.showlegend
-    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"] and list(bars.data[1].x) == [0.6, 0.7]
-    curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)}, against="seconds")
-    assert list(curves.data[0].y) == [1.0, 0.25], "losses of several trainings as shares of their first value"
+    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"] and list(bars.data[1].x) == [
+        0.6,
+        0.7,
+    ]
+    curves = training.learning_curves(
+        {"stream": history(0.4), "lsa": history(0.2)}, against="seconds"
+    )
+    assert list(curves.data[0].y) == [1.0, 0.25], (
+        "losses of several trainings as shares of their first value"
+    )
     assert list(training.learning_curves({"stream": history(0.4)}).data[0].y) == [4.0, 1.0]
     assert "after 9 s" in title(curves)
-    assert list(linking.roc({"stream": curve(0.5)}).data[0].y) == [0, 1, 1]
+    assert list(linking.roc_curves({"stream": curve(0.5)}).data[0].y) == [0, 1, 1]
     size = corpus.token_lengths({"bytes": np.array([0, 1, 3])}, 2).data[0]
     np.testing.assert_allclose(size.y, [1 / 3, 2 / 3, 2 / 3, 1])
     assert ranking.rank_curves({"lsa": np.array([1, 3])}, 4).data[0].y[0] == 0.5
-    assert "TPS finds 100%" in title(ranking.rank_curves({"T": np.array([2, 3]), "TPS": np.array([1, 3])}, 16)), "by MRR"
-    maps = topic.heat_maps({"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS).data
-    assert np.isnan(maps[0].z.diagonal()).all() and np.nansum(maps[0].z) == 24 and np.nansum(maps[1].z) == 0
+    assert "TPS finds 100%" in title(
+        ranking.rank_curves({"T": np.array([2, 3]), "TPS": np.array([1, 3])}, 16)
+    ), "by MRR"
+    maps = topic.heat_maps(
+        {"one": np.full((4, 4), 2.0), "two": np.eye(4)}, list("abcd"), LABELS
+    ).data
+    assert (
+        np.isnan(maps[0].z.diagonal()).all()
+        and np.nansum(maps[0].z) == 24
+        and np.nansum(maps[1].z) == 0
+    )
     counts = corpus.corpus_overview(pd.DataFrame({"posts": [1, 1, 2, 30]}), OVERVIEW).data[0]
     assert sum(counts.y) == 4 and counts.y[0] == 2, "every author is in one bar"
-    kinds = verification.score_histograms(np.array([0.9, 0.1]), np.array([True, False]), "tfidf_4grams")
-    assert [sum(trace.y) for trace in kinds.data] == [1, 1] and kinds.data[0].name == "one author, 1 pairs"
-    marked = verification.threshold_surface(surface((0.5, 0.7)), "tfidf_4grams").data[1]
+    kinds = verification.score_histograms(
+        np.array([0.9, 0.1]), np.array([True, False]), "tfidf_4grams"
+    )
+    assert [sum(trace.y) for trace in kinds.data] == [1, 1] and kinds.data[
+        0
+    ].name == "one author, 1 pairs"
+    marked = verification.threshold_heat_map(surface((0.5, 0.7)), "tfidf_4grams").data[1]
     assert (*marked.x, *marked.y) == (0.5, 0.7)
 
 
 def test_loss_picture_of_class_vectors():
-    figure = losses.loss_picture("arcface", CIRCLE, np.array([0, 1, 0, 1]), pairs((0, 2, -1), (0, 3, 0.5)), vectors=2)
-    assert "acts on 0 of 1 pairs of samples, and on 2 of 4 pairs of a sample and a class vector" in title(figure)
-    symbols = [trace.marker.symbol for trace in figure.data if trace.name and trace.name.startswith("author")]
+    figure = losses.loss_picture(
+        "arcface", CIRCLE, np.array([0, 1, 0, 1]), pairs((0, 2, -1), (0, 3, 0.5)), vectors=2
+    )
+    assert (
+        "acts on 0 of 1 pairs of samples, and on 2 of 4 pairs of a sample and a class vector"
+        in title(figure)
+    )
+    symbols = [
+        trace.marker.symbol
+        for trace in figure.data
+        if trace.name and trace.name.startswith("author")
+    ]
     assert [list(symbol) for symbol in symbols] == [["circle", "diamond"]] * 2
-    widths = [trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.mode == "lines"]
-    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6]), "the larger derivative has the wider line"
-    assert len(figure.layout.annotations) == 2, "nothing moves a point whose pair lies straight across"
+    widths = [
+        trace.line.width for trace in figure.data if len(trace.x) == 2 and trace.mode == "lines"
+    ]
+    assert sorted(widths) == pytest.approx([0.7 + 3, 0.7 + 6]), (
+        "the larger derivative has the wider line"
+    )
+    assert len(figure.layout.annotations) == 2, (
+        "nothing moves a point whose pair lies straight across"
+    )
 
 
 def test_memory_that_does_not_grow_is_called_so():
-    frame = pd.concat([costs(1.0), costs(1.0).replace({"loss": {"arcface": "supcon", "topk": "triplet"}})])
-    assert title(losses.growth(frame, "classes")) == "From 10 to 1,000 training authors, no loss needs more memory"
+    frame = pd.concat(
+        [costs(1.0), costs(1.0).replace({"loss": {"arcface": "supcon", "topk": "triplet"}})]
+    )
+    assert (
+        title(losses.growth(frame, "classes"))
+        == "From 10 to 1,000 training authors, no loss needs more memory"
+    )
     frame.loc[(frame.loss == "supcon") & (frame.classes == 1000), "MB"] = 20
-    assert "SupCon grows 20 times, from 1 to 20 MB, that of the other 3 losses does not grow" in title(
-        losses.growth(frame, "classes")
+    assert (
+        "SupCon grows 20 times, from 1 to 20 MB, that of the other 3 losses does not grow"
+        in title(losses.growth(frame, "classes"))
     )
     frame["MB"] *= frame.classes / 10
     assert "that of ArcFace 100 times, from 1 to 100 MB" in title(losses.growth(frame, "classes"))
@@ -213,10 +298,15 @@ def test_differences_have_a_panel_a_base_and_the_title_names_one_that_excludes_z
     rows = [tidy({"supcon_arr": 0.2}, "R@8", base="SupCon", label="SupCon + ARR").assign(low=-0.1),
             tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR")]  # fmt: skip
     figure = topic.difference_bars(pd.concat(rows), "R@8")
-    assert [note.text for note in figure.layout.annotations] == ["minus SupCon", "minus SupCon + blind ARR"]
+    assert [note.text for note in figure.layout.annotations] == [
+        "minus SupCon",
+        "minus SupCon + blind ARR",
+    ]
     assert "1 of 2" in title(figure) and "+0.100 (0.050 to 0.150)" in title(figure)
     assert [list(trace.x) for trace in figure.data] == [[0.2], [0.1]]
-    assert [trace.showlegend for trace in figure.data] == [True, False], "a split is in the legend once"
+    assert [trace.showlegend for trace in figure.data] == [True, False], (
+        "a split is in the legend once"
+    )
 
 
 def test_whiskers_wherever_there_are_intervals():
@@ -225,13 +315,19 @@ def test_whiskers_wherever_there_are_intervals():
     for bar in (figure.data[0].error_x for figure in bars):
         np.testing.assert_allclose([*bar.array, *bar.arrayminus], 0.05)
     figure = linking.error_by_size(by_size({"lsa": 0.4, "fused": 0.3}, {"lsa": 0.3, "fused": 0.2}))
-    np.testing.assert_allclose([*figure.data[0].error_y.array, *figure.data[1].error_y.arrayminus], 0.05)
-    assert figure.data[0].x[0] < 1 < figure.data[1].x[0], "whiskers at one size stand beside each other"
+    np.testing.assert_allclose(
+        [*figure.data[0].error_y.array, *figure.data[1].error_y.arrayminus], 0.05
+    )
+    assert figure.data[0].x[0] < 1 < figure.data[1].x[0], (
+        "whiskers at one size stand beside each other"
+    )
     curves = training.learning_curves({"stream": history(0.4), "lsa": history(0.2)})
     np.testing.assert_allclose(curves.data[1].error_y.array, 0.2)
     assert curves.data[1].x[1] < 100 < curves.data[3].x[1]
-    np.testing.assert_allclose(linking.reliability({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1])
-    two = linking.reliability({"stream": bins(0.1), "lsa": bins(0.2)}, kind="systems")
+    np.testing.assert_allclose(
+        linking.reliability_diagram({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1]
+    )
+    two = linking.reliability_diagram({"stream": bins(0.1), "lsa": bins(0.2)}, kind="systems")
     assert "the better of 2 systems" in title(two)
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
@@ -239,24 +335,28 @@ def test_whiskers_wherever_there_are_intervals():
 
 
 def test_probes_of_different_units_have_axes_of_their_own():
-    frame = pd.concat([tidy({"lsa": 0.6}, "topic accuracy"), tidy({"lsa": 0.3}, "style correlation")])
+    frame = pd.concat(
+        [tidy({"lsa": 0.6}, "topic accuracy"), tidy({"lsa": 0.3}, "style correlation")]
+    )
     figure = topic.probe_bars(frame, {"topic accuracy": 0.1})
     assert [trace.xaxis for trace in figure.data] == ["x", "x2"]
-    assert figure.layout.xaxis2.title.text == "style correlation" and figure.layout.shapes[0].x0 == 0.1
+    assert (
+        figure.layout.xaxis2.title.text == "style correlation" and figure.layout.shapes[0].x0 == 0.1
+    )
 
 
 @pytest.mark.parametrize("make", [
     lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
     lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
     lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
-    lambda: linking.roc({HOSTILE: curve(0.5)}),
-    lambda: linking.reliability({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
+    lambda: linking.roc_curves({HOSTILE: curve(0.5)}),
+    lambda: linking.reliability_diagram({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
     lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
     lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
     lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),
     lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
     lambda: verification.score_histograms([0.1], [True], HOSTILE),
-    lambda: verification.threshold_surface(surface((0.5, 0.6)), HOSTILE),
+    lambda: verification.threshold_heat_map(surface((0.5, 0.6)), HOSTILE),
     lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
     lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
     lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
@@ -271,8 +371,12 @@ def test_text_is_escaped(make):
 
 def test_long_names_leave_place_for_the_figure():
     first, second = ("a" * 3000 + end for end in "bc")  # and two that begin alike stay two
-    figure = corpus.author_timelines(timeline((first, "2020-01-01", "train"), (second, "2020-01-02", "train")))
-    assert max(len(name) for name in figure.layout.yaxis.ticktext) < 100 and list(figure.data[0].y) == [0, 1]
+    figure = corpus.author_timelines(
+        timeline((first, "2020-01-01", "train"), (second, "2020-01-02", "train"))
+    )
+    assert max(len(name) for name in figure.layout.yaxis.ticktext) < 100 and list(
+        figure.data[0].y
+    ) == [0, 1]
     figure = map.author_map(points(first), ["one", "all"], "fused")
     assert max(len(trace.name) for trace in figure.data) < 100
 
@@ -292,22 +396,41 @@ def test_an_error_is_best_where_it_is_lowest():
 
 
 def test_long_titles_are_broken_between_words_and_get_room():
-    short, long = (style.state(go.Figure(), "word " * count) for count in (3, 60))
+    short, long = (style.set_title(go.Figure(), "word " * count) for count in (3, 60))
     assert "<br>" not in short.layout.title.text and long.layout.title.text.count("<br>") >= 2
     assert long.layout.margin.t > short.layout.margin.t
-    assert style.state(go.Figure(), "finding", "demo corpus").layout.title.text == "Finding (demo corpus)"
+    assert (
+        style.set_title(go.Figure(), "finding", "demo corpus").layout.title.text
+        == "Finding (demo corpus)"
+    )
 
 
 def test_more_series_than_colours_are_all_drawn():
-    colours = style.coloured(range(len(style.COLOURS) + 1))
-    assert len(colours) == len(style.COLOURS) + 1 and colours[len(style.COLOURS)] == style.COLOURS[0]
+    colours = style.colour_map(range(len(style.COLOURS) + 1))
+    assert (
+        len(colours) == len(style.COLOURS) + 1 and colours[len(style.COLOURS)] == style.COLOURS[0]
+    )
 
 
 # linear RGB as seen without the long, middle or short cones (Machado et al. 2009, severity 1)
-SEEN = {"all": np.eye(3),
-        "no long": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
-        "no middle": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
-        "no short": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]]}
+SEEN = {
+    "all": np.eye(3),
+    "no long": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "no middle": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ],
+    "no short": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.3039],
+    ],
+}
 TO_XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
 
 
@@ -323,11 +446,18 @@ def lab(colours, seen):
 def least_apart(colours, seen):
     """The distance of the two colours that are most alike; about 2 is just seen side by side."""
     place = lab(colours, seen)
-    return np.linalg.norm(place[:, None] - place[None], axis=2)[np.triu_indices(len(place), 1)].min()
+    return np.linalg.norm(place[:, None] - place[None], axis=2)[
+        np.triu_indices(len(place), 1)
+    ].min()
 
 
 @pytest.mark.parametrize("seen", SEEN)
 def test_colours_are_told_apart_by_the_colour_blind(seen):
-    np.testing.assert_allclose(lab(["#ffffff", "#ff0000"], np.eye(3)), [[100, 0, 0], [53.2, 80.1, 67.2]], atol=0.2)
+    np.testing.assert_allclose(
+        lab(["#ffffff", "#ff0000"], np.eye(3)), [[100, 0, 0], [53.2, 80.1, 67.2]], atol=0.2
+    )
     assert least_apart(style.COLOURS, SEEN[seen]) > 15
-    assert least_apart(["#D62728", "#2CA02C"], SEEN["no middle"]) < least_apart(["#D62728", "#2CA02C"], SEEN["all"]) / 2
+    assert (
+        least_apart(["#D62728", "#2CA02C"], SEEN["no middle"])
+        < least_apart(["#D62728", "#2CA02C"], SEEN["all"]) / 2
+    )

@@ -32,10 +32,14 @@ class TestArcFace:
         for seed in range(4):
             embeddings, labels = uneven_vectors(seed)
             loss = make_loss("arcface", 7, 6, margin=margin, scale=scale, seed=seed)
-            expected, seen = slow_arcface(embeddings, loss.weight.double(), labels.tolist(), margin, scale)
+            expected, seen = slow_arcface(
+                embeddings, loss.weight.double(), labels.tolist(), margin, scale
+            )
             cases |= seen
             assert loss(embeddings, labels).item() == pytest.approx(expected)
-        assert cases == ({True, False} if margin > 1 else {True}), "a case of the rule did not occur"
+        assert cases == ({True, False} if margin > 1 else {True}), (
+            "a case of the rule did not occur"
+        )
 
     def test_it_is_that_of_pytorch_metric_learning(self):
         """Their margin is in degrees."""
@@ -45,7 +49,9 @@ class TestArcFace:
             loss = make_loss("arcface", 7, 6, margin=margin, scale=8.0).double()
             theirs = losses.ArcFaceLoss(7, 6, margin=math.degrees(margin), scale=8.0)
             theirs.W.data = loss.weight.data.T.clone()
-            same_value_and_gradient(lambda e: loss(e, labels), lambda e: theirs(e, labels), embeddings)
+            same_value_and_gradient(
+                lambda e: loss(e, labels), lambda e: theirs(e, labels), embeddings
+            )
             ours = torch.autograd.grad(loss(embeddings, labels), loss.weight)[0]
             (expected,) = torch.autograd.grad(theirs(embeddings, labels), theirs.W)
             torch.testing.assert_close(ours, expected.T, rtol=1e-5, atol=1e-8)
@@ -60,8 +66,12 @@ class TestArcFace:
         loss = make_loss("arcface", 3, 4)
         with torch.no_grad():
             loss.weight[:2] = torch.eye(4)[:2]
-        embeddings = torch.stack([torch.eye(4)[0], -torch.eye(4)[1], torch.zeros(4)]).requires_grad_()
-        gradients = torch.autograd.grad(loss(embeddings, torch.arange(3)), [embeddings, loss.weight])
+        embeddings = torch.stack(
+            [torch.eye(4)[0], -torch.eye(4)[1], torch.zeros(4)]
+        ).requires_grad_()
+        gradients = torch.autograd.grad(
+            loss(embeddings, torch.arange(3)), [embeddings, loss.weight]
+        )
         assert all(torch.isfinite(gradient).all() for gradient in gradients)
 
 
@@ -74,7 +84,9 @@ class TestSoftmaxCrossEntropy:
                 loss.bias.normal_()
             total = 0
             for vector, label in zip(embeddings.tolist(), labels.tolist()):
-                norm = math.sqrt(sum(x * x for x in vector) / len(vector))  # root of the mean square: 1 after it
+                norm = math.sqrt(
+                    sum(x * x for x in vector) / len(vector)
+                )  # root of the mean square: 1 after it
                 logits = [
                     sum(x / norm * w for x, w in zip(vector, row)) + shift
                     for row, shift in zip(loss.weight.tolist(), loss.bias.tolist())
@@ -97,7 +109,9 @@ class TestSoftmaxCrossEntropy:
     def test_the_scale_of_the_encoder_does_not_matter(self):
         embeddings, labels = labelled_vectors(4)
         loss, scale = make_loss("mll", 5, 6), torch.rand(len(labels), 1) + 0.5
-        assert loss(embeddings * scale, labels).item() == pytest.approx(loss(embeddings, labels).item())
+        assert loss(embeddings * scale, labels).item() == pytest.approx(
+            loss(embeddings, labels).item()
+        )
         gradients = torch.zeros(2, 6, requires_grad=True)
         loss(gradients, torch.tensor([0, 1])).backward()
         assert torch.isfinite(gradients.grad).all()
@@ -108,7 +122,9 @@ class TestSoftmaxCrossEntropy:
         loss = make_loss("mll", 5, 6, centred=True).double()
         unit = normalize(vectors, dim=1)
         logits = 6**0.5 * normalize(unit - unit.mean(0), dim=1) @ loss.weight.T + loss.bias
-        assert torch.isclose(loss(vectors, labels), torch.nn.functional.cross_entropy(logits, labels))
+        assert torch.isclose(
+            loss(vectors, labels), torch.nn.functional.cross_entropy(logits, labels)
+        )
         alike = torch.cat([0.02 * unit, torch.ones(8, 1)], 1).requires_grad_()
         make_loss("mll", 5, 7, centred=True).double()(alike, labels).backward()
         assert alike.grad[:, :6].norm() > 5 * alike.grad[:, 6].norm()

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from helpers.losses.distances import DISTANCES, cosines, distances, pair_masks
+from helpers.losses.distances import DISTANCES, pair_masks, pairwise_cosines, pairwise_distances
 from tests.factories import labelled_vectors
 from tests.oracles import slow_distance
 
@@ -13,18 +13,22 @@ from tests.oracles import slow_distance
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_they_are_their_definitions_written_as_loops(distance):
     vectors, _ = labelled_vectors(0)
-    slow = torch.tensor([[slow_distance(one, other, distance) for other in vectors] for one in vectors])
-    torch.testing.assert_close(distances(vectors, distance), slow.double(), rtol=1e-6, atol=1e-6)
+    slow = torch.tensor(
+        [[slow_distance(one, other, distance) for other in vectors] for one in vectors]
+    )
+    torch.testing.assert_close(
+        pairwise_distances(vectors, distance), slow.double(), rtol=1e-6, atol=1e-6
+    )
 
 
 def test_by_hand():
     points = torch.tensor([[3.0, 0], [0, 2], [-1, 0], [5, 0]])
-    assert cosines(points)[0].tolist() == pytest.approx([1, 0, -1, 1])
-    assert distances(points)[0].tolist() == pytest.approx([0, math.sqrt(2), 2, 0])
-    assert distances(points, "cosine")[0].tolist() == pytest.approx([0, 1, 2, 0])
-    assert distances(points, "raw")[0].tolist() == pytest.approx([0, math.sqrt(13), 4, 2])
+    assert pairwise_cosines(points)[0].tolist() == pytest.approx([1, 0, -1, 1])
+    assert pairwise_distances(points)[0].tolist() == pytest.approx([0, math.sqrt(2), 2, 0])
+    assert pairwise_distances(points, "cosine")[0].tolist() == pytest.approx([0, 1, 2, 0])
+    assert pairwise_distances(points, "raw")[0].tolist() == pytest.approx([0, math.sqrt(13), 4, 2])
     with pytest.raises(ValueError, match="distance 'l2': one of euclidean, cosine, raw"):
-        distances(points, "l2")
+        pairwise_distances(points, "l2")
 
 
 def test_masks():

@@ -9,7 +9,9 @@ from helpers.losses import LOSSES, make_loss
 from helpers.losses.inspection import pair_gradients, step_cost
 from tests.factories import labelled_vectors
 
-OF_POINTS = [name for name in LOSSES if name != "mll"]  # of points alone; the length of a class vector counts too
+OF_POINTS = [
+    name for name in LOSSES if name != "mll"
+]  # of points alone; the length of a class vector counts too
 NAMES = [name for name in OF_POINTS if name != "arcface"]
 LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 
@@ -28,7 +30,9 @@ def test_it_is_the_derivative_by_the_cosines(name):
         points = normalize(points, dim=1)
         matrix = (points @ points.T).requires_grad_()
         (gradient,) = torch.autograd.grad(loss(torch.linalg.cholesky(matrix), labels), matrix)
-        slow = (gradient + gradient.T).fill_diagonal_(0)  # the cosine of a pair stands twice in the matrix
+        slow = (gradient + gradient.T).fill_diagonal_(
+            0
+        )  # the cosine of a pair stands twice in the matrix
         pairs = pair_gradients(lambda lifted: loss(lifted, labels), points)
         torch.testing.assert_close(pairs, slow, rtol=1e-3, atol=1e-4)
         acts += bool(slow.any())
@@ -37,7 +41,9 @@ def test_it_is_the_derivative_by_the_cosines(name):
 
 @pytest.mark.parametrize("name", OF_POINTS)
 def test_the_pairs_together_are_the_gradient(name):
-    gentle = {"scale": 4.0} if name == "arcface" else {}  # at 64 a sample that is right carries no gradient at all
+    gentle = (
+        {"scale": 4.0} if name == "arcface" else {}
+    )  # at 64 a sample that is right carries no gradient at all
     points, loss = circle(3), make_loss(name, 3, 2, **gentle)
     value = lambda p: loss(p, LABELS)
     if name == "arcface":  # its vectors are points too
@@ -54,12 +60,18 @@ def test_the_pairs_together_are_the_gradient(name):
     torch.testing.assert_close(together, gradient.double(), rtol=1e-3, atol=1e-3)
     if name == "arcface":
         assert not pairs[:6, :6].any() and not pairs[6:, 6:].any(), "samples do not meet each other"
-        assert ((pairs[:6, 6:] < 0) == (LABELS[:, None] == torch.arange(3))).all(), "pulled to their own vector"
+        assert ((pairs[:6, 6:] < 0) == (LABELS[:, None] == torch.arange(3))).all(), (
+            "pulled to their own vector"
+        )
 
 
 def test_cost():
-    small, large = (step_cost(make_loss("arcface", classes, 8), 32, 8, classes, 1) for classes in (10, 1000))
-    assert small["parameter_bytes"] == 4 * 4 * 10 * 8 and large["parameter_bytes"] == 4 * 4 * 1000 * 8
+    small, large = (
+        step_cost(make_loss("arcface", classes, 8), 32, 8, classes, 1) for classes in (10, 1000)
+    )
+    assert (
+        small["parameter_bytes"] == 4 * 4 * 10 * 8 and large["parameter_bytes"] == 4 * 4 * 1000 * 8
+    )
     assert large["kept_bytes"] > 32 * 1000 * 4 > small["kept_bytes"]
     few, many = (step_cost(make_loss("supcon"), size, 8, 10**6, 1) for size in (64, 128))
     assert few["parameter_bytes"] == many["parameter_bytes"] == 0

@@ -10,7 +10,9 @@ from tests.factories import labelled_vectors, uneven_vectors
 from tests.oracles import same_value_and_gradient, slow_distance
 
 
-def slow_contrastive(vectors, labels, negative_margin, positive_margin, distance, squared_hinge, paired=False):
+def slow_contrastive(
+    vectors, labels, negative_margin, positive_margin, distance, squared_hinge, paired=False
+):
     """tyo2021 eq. 1 and 2, a pair at a time; the expected cost of a pair drawn half and half of both kinds."""
     costs = {True: [], False: []}
     for i, j in itertools.combinations(range(len(labels)), 2):
@@ -30,7 +32,9 @@ def slow_contrastive(vectors, labels, negative_margin, positive_margin, distance
 @pytest.mark.parametrize("distance", ["euclidean", "cosine", "raw"])
 @pytest.mark.parametrize("squared_hinge", [False, True])
 @pytest.mark.parametrize("negative_margin, positive_margin", [(0.5, 0.0), (1.0, 0.25), (5.0, 0.1)])
-def test_it_is_its_equation_written_as_loops(negative_margin, positive_margin, squared_hinge, distance, paired):
+def test_it_is_its_equation_written_as_loops(
+    negative_margin, positive_margin, squared_hinge, distance, paired
+):
     for seed in range(2):
         for vectors, labels in (labelled_vectors(seed), uneven_vectors(seed)):
             settings = (negative_margin, positive_margin, distance, squared_hinge, paired)
@@ -55,7 +59,9 @@ def test_it_is_made_of_that_of_pytorch_metric_learning(negative_margin, positive
         released = lambda e: (costs(e, labels, "pos_loss", 2).mean() + push(e)) / 4
         text = lambda e: (costs(e, labels, "pos_loss", 1).square().mean() + push(e)) / 4
         for theirs, hinge in ((released, False), (text, True)):
-            ours = lambda e: contrastive(e, labels, negative_margin, positive_margin, "euclidean", hinge)
+            ours = lambda e: contrastive(
+                e, labels, negative_margin, positive_margin, "euclidean", hinge
+            )
             same_value_and_gradient(ours, theirs, vectors)
 
 
@@ -63,11 +69,15 @@ def test_by_hand():
     """Two authors of two, at right angles: the same author's are 1 apart in cosine, root of 2 in Euclidean."""
     points, labels = torch.eye(4, dtype=torch.float64), torch.tensor([0, 0, 1, 1])
     assert contrastive(points, labels).item() == pytest.approx(0.5 * (0.5 * 1 + 0))
-    assert contrastive(points, labels, negative_margin=1.5).item() == pytest.approx(0.5 * (0.5 * 1 + 0.5 * 0.5**2))
+    assert contrastive(points, labels, negative_margin=1.5).item() == pytest.approx(
+        0.5 * (0.5 * 1 + 0.5 * 0.5**2)
+    )
     assert modified_contrastive(points, labels).item() == pytest.approx(0.5 * 0.5 * (2 - 0.25))
 
 
 def test_one_kind_of_pair_alone():
     points = torch.eye(2, dtype=torch.float64)
     assert contrastive(points, torch.tensor([0, 0])).item() == pytest.approx(0.25)
-    assert contrastive(points, torch.tensor([0, 1]), negative_margin=2.0).item() == pytest.approx(0.25)
+    assert contrastive(points, torch.tensor([0, 1]), negative_margin=2.0).item() == pytest.approx(
+        0.25
+    )

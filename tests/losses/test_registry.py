@@ -41,11 +41,17 @@ class TestEveryLoss:
         for dtype in (torch.float32, torch.bfloat16):
             loss = LOSSES[name](vectors.to(dtype), labels)
             assert loss.dtype == torch.float32
-            assert loss.item() == pytest.approx(LOSSES[name](vectors, labels).item(), rel=0.05, abs=0.05)
+            assert loss.item() == pytest.approx(
+                LOSSES[name](vectors, labels).item(), rel=0.05, abs=0.05
+            )
 
     def test_nothing_to_learn_from(self, name):
         one, alone, together = torch.zeros(1), torch.arange(6), torch.zeros(4)
-        batches = {"contrastive": [one], "modified_contrastive": [one], "supcon": [one, alone]}  # these act on one kind
+        batches = {
+            "contrastive": [one],
+            "modified_contrastive": [one],
+            "supcon": [one, alone],
+        }  # these act on one kind
         for labels in batches.get(name, [one, alone, together]):
             vectors = torch.randn(len(labels), 3, requires_grad=True)
             loss = LOSSES[name](vectors, labels)
@@ -96,18 +102,27 @@ class TestEveryLoss:
 class TestMakeLoss:
     def test_by_name(self):
         vectors, labels = labelled_vectors(0)
-        assert make_loss("triplet", margin=0.7)(vectors, labels) == semihard_triplet(vectors, labels, 0.7)
+        assert make_loss("triplet", margin=0.7)(vectors, labels) == semihard_triplet(
+            vectors, labels, 0.7
+        )
         assert make_loss("topk")(vectors, labels) == top_k(vectors, labels, 4, 0.25)
         assert make_loss("triplet", 5, 6)(vectors, labels) == semihard_triplet(vectors, labels)
         assert make_loss("mll", 5, 6).weight.shape == (5, 6)
 
     def test_errors(self):
         for name in ("softmax", "arr"):
-            with pytest.raises(ValueError, match=f"loss '{name}': one of triplet, batch_hard, topk, supcon"):
+            with pytest.raises(
+                ValueError, match=f"loss '{name}': one of triplet, batch_hard, topk, supcon"
+            ):
                 make_loss(name)
-        with pytest.raises(ValueError, match="loss 'arcface' learns a vector per author: it needs classes and dim"):
+        with pytest.raises(
+            ValueError, match="loss 'arcface' learns a vector per author: it needs classes and dim"
+        ):
             make_loss("arcface", margin=0.2)
-        with pytest.raises(ValueError, match="loss 'triplet': unknown setting 'temperature'; valid: distance, margin"):
+        with pytest.raises(
+            ValueError,
+            match="loss 'triplet': unknown setting 'temperature'; valid: distance, margin",
+        ):
             make_loss("triplet", temperature=1)
 
     @pytest.mark.parametrize("name", [name for name in RELEASED if name != "arr"])
@@ -121,9 +136,13 @@ class TestLossConfig:
     def test_it_holds_all_settings(self):
         config = LossConfig(name="triplet", settings={"margin": 1})
         assert config.settings == {"margin": 1.0, "distance": "euclidean"}
-        assert config.fingerprint == LossConfig(name="triplet", settings={"margin": 1.0}).fingerprint
+        assert (
+            config.fingerprint == LossConfig(name="triplet", settings={"margin": 1.0}).fingerprint
+        )
         assert config.fingerprint != LossConfig(name="triplet").fingerprint
-        assert LossConfig(name="triplet").settings["margin"] == 0.2, "a call leaves the defaults as they are"
+        assert LossConfig(name="triplet").settings["margin"] == 0.2, (
+            "a call leaves the defaults as they are"
+        )
 
     @pytest.mark.parametrize("name", [*LOSSES, "arr"])
     def test_it_can_be_written_and_read(self, name):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from helpers.losses import RELEASED
-from helpers.losses.distances import cosines
+from helpers.losses.distances import pairwise_cosines
 from helpers.losses.top_k import top_k
 from tests.factories import labelled_vectors, uneven_vectors
 
@@ -38,16 +38,26 @@ def slow_top_k(scores, labels, k, margin, per_row=True):
 def test_it_is_its_description_written_as_loops(k, margin, per_row):
     cases, equal = set(), set()
     for seed in range(6):
-        for vectors, labels in (labelled_vectors(seed), labelled_vectors(seed, 2, 10), uneven_vectors(seed)):
-            slow, seen = slow_top_k(cosines(vectors).tolist(), labels.tolist(), k, margin, per_row)
+        for vectors, labels in (
+            labelled_vectors(seed),
+            labelled_vectors(seed, 2, 10),
+            uneven_vectors(seed),
+        ):
+            slow, seen = slow_top_k(
+                pairwise_cosines(vectors).tolist(), labels.tolist(), k, margin, per_row
+            )
             cases |= seen
             value = top_k(vectors, labels, k, margin, per_row).item()
             assert value == pytest.approx(slow, abs=1e-9)
             equal.add(value == top_k(vectors, labels, k, margin).item())
     if not per_row:
-        assert equal == ({True, False} if k in (2, 4) else {True}), "the case of the batch made no difference"
+        assert equal == ({True, False} if k in (2, 4) else {True}), (
+            "the case of the batch made no difference"
+        )
         return
-    assert {(True, True), *([(False, True)] if k > 1 else [])} <= cases, "a case of the rule did not occur"
+    assert {(True, True), *([(False, True)] if k > 1 else [])} <= cases, (
+        "a case of the rule did not occur"
+    )
 
 
 def test_a_right_ranking_costs_nothing():

@@ -45,7 +45,9 @@ class TestSemihard:
             for vectors, labels in (labelled_vectors(seed), uneven_vectors(seed)):
                 slow, seen = slow_semihard(vectors, labels, margin, distance)
                 cases |= seen
-                assert semihard_triplet(vectors, labels, margin, distance).item() == pytest.approx(slow, abs=1e-7)
+                assert semihard_triplet(vectors, labels, margin, distance).item() == pytest.approx(
+                    slow, abs=1e-7
+                )
         assert cases == {True, False}, "a case of the rule did not occur"
 
     def test_by_hand(self):
@@ -64,13 +66,17 @@ class TestSemihard:
         points = torch.tensor([[1.0, 0], [0, 5], [-2, 0]])
         # a-b: root of 2; stranger c is 2 from a, root of 2 from b (not strictly farther: the farthest is taken)
         by_hand = (max(math.sqrt(2) - 2 + 0.9, 0) + 0.9) / 2
-        assert semihard_triplet(points, torch.tensor([0, 0, 1]), 0.9).item() == pytest.approx(by_hand, abs=1e-6)
+        assert semihard_triplet(points, torch.tensor([0, 0, 1]), 0.9).item() == pytest.approx(
+            by_hand, abs=1e-6
+        )
 
     def test_a_negative_as_near_as_the_positive_is_not_semihard(self):
         points = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]])
         # from a: b and c are a root of 2 away, so d (2 away) it is; from b: all are a root of 2 away
         by_hand = (math.sqrt(2) - 2 + 0.9 + 0.9) / 2
-        assert semihard_triplet(points, torch.tensor([0, 0, 1, 2]), 0.9).item() == pytest.approx(by_hand, abs=1e-6)
+        assert semihard_triplet(points, torch.tensor([0, 0, 1, 2]), 0.9).item() == pytest.approx(
+            by_hand, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("distance", ["euclidean", "cosine"])
@@ -78,15 +84,23 @@ class TestBatchHard:
     @pytest.mark.parametrize("margin", [0.0, 0.2, 5.0])
     def test_it_is_its_rule_written_as_loops(self, margin, distance):
         for seed in range(3):
-            for vectors, labels in (labelled_vectors(seed), uneven_vectors(seed), uneven_vectors(seed, (0, 0, 1, 2))):
+            for vectors, labels in (
+                labelled_vectors(seed),
+                uneven_vectors(seed),
+                uneven_vectors(seed, (0, 0, 1, 2)),
+            ):
                 slow = slow_batch_hard(vectors, labels.tolist(), margin, distance)
-                assert batch_hard_triplet(vectors, labels, margin, distance).item() == pytest.approx(slow)
+                assert batch_hard_triplet(
+                    vectors, labels, margin, distance
+                ).item() == pytest.approx(slow)
 
     def test_it_is_that_of_pytorch_metric_learning(self, distance):
         pytest.importorskip("pytorch_metric_learning")
         from pytorch_metric_learning import distances, losses, miners, reducers
 
-        between = distances.CosineSimilarity() if distance == "cosine" else distances.LpDistance(power=1)
+        between = (
+            distances.CosineSimilarity() if distance == "cosine" else distances.LpDistance(power=1)
+        )
         theirs = losses.TripletMarginLoss(0.2, distance=between, reducer=reducers.MeanReducer())
         miner = miners.BatchHardMiner(distance=between)
         for vectors, labels in (labelled_vectors(0), uneven_vectors(1, (0, 0, 0, 1, 1, 2))):

@@ -37,14 +37,23 @@ def test_the_grids_of_the_papers(monkeypatch, tmp_path):
     (losses,) = [stage for stage in stages("khan2021") if stage.name == "04_losses"]
     trained = settings(losses)["experiments"].values()
     tried = [one for one in trained if one.loss.name == "topk"]
-    found = {(one.loss.settings["k"], one.sampler.samples_per_author, one.loss.settings["margin"]) for one in tried}
-    assert found == {(k, n, margin) for k in (4, 8) for n in (4, 8, 16) for margin in (0.05, 0.25, 0.4)}
-    assert {one.sampler.authors_per_batch * one.sampler.samples_per_author for one in tried} == {512}
+    found = {
+        (one.loss.settings["k"], one.sampler.samples_per_author, one.loss.settings["margin"])
+        for one in tried
+    }
+    assert found == {
+        (k, n, margin) for k in (4, 8) for n in (4, 8, 16) for margin in (0.05, 0.25, 0.4)
+    }
+    assert {one.sampler.authors_per_batch * one.sampler.samples_per_author for one in tried} == {
+        512
+    }
     margins = {one.loss.settings["margin"] for one in trained if one.loss.name == "triplet"}
     assert margins == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8}
 
 
-@pytest.mark.parametrize("run", ["demo", "open", *(run for run in RUNS if run.startswith("tyo2021"))])
+@pytest.mark.parametrize(
+    "run", ["demo", "open", *(run for run in RUNS if run.startswith("tyo2021"))]
+)
 def test_configurations_of_verification_are_named_as_people_read_them(run, monkeypatch, tmp_path):
     """Their names are rows and legends; notebook 12 asks for some of them."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
@@ -54,4 +63,8 @@ def test_configurations_of_verification_are_named_as_people_read_them(run, monke
         names |= {name for name, _ in settings(stage).get("experiments", {})}
         asked |= set(settings(stage).get("models", []))
     assert names and asked <= names
-    assert not [name for name in names if len(name) > MAX_LETTERS or "_" in name or " x " in name or not name[0].isupper()]
+    assert not [
+        name
+        for name in names
+        if len(name) > MAX_LETTERS or "_" in name or " x " in name or not name[0].isupper()
+    ]

@@ -25,8 +25,12 @@ TOYS = {
 
 def names_of(name, **changes):
     """What the notebook makes of its parameters: those of the stage it varies, with the file's above them."""
-    base, given = (yaml.safe_load((FOLDER / f"{each}.yaml").read_text("utf-8")) for each in ("03_train", name))
-    return settings(Stage("open", name, "03_train", base | given | changes | {"run": "open"}, "test"))
+    base, given = (
+        yaml.safe_load((FOLDER / f"{each}.yaml").read_text("utf-8")) for each in ("03_train", name)
+    )
+    return settings(
+        Stage("open", name, "03_train", base | given | changes | {"run": "open"}, "test")
+    )
 
 
 def test_no_stage_of_the_run_is_for_a_gpu():
@@ -46,9 +50,18 @@ def test_its_sizes_are_those_that_its_comments_say(name, monkeypatch, tmp_path):
         assert (made.sampler.authors_per_batch, made.sampler.samples_per_author) == (64, 8)
     else:
         sampler = made.sampler
-        tokens = sampler.authors_per_batch * sampler.samples_per_author * sampler.max_posts * sampler.max_tokens
+        tokens = (
+            sampler.authors_per_batch
+            * sampler.samples_per_author
+            * sampler.max_posts
+            * sampler.max_tokens
+        )
         assert tokens == 131_072 and sampler.max_tokens == made.encoder.max_tokens == 32
-        assert (made.encoder.model, made.encoder.dim, made.encoder.projection) == ("luar_mud", 512, "linear")
+        assert (made.encoder.model, made.encoder.dim, made.encoder.projection) == (
+            "luar_mud",
+            512,
+            "linear",
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,8 +72,12 @@ def test_it_trains_at_toy_size(name, write_posts, tmp_path, monkeypatch):
     made = names_of(name, encoder=as_it_is["encoder"] | TOYS[name], sampler=as_it_is["sampler"] | SMALL,
                     training=as_it_is["training"] | schedule)["experiment"]  # fmt: skip
     tokenizer = Bytes()
-    store = build_store(write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0", "t1"], "v1", 256)
-    trained = door.run(made, store, store, tmp_path / "models", "toy", tokenizer=tokenizer)
+    store = build_store(
+        write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0", "t1"], "v1", 256
+    )
+    trained = door.run_experiment(
+        made, store, store, tmp_path / "models", "toy", tokenizer=tokenizer
+    )
     assert len(trained.history) == 1 and 0 < trained.summary["best_dev_MRR"] <= 1
     assert trained.experiment.loss == made.loss and trained.encoder.dim == made.encoder.dim
 

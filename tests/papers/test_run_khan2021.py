@@ -7,7 +7,9 @@ import zstandard
 from helpers.core import results
 from tests.paper_runs import People, execute, lines, second
 
-MONTHS = [f"{year}-{month:02d}" for year in (2015, 2016, 2017) for month in range(1, 13)][6:29]  # 2015-07 to 2017-05
+MONTHS = [f"{year}-{month:02d}" for year in (2015, 2016, 2017) for month in range(1, 13)][
+    6:29
+]  # 2015-07 to 2017-05
 SUBREDDITS = ["AskReddit", "funny", "pics"]
 
 
@@ -27,7 +29,9 @@ def posts():
         write(f"early{number}", SUBREDDITS[number % 2], 26, "2015-07-02", "2016-06-29")
         write(f"early{number}", SUBREDDITS[number % 2], 24, "2016-11-01", "2016-11-30")
         write(f"early{number}", SUBREDDITS[number % 2], 24, "2016-12-02", "2017-05-30")
-    write("prolific", "pics", 60, "2015-07-02", "2016-06-29")  # above the bound of training, and asked about later
+    write(
+        "prolific", "pics", 60, "2015-07-02", "2016-06-29"
+    )  # above the bound of training, and asked about later
     for number in range(14):
         write(f"between{number}", SUBREDDITS[number % 2], 36, "2016-07-02", "2016-10-30")
     for author in ["prolific", *(f"late{number}" for number in range(18))]:
@@ -70,7 +74,10 @@ def test_it_runs(tmp_path, monkeypatch):
     assert split["t1"].startswith("2016-07-01") and split["t2"].startswith("2016-11-01")
     assert split["settings"]["max_posts"] == 50 and split["splits"]["test"]["authors"] > 18
     card = json.loads(files.data_card.read_text())
-    assert card["dropped_broken_json"] == len(MONTHS) and card["dropped_deleted"] == card["dropped_bot"] == 1
+    assert (
+        card["dropped_broken_json"] == len(MONTHS)
+        and card["dropped_deleted"] == card["dropped_bot"] == 1
+    )
     rows = results.read(files)
     assert {"MRR", "R@4", "R@8"} <= set(rows[rows.model == "stream_TPS-topk"].metric)
     linking = rows[(rows.protocol == "linking") & (rows.metric == "EER")]

@@ -69,8 +69,12 @@ def test_it_runs(tmp_path, monkeypatch, run, write, split):
     report = json.loads((files.folder / "topics/cross_topic/split.json").read_text())
     tests = [name for name in report["splits"] if name.startswith("test")]
     rows = results.read(files)
-    assert set(rows.split) == set(tests) and {"supcon", "supcon_arr", "bow", "tfidf"} <= set(rows.model)
-    size = rows[(rows.model == "supcon") & (rows.metric == "R@8") & (rows.split == "test_cross")].iloc[0]
+    assert set(rows.split) == set(tests) and {"supcon", "supcon_arr", "bow", "tfidf"} <= set(
+        rows.model
+    )
+    size = rows[
+        (rows.model == "supcon") & (rows.metric == "R@8") & (rows.split == "test_cross")
+    ].iloc[0]
     cross = report["splits"]["test_cross"]
     assert size.queries + size.targets == cross["posts"]
     if "fan" in run:  # the given files, whole; no text of their authors trains

@@ -13,7 +13,9 @@ SHORT = {"steps": 2, "warmup": 1, "eval_every": 1}
 
 def only(row):
     """Of the configurations one, with a small transformer."""
-    return lambda given: {row: given[row] | {"encoder": given[row].get("encoder", {"unit": False}) | TINY}}
+    return lambda given: {
+        row: given[row] | {"encoder": given[row].get("encoder", {"unit": False}) | TINY}
+    }
 
 
 @pytest.mark.parametrize("run, row, pairs", [("tyo2021", "Row 12", {"dev": 20, "test": 20}),

@@ -19,7 +19,7 @@ def test_every_table_is_indexed_and_says_what_it_shows(which):
     frame = papers.table(*which)
     assert frame.shape == SHAPES[which] and frame.index.is_unique
     assert frame.attrs["caption"].startswith(f"{which[0]} Table {which[1]}. ")
-    assert papers.show(*which).to_html().count("<tr") > len(frame)
+    assert papers.show_published(*which).to_html().count("<tr") > len(frame)
 
 
 @pytest.mark.parametrize("which, row, column, value", [
@@ -57,12 +57,14 @@ def test_sums_of_columns(which, sums):
 def test_overall_is_the_mean_of_the_four_metrics(number):
     """What the paper itself computed from its cells; both are rounded to three digits."""
     frame = papers.table("tyo2021", number)
-    np.testing.assert_allclose(frame.overall, frame[["AUC", "F1", "c@1", "F_0.5u"]].mean(axis=1), atol=0.0011)
+    np.testing.assert_allclose(
+        frame.overall, frame[["AUC", "F1", "c@1", "F_0.5u"]].mean(axis=1), atol=0.0011
+    )
 
 
 def test_doubtful_rows_are_red():
-    assert papers.DOUBTFUL_COLOUR in papers.show("sawatphol2022", 2).to_html()
-    assert papers.DOUBTFUL_COLOUR not in papers.show("sawatphol2022", 3).to_html()
+    assert papers.DOUBTFUL_COLOUR in papers.show_published("sawatphol2022", 2).to_html()
+    assert papers.DOUBTFUL_COLOUR not in papers.show_published("sawatphol2022", 3).to_html()
     doubtful = papers.table("sawatphol2022", 2).query("MRR < 1.2 * `R@8` / 8")
     assert doubtful.index.tolist() == [("mll", "Fanfiction")], "and no other row is near the bound"
 
@@ -78,20 +80,45 @@ def test_side_by_side_keeps_published_rows_first():
 
 def test_side_by_side_of_several_levels_and_of_one_column():
     index = pd.MultiIndex.from_tuples([("khan2021", "TPS", "topk"), ("luar", "T", "supcon")])
-    table = papers.side_by_side(pd.DataFrame({"MRR": [0.5, 0.4]}, index), papers.table("khan2021", 1))
-    assert table.loc[("khan2021", "TPS", "topk"), ["MRR published", "MRR ours"]].tolist() == [0.637, 0.5]
+    table = papers.side_by_side(
+        pd.DataFrame({"MRR": [0.5, 0.4]}, index), papers.table("khan2021", 1)
+    )
+    assert table.loc[("khan2021", "TPS", "topk"), ["MRR published", "MRR ours"]].tolist() == [
+        0.637,
+        0.5,
+    ]
     assert len(table) == 8
-    table = papers.side_by_side(pd.Series({"AUC": 0.9, "EER": 0.1}, name="any"), papers.table("tyo2021", 1))
+    table = papers.side_by_side(
+        pd.Series({"AUC": 0.9, "EER": 0.1}, name="any"), papers.table("tyo2021", 1)
+    )
     assert list(table) == ["published", "ours"] and table.loc["AUC"].tolist() == [0.8275, 0.9]
-    assert list(papers.side_by_side(pd.Series({0.2: 0.6}), papers.table("khan2021", 5)[["MRR"]]).loc[0.2]) == [0.62, 0.6]
+    assert list(
+        papers.side_by_side(pd.Series({0.2: 0.6}), papers.table("khan2021", 5)[["MRR"]]).loc[0.2]
+    ) == [0.62, 0.6]
 
 
 def test_rows_have_names_for_people():
-    keys = [("khan2021", "TPS", "topk"), ("iur", "T", "arcface"), ("1", 8), ("1-8", 16), "beta31", ("sentencepiece", 4096)]
-    names = ["Stream TPS (top-k)", "IUR T", "1 (averaged)", "1-8", "Beta(3, 1)", "SentencePiece, 4,096"]
+    keys = [
+        ("khan2021", "TPS", "topk"),
+        ("iur", "T", "arcface"),
+        ("1", 8),
+        ("1-8", 16),
+        "beta31",
+        ("sentencepiece", 4096),
+    ]
+    names = [
+        "Stream TPS (top-k)",
+        "IUR T",
+        "1 (averaged)",
+        "1-8",
+        "Beta(3, 1)",
+        "SentencePiece, 4,096",
+    ]
     assert [papers.row_name(key) for key in keys] == names
-    page = papers.show("khan2021", 2).to_html()
-    assert "Khan et al. 2021, Table 2." in page and "TF-IDF word" in page and "tfidf_word" not in page
+    page = papers.show_published("khan2021", 2).to_html()
+    assert (
+        "Khan et al. 2021, Table 2." in page and "TF-IDF word" in page and "tfidf_word" not in page
+    )
 
 
 def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
@@ -103,8 +130,14 @@ def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
 
 
 def test_ratios_to_a_base_are_rows():
-    table = papers.with_ratios(pd.DataFrame({"EER": [0.4, 0.1]}, ["TF-IDF word", "Stream TP"]), "TF-IDF word")
-    assert table.EER.to_dict() == {"TF-IDF word": 0.4, "Stream TP": 0.1, "Stream TP / TF-IDF word": 0.25}
+    table = papers.with_ratios(
+        pd.DataFrame({"EER": [0.4, 0.1]}, ["TF-IDF word", "Stream TP"]), "TF-IDF word"
+    )
+    assert table.EER.to_dict() == {
+        "TF-IDF word": 0.4,
+        "Stream TP": 0.1,
+        "Stream TP / TF-IDF word": 0.25,
+    }
 
 
 @pytest.mark.parametrize("call, message", [

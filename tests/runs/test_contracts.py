@@ -20,16 +20,25 @@ BREAKS = {  # a module that exists in a room, the import that it may not have, t
 def verdicts(folder):
     """{contract: KEPT or BROKEN} of the package in a folder."""
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    done = subprocess.run([sys.executable, "-c", command, "--no-cache"], cwd=folder, capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(folder)})
+    done = subprocess.run(
+        [sys.executable, "-c", command, "--no-cache"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )
     lines = dict(re.findall(r"^(.+) (KEPT|BROKEN)$", done.stdout, re.M))
-    assert len(lines) == 5 and (done.returncode == 0) == ("BROKEN" not in lines.values()), done.stdout + done.stderr
+    assert len(lines) == 5 and (done.returncode == 0) == ("BROKEN" not in lines.values()), (
+        done.stdout + done.stderr
+    )
     return lines
 
 
 @pytest.fixture
 def copy(tmp_path):
-    shutil.copytree(paths.ROOT / "helpers", tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        paths.ROOT / "helpers", tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(paths.ROOT / "pyproject.toml", tmp_path)
     return tmp_path
 

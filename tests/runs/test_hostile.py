@@ -22,14 +22,35 @@ ATTACKS = [
     "<p id=figures>[]</p>", "<base href=//x><link rel=stylesheet href=//x><object data=//x></object><form action=//x>",
     "&lt;script&gt;alert(1)&lt;/script&gt;", "\x1b[31m<script>\x1b[0m\0\u202ealert(1)", "W" + "o" * 3000,
 ]  # fmt: skip
-ADDRESSES = {"href", "src", "srcdoc", "action", "formaction", "data", "xlink:href", "background", "poster", "cite"}
+ADDRESSES = {
+    "href",
+    "src",
+    "srcdoc",
+    "action",
+    "formaction",
+    "data",
+    "xlink:href",
+    "background",
+    "poster",
+    "cite",
+}
 
 
 def dangers(page):
     """What in a page could run or load something, the scripts aside that draw the figures."""
     found = []
     for element in BeautifulSoup(page, "html.parser").find_all(True):
-        if element.name in ("iframe", "object", "embed", "base", "link", "form", "img", "svg", "script"):
+        if element.name in (
+            "iframe",
+            "object",
+            "embed",
+            "base",
+            "link",
+            "form",
+            "img",
+            "svg",
+            "script",
+        ):
             found.append(str(element)[:200])
         for name, value in element.attrs.items():
             inside = name == "href" and value.startswith("#")
@@ -42,16 +63,23 @@ def dangers(page):
 def page(tmp_path_factory):
     make, folder = nbformat.v4, tmp_path_factory.mktemp("hostile")
     frame = pd.DataFrame(ATTACKS, index=ATTACKS, columns=ATTACKS[:1])
-    figure = json.loads(go.Figure(go.Bar(x=ATTACKS, y=[1] * len(ATTACKS), name=ATTACKS[2])).to_json())
+    figure = json.loads(
+        go.Figure(go.Bar(x=ATTACKS, y=[1] * len(ATTACKS), name=ATTACKS[2])).to_json()
+    )
     datas = [{"text/html": frame.to_html()}, {"text/html": summary.styled(frame).to_html()},
              {"application/vnd.plotly.v1+json": figure}]  # fmt: skip
     kinds = ("text/plain", "text/html", "text/markdown", "text/latex", "application/javascript")
     datas += [{kind: text} for kind in kinds for text in ATTACKS]
     outputs = [make.new_output("display_data", data) for data in datas]
     outputs += [make.new_output("stream", text=text) for text in ATTACKS]
-    cells = [make.new_markdown_cell("# A title"), make.new_code_cell("\n".join(ATTACKS), outputs=outputs)]
+    cells = [
+        make.new_markdown_cell("# A title"),
+        make.new_code_cell("\n".join(ATTACKS), outputs=outputs),
+    ]
     nbformat.write(make.new_notebook(cells=cells), folder / "01_a.ipynb")
-    return report.build([folder / "01_a.ipynb"], folder / "report.html", ATTACKS[2]).read_text()
+    return report.build_report(
+        [folder / "01_a.ipynb"], folder / "report.html", ATTACKS[2]
+    ).read_text()
 
 
 def test_a_report_of_attack_strings_runs_our_scripts_alone(page):
@@ -65,7 +93,11 @@ def test_a_report_of_attack_strings_runs_our_scripts_alone(page):
 
 def test_dangers_are_seen():
     assert [bool(dangers(text)) for text in ATTACKS[:5]] == [True] * 5
-    assert dangers('<b onclick="x">') and dangers('<b style="background: url(//x)">') and not dangers('<a href="#x">')
+    assert (
+        dangers('<b onclick="x">')
+        and dangers('<b style="background: url(//x)">')
+        and not dangers('<a href="#x">')
+    )
 
 
 def test_a_styled_table_holds_its_words_as_text():
@@ -73,7 +105,9 @@ def test_a_styled_table_holds_its_words_as_text():
     html = summary.styled(frame).to_html()
     assert dangers(html) == [] and "0.123<" in html and "nan" not in html
     assert html.count("&lt;script&gt;") == 3
-    table = BeautifulSoup(html, "html.parser").table  # a page with MathJax would make a link of "$\\href{javascript:..."
+    table = BeautifulSoup(
+        html, "html.parser"
+    ).table  # a page with MathJax would make a link of "$\\href{javascript:..."
     assert {"tex2jax_ignore", "mathjax_ignore"} <= set(table["class"])
     assert ">12.3%<" in summary.styled(frame[[ATTACKS[0]]], "{:.1%}").to_html()
 
@@ -83,12 +117,17 @@ def test_a_folded_table_holds_its_words_as_text():
     assert dangers(html) == [] and html.startswith("<details><summary>&lt;script&gt;")
 
 
-@pytest.mark.parametrize("path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
+)
 def test_tables_of_a_notebook_are_styled_through_the_helper(path):
     """``frame.style`` escapes neither cells nor names of rows and columns."""
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
-            code = "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in cell.source.splitlines())
+            code = "\n".join(
+                "" if line.lstrip().startswith(("%", "!")) else line
+                for line in cell.source.splitlines()
+            )
             raw = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)
                    and node.attr in ("style", "to_html")]  # fmt: skip
             assert not raw, "summary.styled(frame) in place of frame.style"

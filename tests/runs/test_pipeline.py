@@ -22,6 +22,7 @@ from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
 from tests.toy_runs import log, notebook, params
 
+
 @pytest.fixture
 def without_kernels(monkeypatch):
     """papermill runs the cells in this process: for what does not depend on a kernel."""
@@ -45,12 +46,20 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     assert re.findall(r"\[(\d/4)\] (\S+) \.\.\. \d+ s", out) == [
-        ("1/4", "01_a"), ("2/4", "02_b"), ("3/4", "02_b.T"), ("4/4", "02_b.Z")]
+        ("1/4", "01_a"),
+        ("2/4", "02_b"),
+        ("3/4", "02_b.T"),
+        ("4/4", "02_b.Z"),
+    ]
     assert "report.html" in out
     here = str((toy / "notebooks").resolve())
     assert log(toy) == [["demo", n, here] for n in "3189"]
     assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [
-        "01_a.ipynb", "02_b.T.ipynb", "02_b.Z.ipynb", "02_b.ipynb"]
+        "01_a.ipynb",
+        "02_b.T.ipynb",
+        "02_b.Z.ipynb",
+        "02_b.ipynb",
+    ]
 
     assert main(["demo"]) == 0
     assert capsys.readouterr().out.count("reused") == 4 and len(log(toy)) == 4
@@ -75,7 +84,11 @@ def test_a_failure_is_told_in_a_few_lines(toy, capsys, request):
     assert main(["demo"]) == 1
     out, err = capsys.readouterr()
     assert "03_c ... failed" in out
-    assert err.startswith("03_c failed in cell [") and "KeyError: 'no such loss'" in err and "raise KeyError" in err
+    assert (
+        err.startswith("03_c failed in cell [")
+        and "KeyError: 'no such loss'" in err
+        and "raise KeyError" in err
+    )
     assert "papermill" not in err and "\x1b" not in err and len(err.splitlines()) < 12
     folder = toy / "outputs/demo/notebooks"
     assert [path.name for path in folder.iterdir()] == ["03_c.failed.ipynb"]
@@ -91,8 +104,10 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, requ
     made = toy / "outputs/demo/made.txt"
     first = toy / "notebooks/01_a.ipynb"
     first.write_text(first.read_text().replace("print(size)", f"open({str(made)!r}, 'w').close()"))
-    patch = ("import pathlib\nfrom helpers.runs import paths, pipeline\n"
-             f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\npaths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')")
+    patch = (
+        "import pathlib\nfrom helpers.runs import paths, pipeline\n"
+        f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\npaths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')"
+    )
     call = f"pipeline.ensure(run, '01_a', {str(made)!r}); assert os.getcwd() == '/'"
     notebook(toy / "notebooks/02_b.ipynb", patch, call)
     for name in ("02_b.T", "02_b.Z"):
@@ -130,20 +145,38 @@ def test_a_published_notebook_is_clean(toy, monkeypatch):
     monkeypatch.setattr(publish, "RENDERER", "plotly_mimetype")
     monkeypatch.setenv("PLOTLY_RENDERER", "")
     path = toy / "notebooks/01_a.ipynb"
-    notebook(path, "import sys, os\nprint('warn', file=sys.stderr)", f"print({str(paths.ROOT / 'x')!r})", "",
-             "os.path.join(os.path.expanduser('~'), 'y')")
+    notebook(
+        path,
+        "import sys, os\nprint('warn', file=sys.stderr)",
+        f"print({str(paths.ROOT / 'x')!r})",
+        "",
+        "os.path.join(os.path.expanduser('~'), 'y')",
+    )
     (toy / "notebooks/02_b.ipynb").unlink()
     publish.publish()
     book = nbformat.read(path, as_version=4)
     assert [cell.execution_count for cell in book.cells] == [1, 2, 3, None, 4]
     assert [[o.get("text") or o.data["text/plain"] for o in c.outputs] for c in book.cells] == [
-        [], [], ["x\n"], [], ["'~/y'"]]
+        [],
+        [],
+        ["x\n"],
+        [],
+        ["'~/y'"],
+    ]
     assert book.metadata.kernelspec == publish.KERNELSPEC
-    assert [dict(cell.metadata) for cell in book.cells] == [{"tags": ["parameters"]}, {}, {}, {}, {}]
+    assert [dict(cell.metadata) for cell in book.cells] == [
+        {"tags": ["parameters"]},
+        {},
+        {},
+        {},
+        {},
+    ]
 
     before = path.read_bytes()
     notebook(toy / "notebooks/00_bad.ipynb", "1 / 0")
-    with pytest.raises(ValueError, match="00_bad failed and was not changed, in cell .*ZeroDivisionError"):
+    with pytest.raises(
+        ValueError, match="00_bad failed and was not changed, in cell .*ZeroDivisionError"
+    ):
         publish.publish()
     assert path.read_bytes() == before and os.environ["PLOTLY_RENDERER"] == "plotly_mimetype"
 
@@ -164,10 +197,16 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
 
     monkeypatch.setattr(pipeline, "execute", pretend)
     monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
-    monkeypatch.setattr("helpers.runs.report.build", lambda *_: "page")
+    monkeypatch.setattr("helpers.runs.report.build_report", lambda *_: "page")
     assert pipeline.run_all("demo", jobs=2) == "page"
     assert {"01_a", "03_c"} in seen and max(map(len, seen)) == 2
-    assert not any({"01_a", "02_b"} <= both for both in seen) and sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
+    assert not any({"01_a", "02_b"} <= both for both in seen) and sorted(order) == [
+        "01_a",
+        "02_b",
+        "02_b.T",
+        "02_b.Z",
+        "03_c",
+    ]
 
 
 def test_what_most_others_need_goes_first(toy, monkeypatch):
@@ -180,7 +219,7 @@ def test_what_most_others_need_goes_first(toy, monkeypatch):
     order = []
     monkeypatch.setattr(pipeline, "execute", lambda stage: order.append(stage.name))
     monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
-    monkeypatch.setattr("helpers.runs.report.build", lambda *_: "page")
+    monkeypatch.setattr("helpers.runs.report.build_report", lambda *_: "page")
     pipeline.run_all("demo")
     assert order == ["01_b", "01_a", "02_b", "02_b.T", "02_b.Z", "03_c", "04_d"]
 
@@ -197,8 +236,13 @@ def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
 
 def python(code, *arguments, **options):
     """A process that runs this code; what it prints can be read."""
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True,
-                            cwd=paths.ROOT, **options)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=paths.ROOT,
+        **options,
+    )
 
 
 def ends(process, seconds=10):
@@ -229,9 +273,16 @@ def test_a_kernel_ends_with_the_run_that_is_killed(toy):
     notebook(toy / "notebooks/01_a.ipynb", sleep + "time.sleep(60)")
     patch = HERE.replace("sys.argv[1]", repr(str(toy)))
     made = str(toy / "outputs/demo/x")
-    notebook(toy / "notebooks/02_b.ipynb", sleep + patch + f"pipeline.ensure(run, '01_a', {made!r})")
+    notebook(
+        toy / "notebooks/02_b.ipynb",
+        sleep + patch + f"pipeline.ensure(run, '01_a', {made!r})",
+    )
     pids = toy / "pids.txt"
-    parent = python(HERE + "pipeline.execute(stages.stages('demo')[1])", toy, env=os.environ | {"PIDS": str(pids)})
+    parent = python(
+        HERE + "pipeline.execute(stages.stages('demo')[1])",
+        toy,
+        env=os.environ | {"PIDS": str(pids)},
+    )
     while not pids.exists() or len(pids.read_text().split()) < 2:
         time.sleep(0.1)
         assert parent.poll() is None
@@ -246,24 +297,35 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
     notebook(toy / "notebooks/01_a.ipynb", sleep)
     # a shell starts what it puts in the background deaf to this signal, and a child is as deaf as its parent
     listen = "import runpy, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nsys.argv[1:] = ['demo']\n"
-    run = python(HERE + listen + "runpy.run_module('helpers.runs', run_name='__main__')", toy, stderr=subprocess.PIPE)
+    run = python(
+        HERE + listen + "runpy.run_module('helpers.runs', run_name='__main__')",
+        toy,
+        stderr=subprocess.PIPE,
+    )
     while not pids.exists() or not pids.read_text():
         time.sleep(0.1)
         assert run.poll() is None
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=20)
-    assert run.returncode == 130 and said.endswith("stopped; the same command continues from here\n")
+    assert run.returncode == 130 and said.endswith(
+        "stopped; the same command continues from here\n"
+    )
     assert ends(int(pids.read_text()))
 
 
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
     monkeypatch.setattr(pipeline, "ORPHANS", 0.1)
-    hold = HERE + "with pipeline.alone('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+    hold = (
+        HERE + "with pipeline.alone('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+    )
     other = python(hold, toy, stdin=subprocess.PIPE)
     assert other.stdout.readline() == "held\n"
     assert main(["demo"]) == 1
-    assert "another process is executing the run 'demo': wait until it has ended" in capsys.readouterr().err
+    assert (
+        "another process is executing the run 'demo': wait until it has ended"
+        in capsys.readouterr().err
+    )
     assert not log(toy)
     made = toy / "outputs/demo/made.txt"
 
@@ -285,18 +347,24 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
 
 
 def test_what_runs_under_a_run_is_let_in(toy):
-    with pipeline.alone("demo"), pipeline.alone("demo"), pipeline.alone("demo", wait=True):
+    with pipeline.run_lock("demo"), pipeline.run_lock("demo"), pipeline.run_lock("demo", wait=True):
         pass
-    with pipeline.alone("demo"):
+    with pipeline.run_lock("demo"):
         code = HERE + "with pipeline.alone('demo'):\n    print('in')"
         assert python(code, toy).communicate()[0] == "in\n"
 
 
 def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
-    notebook(toy / "notebooks/02_b.ipynb", "raise OSError(28, 'No space left on device', 'posts.parquet.partial')")
+    notebook(
+        toy / "notebooks/02_b.ipynb",
+        "raise OSError(28, 'No space left on device', 'posts.parquet.partial')",
+    )
     assert main(["demo"]) == 1
     told = capsys.readouterr().err
-    assert re.match(r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space, then give the same", told)
+    assert re.match(
+        r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space, then give the same",
+        told,
+    )
     assert len(told.splitlines()) == 2
     params(toy, "01_a", "size: 4")
 
@@ -305,4 +373,6 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
 
     monkeypatch.setattr(pipeline.artifacts, "write_json", full)
     assert main(["demo"]) == 1
-    assert capsys.readouterr().err.startswith("the disk is full ([Errno 28] No space left on device): free some space")
+    assert capsys.readouterr().err.startswith(
+        "the disk is full ([Errno 28] No space left on device): free some space"
+    )

@@ -18,14 +18,19 @@ def executed(path, *cells):
     """A notebook of Markdown (str) and of code cells given by their outputs (list)."""
     make, made = nbformat.v4, []
     for cell in cells:
-        made.append(make.new_markdown_cell(cell) if isinstance(cell, str)
-                    else make.new_code_cell("print('code')", outputs=cell, execution_count=1))
+        made.append(
+            make.new_markdown_cell(cell)
+            if isinstance(cell, str)
+            else make.new_code_cell("print('code')", outputs=cell, execution_count=1)
+        )
     nbformat.write(make.new_notebook(cells=made), path)
     return path
 
 
 def display(**data):
-    return nbformat.v4.new_output("display_data", {k.replace("__", "/"): v for k, v in data.items()})
+    return nbformat.v4.new_output(
+        "display_data", {k.replace("__", "/"): v for k, v in data.items()}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +40,25 @@ def page(tmp_path_factory):
 
     tmp_path = tmp_path_factory.mktemp("page")
 
-    figure = json.loads(go.Figure(go.Scatter(x=[1, 2], y=[1, 2], text=["</script>" + HOSTILE] * 2)).to_json())
+    figure = json.loads(
+        go.Figure(go.Scatter(x=[1, 2], y=[1, 2], text=["</script>" + HOSTILE] * 2)).to_json()
+    )
     plot = nbformat.v4.new_output("display_data", {"application/vnd.plotly.v1+json": figure})
     stream = nbformat.v4.new_output("stream", text=HOSTILE)
     first = executed(
-        tmp_path / "01_a.ipynb", "# The *first* one\n\n$x < 1$ and\n\n$$\\frac{a}{b}$$\n\n$\\nosuch{x}$", [stream],
-        [display(text__plain=HOSTILE)], [display(text__markdown="**posts** " + HOSTILE)], [plot],
-        [display(text__latex="$$z_i$$")], [display(**{"application__javascript": "alert(1)"})])
+        tmp_path / "01_a.ipynb",
+        "# The *first* one\n\n$x < 1$ and\n\n$$\\frac{a}{b}$$\n\n$\\nosuch{x}$",
+        [stream],
+        [display(text__plain=HOSTILE)],
+        [display(text__markdown="**posts** " + HOSTILE)],
+        [plot],
+        [display(text__latex="$$z_i$$")],
+        [display(**{"application__javascript": "alert(1)"})],
+    )
     second = executed(tmp_path / "01_a.T.ipynb", "# The *first* one\n\n## The first one", [plot])
-    return report.build([first, second], tmp_path / "report.html", "A <title>", "<p>intro</p>").read_text()
+    return report.build_report(
+        [first, second], tmp_path / "report.html", "A <title>", "<p>intro</p>"
+    ).read_text()
 
 
 def test_the_report_holds_everything_once(page):
@@ -53,27 +68,37 @@ def test_the_report_holds_everything_once(page):
     ids = [element["id"] for element in soup.find_all(id=True)]
     assert len(ids) == len(set(ids))
     assert [(a["href"], a.get_text()) for a in soup.nav.find_all("a")] == [
-        ("#01_a", "The first one"), ("#01_a-T", "The first one variant T")]
+        ("#01_a", "The first one"),
+        ("#01_a-T", "The first one variant T"),
+    ]
     assert {a["href"][1:] for a in soup.nav.find_all("a")} <= set(ids)
     assert soup.title.text == "A <title>" and "<p>intro</p>" in page
-    assert not any(block.has_attr("open") for block in soup.find_all("details")) and soup.select("details.code pre")
+    assert not any(block.has_attr("open") for block in soup.find_all("details")) and soup.select(
+        "details.code pre"
+    )
     assert page.count("plotly.js v") == 1
     assert [place["data-figure"] for place in soup.select(".figure")] == ["0", "1"]
     assert len(json.loads(soup.find(id="figures").string)) == 2
-    assert r"\nosuch{x}" in [tex.text for tex in soup.select("code.tex")]  # no converter knows it: shown, set apart
+    assert r"\nosuch{x}" in [
+        tex.text for tex in soup.select("code.tex")
+    ]  # no converter knows it: shown, set apart
 
 
 @pytest.mark.parametrize("intro, shown", [("", True), ("<p>answers first</p>", False)])
-def test_code_of_a_notebook_alone_is_open_unless_an_intro_says_what_the_page_is_for(tmp_path, intro, shown):
+def test_code_of_a_notebook_alone_is_open_unless_an_intro_says_what_the_page_is_for(
+    tmp_path, intro, shown
+):
     book = executed(tmp_path / "01_a.ipynb", "# One", [])
-    page = report.build([book], tmp_path / "page.html", "A", intro).read_text()
+    page = report.build_report([book], tmp_path / "page.html", "A", intro).read_text()
     assert ('<details class="code" open>' in page) == shown and '<details class="code"' in page
 
 
 def test_formulas_are_mathml(page):
     pytest.importorskip("latex2mathml")
     assert "<mfrac>" in page and "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    assert "\\" not in report.mathml(r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}")
+    assert "\\" not in report.mathml(
+        r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}"
+    )
 
 
 def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
@@ -84,7 +109,11 @@ def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
     assert HOSTILE not in page and page.count("&lt;script&gt;fetch") == 3  # stream, plain, Markdown
     scripts = soup.find_all("script")
     assert len(scripts) == 2 and scripts[0]["id"] == "figures"  # the data, and what draws
-    packed = [part for part in soup.find("template", id="plotly").contents if not isinstance(part, Comment)]
+    packed = [
+        part
+        for part in soup.find("template", id="plotly").contents
+        if not isinstance(part, Comment)
+    ]
     plotly = gzip.decompress(base64.b64decode(packed[0])).decode()  # what draws unpacks it
     policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -99,15 +128,19 @@ def test_the_report_asks_nothing_of_the_network(page):
 
     soup = BeautifulSoup(page, "html.parser")
     assert not soup.find_all("link")
-    for element in soup.find_all(lambda e: e.name != "a" and (e.has_attr("src") or e.has_attr("href"))):
+    for element in soup.find_all(
+        lambda e: e.name != "a" and (e.has_attr("src") or e.has_attr("href"))
+    ):
         assert not re.match(r"\s*(https?:)?//", element.get("src") or element.get("href"))
-    assert not re.search(r"@import|url\((?!['\"]?data:)", "".join(style.string for style in soup.find_all("style")))
+    assert not re.search(
+        r"@import|url\((?!['\"]?data:)", "".join(style.string for style in soup.find_all("style"))
+    )
 
 
 def test_a_broken_notebook_leaves_no_report(tmp_path):
     (tmp_path / "bad.ipynb").write_text("{")
     with pytest.raises(ValueError):
-        report.build([tmp_path / "bad.ipynb"], tmp_path / "out.html", "t")
+        report.build_report([tmp_path / "bad.ipynb"], tmp_path / "out.html", "t")
     assert not (tmp_path / "out.html").exists()
 
 
@@ -116,22 +149,41 @@ def test_links_between_notebooks_lead_to_where_they_are_shown(tmp_path):
 
     text = "# 01 · A: more\n\n[b](02_b.ipynb) [c](03_c.ipynb) [paper](https://example.org/x.ipynb)"
     books = [executed(tmp_path / "01_a.ipynb", text), executed(tmp_path / "02_b.ipynb", "# 02 · B")]
-    soup = BeautifulSoup(report.build(books, tmp_path / "r.html", "t").read_text(), "html.parser")
+    soup = BeautifulSoup(
+        report.build_report(books, tmp_path / "r.html", "t").read_text(), "html.parser"
+    )
     assert [a["href"] for a in soup.main.find_all("a")] == ["#02_b", "https://example.org/x.ipynb"]
-    assert "b c paper" in soup.main.text and [a.text for a in soup.nav.find_all("a")] == ["01 · A", "02 · B"]
+    assert "b c paper" in soup.main.text and [a.text for a in soup.nav.find_all("a")] == [
+        "01 · A",
+        "02 · B",
+    ]
 
     titles = {"01_a": "01 · A: more", "02_b": "<b>"}
-    soup = BeautifulSoup(report.build(books[:1], tmp_path / "r.html", "t", beside=titles).read_text(), "html.parser")
-    assert [a["href"] for a in soup.main.find_all("a")] == ["02_b.html", "https://example.org/x.ipynb"]
+    soup = BeautifulSoup(
+        report.build_report(books[:1], tmp_path / "r.html", "t", beside=titles).read_text(),
+        "html.parser",
+    )
+    assert [a["href"] for a in soup.main.find_all("a")] == [
+        "02_b.html",
+        "https://example.org/x.ipynb",
+    ]
     assert [(a["href"], a.text, "aria-current" in a.attrs) for a in soup.nav.find_all("a")] == [
         ("01_a.html", "01 · A", True), ("02_b.html", "<b>", False)]  # fmt: skip
 
 
 def test_a_page_of_the_book_shows_the_stored_pictures(tmp_path):
     layout = {"title": {"text": "a finding,<br>&lt;b&gt;"}}
-    figure = {"application__vnd.plotly.v1+json": {"data": [], "layout": layout}, "image__png": "aGVsbG8="}
-    book = executed(tmp_path / "01_a.ipynb", "# A", [display(**figure)], [display(text__html="<script>x</script><b>y</b>")])
-    page = report.build([book], tmp_path / "r.html", "t", beside={"01_a": "A"}).read_text()
+    figure = {
+        "application__vnd.plotly.v1+json": {"data": [], "layout": layout},
+        "image__png": "aGVsbG8=",
+    }
+    book = executed(
+        tmp_path / "01_a.ipynb",
+        "# A",
+        [display(**figure)],
+        [display(text__html="<script>x</script><b>y</b>")],
+    )
+    page = report.build_report([book], tmp_path / "r.html", "t", beside={"01_a": "A"}).read_text()
     assert "data:image/png;base64,aGVsbG8=" in page and "<template" not in page
     assert 'alt="a finding, &lt;b&gt;"' in page
     assert "<b>y</b>" in page and "<script>x" not in page

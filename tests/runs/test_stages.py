@@ -4,7 +4,7 @@ import pytest
 
 from helpers.core import paths
 from helpers.runs.__main__ import main
-from helpers.runs.stages import imports, stages
+from helpers.runs.stages import imported_files, stages
 from tests.toy_runs import DECLARED, log, notebook, params
 
 
@@ -64,12 +64,19 @@ def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
 
 def test_a_changed_helper_makes_what_imports_it_stale():
     def names(code):
-        return {path.relative_to(paths.ROOT / "helpers").as_posix() for path in imports(code)}
+        return {
+            path.relative_to(paths.ROOT / "helpers").as_posix() for path in imported_files(code)
+        }
 
     assert names("from helpers.runs import paths, pipeline\nimport helpers.core.parameters") == {
-        "runs/__init__.py", "core/paths.py", "core/parameters.py"}  # how notebooks are run does not count
+        "runs/__init__.py",
+        "core/paths.py",
+        "core/parameters.py",
+    }  # how notebooks are run does not count
     assert names("def f():\n    from helpers.core.artifacts import atomic_write") == {
-        "runs/__init__.py", "core/artifacts.py"}
+        "runs/__init__.py",
+        "core/artifacts.py",
+    }
     assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()
 
 
@@ -113,7 +120,9 @@ def test_what_is_for_a_gpu_is_no_stage(toy):
 def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     path = toy / "posts.csv"
     path.write_text("a")
-    notebook(toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files")
+    notebook(
+        toy / "notebooks/01_a.ipynb", parameters=DECLARED + "\nlocation: list[str] = []  # files"
+    )
     monkeypatch.setattr(paths, "ROOT", toy)
     params(toy, "01_a", "location: [posts.csv]")
     before = [stage.fingerprint for stage in stages("demo")]

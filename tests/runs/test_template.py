@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from helpers.accounts import reading
-from helpers.evaluation.ranking import ranking_trials
 from helpers.core import paths
+from helpers.evaluation.ranking import ranking_trials
 from helpers.runs import pipeline
 from helpers.runs.stages import stages
 from helpers.tokens.store import open_store
@@ -17,7 +17,7 @@ from helpers.tokens.store import open_store
 def ours(tmp_path, monkeypatch):
     """A copy of the folder for a small file: 120 invented accounts, 4,000 posts."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    reading.invented(tmp_path / "posts.csv", accounts=120, posts=4000)
+    reading.write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
     frame = pd.read_csv(tmp_path / "posts.csv").rename(columns={"nick": "user", "written": "date"})
     frame.to_csv(tmp_path / "posts.csv", index=False)
     folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")
@@ -32,11 +32,17 @@ def test_a_small_file_goes_through(ours):
         pipeline.execute(ours[name])
     posts = ours["06_evaluate"].parameters["posts"]
     for split in ("dev", "test"):
-        assert len(ranking_trials(open_store(paths.Run("ours").tokens / split), posts).queries) >= 10
+        assert (
+            len(ranking_trials(open_store(paths.Run("ours").tokens / split), posts).queries) >= 10
+        )
 
 
 def test_only_what_is_trained_is_evaluated(ours):
-    trained = {f"{stage.parameters['features']}-supcon" for stage in ours.values() if stage.notebook == "03_train"}
+    trained = {
+        f"{stage.parameters['features']}-supcon"
+        for stage in ours.values()
+        if stage.notebook == "03_train"
+    }
     assert set(ours["06_evaluate"].parameters["models"]) == trained
 
 

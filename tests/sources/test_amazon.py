@@ -19,7 +19,9 @@ def new(author="A1", text="good book", time=1_600_000_000_999, **more):
 
 
 def write(path, reviews):
-    data = "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in reviews).encode()
+    data = "".join(
+        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in reviews
+    ).encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 

@@ -14,7 +14,16 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from helpers.sources import COLUMNS, demo, open_source
-from helpers.sources.demo_lexicon import CHOICES, GENERAL, PAIRS, PATTERNS, SPELLING, TOPICS, past, fillings
+from helpers.sources.demo_lexicon import (
+    CHOICES,
+    GENERAL,
+    PAIRS,
+    PATTERNS,
+    SPELLING,
+    TOPICS,
+    past_tense,
+    slot_fillings,
+)
 
 SMALL = dict(authors=12, posts=600)
 
@@ -35,7 +44,7 @@ def posts():
 
 @pytest.fixture(scope="module")
 def truth():
-    return demo.truth().set_index("author")
+    return demo.style_truth().set_index("author")
 
 
 # the same bytes
@@ -48,8 +57,13 @@ def test_same_bytes_whatever_the_hash_seed():
         "print(hashlib.sha256(posts.to_csv(index=False).encode()).hexdigest())"
     )
     seen = {
-        subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": hash_seed},
-                       capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
         for hash_seed in ("1", "2")
     }
     assert seen == {digest(corpus(**SMALL))}
@@ -57,7 +71,7 @@ def test_same_bytes_whatever_the_hash_seed():
 
 def test_another_seed_is_another_corpus():
     assert digest(corpus(**SMALL)) != digest(corpus(**SMALL, seed=1))
-    assert not demo.truth(seed=0, authors=3).equals(demo.truth(seed=1, authors=3))
+    assert not demo.style_truth(seed=0, authors=3).equals(demo.style_truth(seed=1, authors=3))
 
 
 def test_a_part_does_not_depend_on_the_parts_read_before_it():
@@ -67,7 +81,7 @@ def test_a_part_does_not_depend_on_the_parts_read_before_it():
 
 
 def test_an_authors_habits_do_not_depend_on_how_many_authors_there_are():
-    assert demo.truth(authors=3).equals(demo.truth(authors=9).head(3))
+    assert demo.style_truth(authors=3).equals(demo.style_truth(authors=9).head(3))
 
 
 # the shape of the corpus
@@ -114,18 +128,26 @@ def test_near_duplicates_are_rare(posts):
     for at in range(0, len(shingles), 10):
         one = shingles[at]
         others = Counter(other for s in one for other in where.get(s, ()) if other != at)
-        near += any(n >= 0.5 * len(one) and len(one & shingles[o]) >= 0.8 * min(len(one), len(shingles[o]))
-                    for o, n in others.most_common(3))
+        near += any(
+            n >= 0.5 * len(one) and len(one & shingles[o]) >= 0.8 * min(len(one), len(shingles[o]))
+            for o, n in others.most_common(3)
+        )
     assert near / (len(shingles) / 10) < 0.02
 
 
 def test_every_slot_of_every_pattern_is_filled():
-    slots = {"QN", *fillings(demo.truth(authors=2).iloc[0]), *TOPICS["chess"]}
-    named = {token for lines in PATTERNS.values() for line in lines for token in line if token.isupper()}
+    slots = {"QN", *slot_fillings(demo.style_truth(authors=2).iloc[0]), *TOPICS["chess"]}
+    named = {
+        token for lines in PATTERNS.values() for line in lines for token in line if token.isupper()
+    }
     assert named - slots == {"I"}
-    assert all(len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12 for words in TOPICS.values())
-    assert [past(verb) for verb in ("bake", "tuck-in", "trim", "carry", "open-up", "teach-about")] == [
-        "baked", "tucked in", "trimmed", "carried", "opened up", "taught about"]
+    assert all(
+        len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12
+        for words in TOPICS.values()
+    )
+    assert [
+        past_tense(verb) for verb in ("bake", "tuck-in", "trim", "carry", "open-up", "teach-about")
+    ] == ["baked", "tucked in", "trimmed", "carried", "opened up", "taught about"]
 
 
 # the text obeys the truth
@@ -133,13 +155,17 @@ def test_every_slot_of_every_pattern_is_filled():
 
 def rate(posts, second, first):
     """Per author, how often the second form stands where either could."""
+
     def times(pattern):
         return posts.text.str.count(rf"(?i)(?<!\w)(?:{pattern})(?!\w)").groupby(posts.author).sum()
+
     of_both = times(second) + times(first)
     return (times(second) / of_both)[of_both >= 10]
 
 
-@pytest.mark.parametrize("name", ["british", "until", "maybe", "everyone", "digits", "abbreviation"])
+@pytest.mark.parametrize(
+    "name", ["british", "until", "maybe", "everyone", "digits", "abbreviation"]
+)
 def test_word_habits_show_in_the_text(posts, truth, name):
     if name == "british":
         forms = [word.split(":") for words in SPELLING.values() for word in words]
@@ -155,11 +181,14 @@ def test_word_habits_show_in_the_text(posts, truth, name):
     assert abs((measured - truth[name]).mean()) < 0.04
 
 
-@pytest.mark.parametrize("name, pattern", [
-    ("lower_case", r"^[^A-Z]*$"),
-    ("double_space", r"\S  \S"),
-    ("emoji", r"[🙂😂👍🤔🎉😅]|:-?\)|:D|;\)|xD|:P"),
-])
+@pytest.mark.parametrize(
+    "name, pattern",
+    [
+        ("lower_case", r"^[^A-Z]*$"),
+        ("double_space", r"\S  \S"),
+        ("emoji", r"[🙂😂👍🤔🎉😅]|:-?\)|:D|;\)|xD|:P"),
+    ],
+)
 def test_post_habits_show_in_the_text(posts, truth, name, pattern):
     measured = posts.text.str.contains(pattern).groupby(posts.author).mean()
     assert measured.corr(truth[name]) > 0.8
@@ -172,12 +201,17 @@ def test_habits_of_marks_and_order_show_in_the_text(posts, truth):
 
     when = "|".join(re.escape(phrase[1:]) for phrase in GENERAL["TIME"] + GENERAL["PLACE"])
     measured = {
-        "small_i": share(r"(?<!\S)i(?= )", r"(?<!\S)[iI](?= )"), "spaced_mark": share(r" [!?]+", r"[!?]+"),
+        "small_i": share(r"(?<!\S)i(?= )", r"(?<!\S)[iI](?= )"),
+        "spaced_mark": share(r" [!?]+", r"[!?]+"),
         "front_comma": share(rf"(?:^|[.!?] +)\w(?:{when}),", rf"(?:^|[.!?] +)\w(?:{when})\b"),
         "fronted": share(rf"(?:^|[.!?] +)\w(?:{when})\b", rf"\b\w(?:{when})\b"),
     }
     assert {name: len(rates) for name, rates in measured.items() if len(rates) < 150} == {}
-    assert {name: rates.corr(truth[name]) for name, rates in measured.items() if rates.corr(truth[name]) < 0.75} == {}
+    assert {
+        name: rates.corr(truth[name])
+        for name, rates in measured.items()
+        if rates.corr(truth[name]) < 0.75
+    } == {}
 
 
 def test_hours_have_the_stated_circular_mean(posts, truth):
@@ -198,13 +232,21 @@ def test_topics_follow_the_stated_mixture_and_its_drift(posts, truth):
         """1 where measured shares follow the stated ones."""
         return np.polyfit(stated.to_numpy().ravel(), measured.to_numpy().ravel(), 1)[0]
 
-    measured = pd.crosstab(posts.author, posts.topic, normalize="index").reindex(columns=list(TOPICS))
+    measured = pd.crosstab(posts.author, posts.topic, normalize="index").reindex(
+        columns=list(TOPICS)
+    )
     start, end = (truth[[f"topic_{side}_{name}" for name in TOPICS]] for side in ("start", "end"))
     start.columns = end.columns = list(TOPICS)
-    drift = (end - start).mul(at.groupby(posts.author).mean(), axis=0)  # until the middle of an author's stay
-    assert 0.95 < slope(measured, start + drift) < 1.05 and 0.9 < slope(measured - start, drift) < 1.1
+    drift = (end - start).mul(
+        at.groupby(posts.author).mean(), axis=0
+    )  # until the middle of an author's stay
+    assert (
+        0.95 < slope(measured, start + drift) < 1.05 and 0.9 < slope(measured - start, drift) < 1.1
+    )
     assert np.allclose(start.sum(axis=1), 1) and np.allclose(end.sum(axis=1), 1)
-    assert 0.1 < np.abs(start.to_numpy() - end.to_numpy()).sum(axis=1).mean() / 2 < 0.5  # share of posts that moves
+    assert (
+        0.1 < np.abs(start.to_numpy() - end.to_numpy()).sum(axis=1).mean() / 2 < 0.5
+    )  # share of posts that moves
 
 
 def test_truth_is_complete_and_in_range(truth):
@@ -250,8 +292,10 @@ def shares(posts, values, every):
 
 def topic_mrr(posts, **_):
     late, people = eligible(posts)
-    groups = [ends(late, people[k:k + 140]) for k in (0, 140)]
-    return np.mean([mrr(*(shares(side, side.topic, list(TOPICS)) for side in pair)) for pair in groups])
+    groups = [ends(late, people[k : k + 140]) for k in (0, 140)]
+    return np.mean(
+        [mrr(*(shares(side, side.topic, list(TOPICS)) for side in pair)) for pair in groups]
+    )
 
 
 def test_enough_authors_can_be_held_out(posts):
@@ -260,19 +304,34 @@ def test_enough_authors_can_be_held_out(posts):
 
 def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(posts):
     late, people = eligible(posts)
-    groups = [ends(late, people[k:k + 140]) for k in (0, 140)]  # 140 authors each: chance is 0.04
+    groups = [ends(late, people[k : k + 140]) for k in (0, 140)]  # 140 authors each: chance is 0.04
     others = posts[~posts.author.isin(people[:280])]
     reading = documents(others.groupby("author").head(16))
-    measured = {"hour": np.mean([mrr(*(shares(side, side.time // 3600 % 24, range(24)) for side in pair))
-                                 for pair in groups]),
-                "topic": topic_mrr(posts)}
-    for name, options in {"word": {}, "char": dict(analyzer="char", ngram_range=(2, 5), min_df=5)}.items():
+    measured = {
+        "hour": np.mean(
+            [
+                mrr(*(shares(side, side.time // 3600 % 24, range(24)) for side in pair))
+                for pair in groups
+            ]
+        ),
+        "topic": topic_mrr(posts),
+    }
+    for name, options in {
+        "word": {},
+        "char": dict(analyzer="char", ngram_range=(2, 5), min_df=5),
+    }.items():
         tfidf = TfidfVectorizer(**options).fit(reading)
-        measured[name] = np.mean([mrr(*(tfidf.transform(documents(side)) for side in pair)) for pair in groups])
+        measured[name] = np.mean(
+            [mrr(*(tfidf.transform(documents(side)) for side in pair)) for pair in groups]
+        )
     # discriminant analysis of the commonest words and marks, on windows of 16 posts of the other authors
-    window = others.author + " " + (others.groupby("author").cumcount() // 16).astype(str).str.zfill(3)
+    window = (
+        others.author + " " + (others.groupby("author").cumcount() // 16).astype(str).str.zfill(3)
+    )
     others = others.assign(author=window)[window.groupby(window).transform("size") == 16]
-    tokens = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]+|  +", lowercase=False, max_features=400, sublinear_tf=True)
+    tokens = TfidfVectorizer(
+        token_pattern=r"\w+|[^\w\s]+|  +", lowercase=False, max_features=400, sublinear_tf=True
+    )
     texts = documents(others)
     features, names = tokens.fit_transform(texts).toarray(), texts.index.str.split(" ").str[0]
     often = names.isin(names.value_counts().loc[lambda n: n >= 2].index)
@@ -284,18 +343,29 @@ def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(p
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
     measured["learned"] = np.mean([mrr(*map(embed, pair)) for pair in groups])
-    bands = {"word": (0.15, 0.45), "char": (0.15, 0.45), "hour": (0.15, 0.35), "topic": (0.15, 0.35),
-             "learned": (0.35, 0.9)}
-    assert {name: value for name, value in measured.items() if not bands[name][0] < value < bands[name][1]} == {}
+    bands = {
+        "word": (0.15, 0.45),
+        "char": (0.15, 0.45),
+        "hour": (0.15, 0.35),
+        "topic": (0.15, 0.35),
+        "learned": (0.35, 0.9),
+    }
+    assert {
+        name: value
+        for name, value in measured.items()
+        if not bands[name][0] < value < bands[name][1]
+    } == {}
     assert measured["learned"] > 1.25 * max(measured["word"], measured["char"])
 
 
 def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
-    none, all_of_it = (topic_mrr(corpus(authors=450, posts=45_000, topic_giveaway=share)) for share in (0, 1))
+    none, all_of_it = (
+        topic_mrr(corpus(authors=450, posts=45_000, topic_giveaway=share)) for share in (0, 1)
+    )
     assert none < 0.07 < topic_mrr(posts)
-    nearly = demo.truth(authors=100, topic_giveaway=1.0)
+    nearly = demo.style_truth(authors=100, topic_giveaway=1.0)
     assert nearly.filter(like="topic_start_").max(axis=1).mean() > 0.95
-    same = demo.truth(authors=5, topic_giveaway=0.0).filter(like="topic_")
+    same = demo.style_truth(authors=5, topic_giveaway=0.0).filter(like="topic_")
     assert (same.nunique() == 1).all()
     assert all_of_it > 1.5 * none
 
@@ -303,15 +373,18 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
 # wrong use
 
 
-@pytest.mark.parametrize("options, message", [
-    (dict(author=3), "did you mean 'authors'"),
-    (dict(topics=25), "topics must lie in 2..24"),
-    (dict(topic_giveaway=1.5), "topic_giveaway must lie in 0..1"),
-    (dict(topic_giveaway=float("nan")), "topic_giveaway"),
-    (dict(seed=-1), "seed"),
-    (dict(authors=12.5), "authors' must be int"),
-    (dict(authors=100, posts=100), "five per author"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(author=3), "did you mean 'authors'"),
+        (dict(topics=25), "topics must lie in 2..24"),
+        (dict(topic_giveaway=1.5), "topic_giveaway must lie in 0..1"),
+        (dict(topic_giveaway=float("nan")), "topic_giveaway"),
+        (dict(seed=-1), "seed"),
+        (dict(authors=12.5), "authors' must be int"),
+        (dict(authors=100, posts=100), "five per author"),
+    ],
+)
 def test_wrong_options_are_errors(options, message):
     with pytest.raises(ValueError, match=message):
         open_source("demo", "", **options)
@@ -323,5 +396,7 @@ def test_a_location_is_an_error():
 
 
 def test_the_options_of_the_corpus_are_those_of_its_truth(tmp_path):
-    demo.write_truth(tmp_path / "truth.parquet", authors=12, posts=900, seed=3)
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "truth.parquet"), demo.truth(seed=3, authors=12))
+    demo.write_style_truth(tmp_path / "truth.parquet", authors=12, posts=900, seed=3)
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(tmp_path / "truth.parquet"), demo.style_truth(seed=3, authors=12)
+    )

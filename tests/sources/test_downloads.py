@@ -9,7 +9,7 @@ import pytest
 
 from helpers.core import paths
 from helpers.sources import downloads, pipermail
-from helpers.sources.downloads import fetched, get, same_host
+from helpers.sources.downloads import download, fetch_bytes, same_host
 
 MONTH = b"From a at b.c  Mon Jul  2 10:00:00 2007\nFrom: a at b.c (A)\nDate: Mon, 2 Jul 2007 10:00:00 +0000\n\nwords\n"
 
@@ -53,12 +53,14 @@ def test_same_host(other, same):
     assert same_host("http://lists.org/list/", other) is same
 
 
-@pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/x", "/etc/hostname", "data:,x", "http:///x"])
+@pytest.mark.parametrize(
+    "url", ["file:///etc/hostname", "ftp://127.0.0.1/x", "/etc/hostname", "data:,x", "http:///x"]
+)
 def test_only_http_is_fetched(tmp_path, url):
     with pytest.raises(ValueError, match="^cannot fetch .*only http"):
-        get(url)
+        fetch_bytes(url)
     with pytest.raises(ValueError, match="^cannot fetch .*only http"):
-        fetched(tmp_path / "x", url)
+        download(tmp_path / "x", url)
     assert not list(tmp_path.iterdir())
 
 
@@ -69,11 +71,16 @@ def test_a_redirect_stays_on_its_host(tmp_path):
         answers = {"/file": (302, {"Location": secret.as_uri()}, b""), "/other": (302, {"Location": f"{other}/x"}, b""),
                    "/near": (302, {"Location": "/page"}, b""), "/page": (200, {}, b"page")}  # fmt: skip
         with server(answers) as base:
-            assert get(f"{base}/near") == b"page"
-            with pytest.raises(ValueError, match=f"^cannot fetch {base}/file: .*{secret.as_uri()}.* is not allowed"):
-                get(f"{base}/file")
-            with pytest.raises(ValueError, match=f"^cannot fetch {base}/other: it leads to {other}/x, .*another host"):
-                get(f"{base}/other")
+            assert fetch_bytes(f"{base}/near") == b"page"
+            with pytest.raises(
+                ValueError, match=f"^cannot fetch {base}/file: .*{secret.as_uri()}.* is not allowed"
+            ):
+                fetch_bytes(f"{base}/file")
+            with pytest.raises(
+                ValueError,
+                match=f"^cannot fetch {base}/other: it leads to {other}/x, .*another host",
+            ):
+                fetch_bytes(f"{base}/other")
 
 
 def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
@@ -83,10 +90,15 @@ def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
                "/whole": (200, {"Content-Length": str(2 << 20)}, b"x" * (2 << 20)),
                "/chunks": (200, chunked, b"5\r\nhello\r\n5\r\nhe")}  # fmt: skip
     with server(answers) as base:
-        for name, message in (("cut", "cut off after 10 of 1,000 bytes"), ("long", "larger than 3,145,728 bytes")):
-            with pytest.raises(ValueError, match=f"cannot fetch {base}/{name}: it [a-z ]*{message}"):
-                fetched(tmp_path / name / name, f"{base}/{name}")
-        assert fetched(tmp_path / "whole", f"{base}/whole").stat().st_size == 2 << 20
+        for name, message in (
+            ("cut", "cut off after 10 of 1,000 bytes"),
+            ("long", "larger than 3,145,728 bytes"),
+        ):
+            with pytest.raises(
+                ValueError, match=f"cannot fetch {base}/{name}: it [a-z ]*{message}"
+            ):
+                download(tmp_path / name / name, f"{base}/{name}")
+        assert download(tmp_path / "whole", f"{base}/whole").stat().st_size == 2 << 20
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["whole"]
 
 
@@ -98,11 +110,13 @@ def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=origin, check=True)
     monkeypatch.setattr(downloads, "MAX_FILE", 2 << 20)
-    with pytest.raises(ValueError, match=f"^{origin.as_uri()} is larger than 2,097,152 bytes; clone it yourself"):
-        downloads.clone(origin.as_uri())
+    with pytest.raises(
+        ValueError, match=f"^{origin.as_uri()} is larger than 2,097,152 bytes; clone it yourself"
+    ):
+        downloads.clone_repository(origin.as_uri())
     assert not list((tmp_path / "data" / "clones").iterdir())
     monkeypatch.setattr(downloads, "MAX_FILE", 1 << 30)
-    assert (downloads.clone(origin.as_uri()) / "zeros").stat().st_size == 3 << 20
+    assert (downloads.clone_repository(origin.as_uri()) / "zeros").stat().st_size == 3 << 20
 
 
 def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):
@@ -115,4 +129,7 @@ def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):
         with server({"/list/": (200, {}, page), "/list/2002-May.txt": (200, {}, MONTH)}) as base:
             parts = pipermail.parts(f"{base}/list/")
             assert [part.name for part in parts] == ["list/2002-May"]
-            assert "4 links that leave its host are not followed, such as file:" in capsys.readouterr().out
+            assert (
+                "4 links that leave its host are not followed, such as file:"
+                in capsys.readouterr().out
+            )

@@ -28,12 +28,19 @@ def pieces(tmp_path_factory):
 
 
 def author(**changes):
-    posts = {"syms": [["\u2581a", "\u2581b"], ["\u2581c", "d"]], "day": [2, 2], "hour": [0, 23], "minute": [0, 59]}
+    posts = {
+        "syms": [["\u2581a", "\u2581b"], ["\u2581c", "d"]],
+        "day": [2, 2],
+        "hour": [0, 23],
+        "minute": [0, 59],
+    }
     return {"author_id": 7, **posts, "action_type": [12, 0]} | changes
 
 
 def write(folder, *records, name="queries0.json"):
-    data = "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records).encode()
+    data = "".join(
+        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records
+    ).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return folder / name
 
@@ -55,7 +62,9 @@ def test_rows(tmp_path, name):
 
 def test_ids_are_decoded_by_their_model(tmp_path, pieces):
     model = sentencepiece.SentencePieceProcessor(model_file=str(pieces))
-    record = author(syms=model.encode(TEXTS), day=[0] * 3, hour=[1] * 3, minute=[1] * 3, action_type=[1] * 3)
+    record = author(
+        syms=model.encode(TEXTS), day=[0] * 3, hour=[1] * 3, minute=[1] * 3, action_type=[1] * 3
+    )
     path = write(tmp_path, record, record | {"syms": model.encode(TEXTS, out_type=str)})
     assert read("mud", path, pieces=str(pieces))[0]["text"].tolist() == TEXTS * 2
     with pytest.raises(ValueError, match="name the model's file as `pieces`"):
@@ -68,7 +77,9 @@ def test_ids_are_decoded_by_their_model(tmp_path, pieces):
 
 def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
     rng = np.random.default_rng(0)
-    true = 1_436_000_000 // 60 * 60 + np.cumsum(rng.exponential(40 * 3600, 300).astype(int) // 60 * 60)
+    true = 1_436_000_000 // 60 * 60 + np.cumsum(
+        rng.exponential(40 * 3600, 300).astype(int) // 60 * 60
+    )
     when = [datetime.fromtimestamp(each, UTC) for each in true.tolist()]
     record = author(syms=[["x"]] * 300, action_type=[1] * 300, day=[each.weekday() for each in when],
                     hour=[each.hour for each in when], minute=[each.minute for each in when])  # fmt: skip
@@ -83,8 +94,14 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
 
 def test_days_that_count_from_the_epoch(tmp_path):
     path = write(tmp_path, author(day=[0, 400]))
-    assert iso(read("mud", path, day="count")[0]["time"]) == ["2015-07-01 00:00", "2016-08-04 23:59"]
-    assert iso(read("mud", path, day="count", epoch="2016-12-31")[0]["time"]) == ["2016-12-31 00:00", "2018-02-04 23:59"]
+    assert iso(read("mud", path, day="count")[0]["time"]) == [
+        "2015-07-01 00:00",
+        "2016-08-04 23:59",
+    ]
+    assert iso(read("mud", path, day="count", epoch="2016-12-31")[0]["time"]) == [
+        "2016-12-31 00:00",
+        "2018-02-04 23:59",
+    ]
     assert read("mud", path)[1] == {"bad_time": 1}  # 400 is no weekday
 
 
@@ -103,7 +120,9 @@ def test_every_drop_is_counted(tmp_path, pieces):
     path = write(tmp_path, author(), "", *(record for group in lost.values() for record in group))
     rows, drops = read("mud", path, pieces=str(pieces))
     assert drops == {reason: len(group) for reason, group in lost.items()}
-    assert len(rows) == 2 + len(lost["bad_time"]) + len(lost["empty"])  # of these authors the other post stays
+    assert len(rows) == 2 + len(lost["bad_time"]) + len(
+        lost["empty"]
+    )  # of these authors the other post stays
 
 
 def test_hostile_names(tmp_path):
@@ -111,7 +130,10 @@ def test_hostile_names(tmp_path):
     path = write(tmp_path, author(author_id="\ud800A"), author(author_id=" \ud800"))
     path.write_bytes(path.read_bytes() + broken)
     rows, drops = read("mud", path)
-    assert rows["author"].unique().tolist() == ["A", "J\u00f6rg"] and drops == {"empty": 2, "note_cp1252": 1}
+    assert rows["author"].unique().tolist() == ["A", "J\u00f6rg"] and drops == {
+        "empty": 2,
+        "note_cp1252": 1,
+    }
     rows.to_parquet(tmp_path / "rows.parquet")
 
 
@@ -125,7 +147,11 @@ def test_a_cut_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"epoch": "July"}, "epoch must be a date"), ({"epoch": "2015-02-30"}, "epoch must"), ({"day": "week"}, "weekday")],
+    [
+        ({"epoch": "July"}, "epoch must be a date"),
+        ({"epoch": "2015-02-30"}, "epoch must"),
+        ({"day": "week"}, "weekday"),
+    ],
 )
 def test_bad_options(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):

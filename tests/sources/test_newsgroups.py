@@ -12,14 +12,26 @@ from tests.factories import read_source as read
 
 TREE = Path(os.environ.get("AUTHORBOOK_20NEWS") or paths.ROOT / "data" / "20news")
 # shares of posts that hold a line of this kind; before quotes of any marker were cut they were 0.037 and 0.029
-LEFT = {r"^\|>": 0.002, r"(?:^: .*\n){3}": 0.002, r"^In article <": 0.005, r"^(?:Nntp-Posting-Host|Lines): ": 0.002}
+LEFT = {
+    r"^\|>": 0.002,
+    r"(?:^: .*\n){3}": 0.002,
+    r"^In article <": 0.005,
+    r"^(?:Nntp-Posting-Host|Lines): ": 0.002,
+}
 
 
 def left(texts):
-    return {pattern: texts.str.contains(pattern, regex=True, flags=8).mean() for pattern in LEFT}  # 8: re.M
+    return {
+        pattern: texts.str.contains(pattern, regex=True, flags=8).mean() for pattern in LEFT
+    }  # 8: re.M
 
 
-def message(body="My own words.\n", sender="jd@cs.example.edu (Jane Doe)", date="Tue, 6 Apr 93 01:23:45 GMT", more=""):
+def message(
+    body="My own words.\n",
+    sender="jd@cs.example.edu (Jane Doe)",
+    date="Tue, 6 Apr 93 01:23:45 GMT",
+    more="",
+):
     date = "" if date is None else f"Date: {date}\n"
     sender = "" if sender is None else f"From: {sender}\n"
     return f"Newsgroups: sci.space\n{sender}Subject: Re: moon\n{date}{more}Message-ID: <1@x>\nLines: 3\n\n{body}"
@@ -29,13 +41,19 @@ def tree(folder, *messages, group="20news-bydate-train/sci.space"):
     path = folder / group
     path.mkdir(parents=True, exist_ok=True)
     for number, each in enumerate(messages):
-        (path / str(59_000 + number)).write_bytes(each.encode("latin-1") if isinstance(each, str) else each)
+        (path / str(59_000 + number)).write_bytes(
+            each.encode("latin-1") if isinstance(each, str) else each
+        )
     return folder
 
 
 def test_rows(tmp_path):
     body = "In article <1@x> bob@example.org (Bob) writes:\n>theirs\n\nMine, cliché.\n\n--\nJane Doe  +1 555 123 4567\n"
-    tree(tmp_path, message(body), message("Signed, Jane\n", sender="Jane Doe", date="6 Apr 1993 03:23:45 +0200"))
+    tree(
+        tmp_path,
+        message(body),
+        message("Signed, Jane\n", sender="Jane Doe", date="6 Apr 1993 03:23:45 +0200"),
+    )
     rows, drops = read("newsgroups", tmp_path)
     assert rows[COLUMNS].values.tolist() == [
         ["jd@cs.example.edu", 734_059_425, "sci.space", "Mine, cliché."],
@@ -49,10 +67,20 @@ def test_rows(tmp_path):
 
 def test_every_drop_is_counted(tmp_path):
     lost = {
-        "no_author": [message(sender=None), message(sender=""), message(sender="<>"), "", b"\x00\n\n"],
+        "no_author": [
+            message(sender=None),
+            message(sender=""),
+            message(sender="<>"),
+            "",
+            b"\x00\n\n",
+        ],
         "no_date": [message(date=None)],
         "bad_date": [message(date="sometime"), message(date="")],
-        "empty": [message(""), message("> theirs\n"), message("In article <1@x> a@b.org writes:\n> x\n")],
+        "empty": [
+            message(""),
+            message("> theirs\n"),
+            message("In article <1@x> a@b.org writes:\n> x\n"),
+        ],
     }
     tree(tmp_path, message(), *(each for group in lost.values() for each in group))
     rows, drops = read("newsgroups", tmp_path)
@@ -77,7 +105,11 @@ def test_one_part_per_group_wherever_the_location_is(tmp_path):
     groups(tmp_path)
     (tmp_path / "20news-bydate-train" / "README").write_text(message())
     names = [part.name for part in open_source("newsgroups", str(tmp_path))]
-    assert names == ["20news-bydate-test/sci.space", "20news-bydate-train/alt.atheism", "20news-bydate-train/sci.space"]
+    assert names == [
+        "20news-bydate-test/sci.space",
+        "20news-bydate-train/alt.atheism",
+        "20news-bydate-train/sci.space",
+    ]
     below = [part.name for part in open_source("newsgroups", str(tmp_path / "20news-bydate-train"))]
     assert below == ["alt.atheism", "sci.space"]
     rows, _ = read("newsgroups", tmp_path / "20news-bydate-train" / "sci.space")
@@ -114,11 +146,19 @@ def test_links_out_of_a_tree_are_not_followed(tmp_path, capsys):
 
 
 def test_what_is_left_is_seen():
-    texts = ["mine\n|> theirs", ": theirs\n: theirs\n: theirs\nmine", "In article <1@x> he said", "Lines: 3\nmine", "mine"]
+    texts = [
+        "mine\n|> theirs",
+        ": theirs\n: theirs\n: theirs\nmine",
+        "In article <1@x> he said",
+        "Lines: 3\nmine",
+        "mine",
+    ]
     assert list(left(pd.Series(texts)).values()) == [0.2] * 4
 
 
-@pytest.mark.skipif(not TREE.is_dir(), reason="needs the tree of 20 Newsgroups, $AUTHORBOOK_20NEWS or data/20news")
+@pytest.mark.skipif(
+    not TREE.is_dir(), reason="needs the tree of 20 Newsgroups, $AUTHORBOOK_20NEWS or data/20news"
+)
 def test_the_real_tree_holds_few_quotes_and_fields():
     rows, drops = read("newsgroups", TREE)
     shares = left(rows["text"])

@@ -19,7 +19,9 @@ def truth(key, *authors):
 
 
 def write(path, records):
-    data = "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records).encode()
+    data = "".join(
+        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records
+    ).encode()
     path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
 
 
@@ -53,8 +55,17 @@ def test_every_loss_has_a_reason(tmp_path):
     truths = [truth("good", "1", "2"), truth("e", "1", "3"), {"id": "half", "same": True}, "no json",
               {"id": "liar", "same": True, "authors": ["1", "2"]}, truth("more", "1", "1")]  # fmt: skip
     rows, drops = read("pan", corpus(tmp_path, pairs, truths))
-    assert drops == {"broken_json": 2, "bad_pair": 5, "duplicate_id": 1, "missing_truth": 1, "bad_truth": 2, "empty": 1}
-    assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/{each}" for each in ("good/a", "good/b", "e/b")]
+    assert drops == {
+        "broken_json": 2,
+        "bad_pair": 5,
+        "duplicate_id": 1,
+        "missing_truth": 1,
+        "bad_truth": 2,
+        "empty": 1,
+    }
+    assert rows.id.tolist() == [
+        f"{tmp_path.name}/pairs.jsonl/{each}" for each in ("good/a", "good/b", "e/b")
+    ]
 
 
 def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
@@ -63,7 +74,12 @@ def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
         corpus(tmp_path / year, [pair("p", [f"{year} a", f"{year} b"])], [truth("p", "1", "2")])
     drops = Counter()
     places = [str(tmp_path / year) for year in ("2020", "2021")]
-    ids = [each for part in open_source("pan", places) for frame in part.read(drops) for each in frame.id]
+    ids = [
+        each
+        for part in open_source("pan", places)
+        for frame in part.read(drops)
+        for each in frame.id
+    ]
     assert ids == [f"{year}/pairs.jsonl/p/{side}" for year in ("2020", "2021") for side in "ab"]
     assert read("pan", tmp_path / "2020/pairs.jsonl")[0].id[0] == "pairs.jsonl/p/a"
     (tmp_path / "x/2020").mkdir(parents=True)
@@ -73,7 +89,9 @@ def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
 
 def test_duplicates_belong_to_an_author(tmp_path):
     pairs = [pair(str(number), ["same words", f"text {number}"]) for number in range(5)]
-    rows, drops = read("pan", corpus(tmp_path, pairs, [truth(str(number), "1", "1") for number in range(5)]))
+    rows, drops = read(
+        "pan", corpus(tmp_path, pairs, [truth(str(number), "1", "1") for number in range(5)])
+    )
     assert len(rows) == 6 and drops == {"duplicate": 4} and rows.text.is_unique
     corpus(tmp_path, pairs, [truth(str(number), f"a{number}", f"b{number}") for number in range(5)])
     assert len(read("pan", tmp_path)[0]) == 10
@@ -87,7 +105,9 @@ def test_a_lone_surrogate_is_no_trouble(tmp_path):
 
 def test_what_has_no_name_is_empty(tmp_path):
     pairs = [pair("p", fandoms=["", "G"]), pair("q", ["a", "b"])]
-    rows, drops = read("pan", corpus(tmp_path, pairs, [truth("p", "1", "2"), truth("q", " ", "\ud800")]))
+    rows, drops = read(
+        "pan", corpus(tmp_path, pairs, [truth("p", "1", "2"), truth("q", " ", "\ud800")])
+    )
     assert rows.id.tolist() == [f"{tmp_path.name}/pairs.jsonl/p/b"] and drops == {"empty": 3}
 
 

@@ -20,7 +20,9 @@ SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
 HEAD = "From jane at example.org  Mon Jul  2 08:07:46 2007\n"
 
 
-def mail(body, sender="jane at example.org (Jane Doe)", date="Sun, 1 Jul 2007 23:07:46 -0700", more=""):
+def mail(
+    body, sender="jane at example.org (Jane Doe)", date="Sun, 1 Jul 2007 23:07:46 -0700", more=""
+):
     date = f"Date: {date}\n" if date else ""
     sender = f"From: {sender}\n" if sender else ""
     return f"{HEAD}{sender}{date}Subject: [L] a subject\n\tthat is folded\n{more}Message-ID: <1@x>\n\n{body}\n\n"
@@ -35,7 +37,11 @@ def months(folder, *mails, name="r-devel/2007-July.txt", encoding="utf-8"):
 
 
 def test_pipermail_rows(tmp_path):
-    months(tmp_path, mail("First post."), mail("Second\n\n> quoted\n\nreply. Jane", date="2 Jul 2007 08:00 +0200"))
+    months(
+        tmp_path,
+        mail("First post."),
+        mail("Second\n\n> quoted\n\nreply. Jane", date="2 Jul 2007 08:00 +0200"),
+    )
     rows, drops = read("pipermail", tmp_path)
     assert rows[COLUMNS].values.tolist() == [
         ["jane@example.org", 1183356466, "r-devel", "First post."],
@@ -49,14 +55,18 @@ def test_pipermail_rows(tmp_path):
 def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):
     body = "On Mon, 2 Jul 2007, Jack Lee <jack at example.org> wrote:\n> Bob Berg (bob at example.org) wrote:\n\nmine"
     months(tmp_path, mail(body))
-    assert read("pipermail", tmp_path)[0]["names"][0].split() == "Jane Doe Jack Lee Bob Berg".split()
+    assert (
+        read("pipermail", tmp_path)[0]["names"][0].split() == "Jane Doe Jack Lee Bob Berg".split()
+    )
 
 
 def test_pipermail_tells_the_names_of_attributions_without_addresses(tmp_path):
     lines = {"On Mar 9, 2012, at 6:42 PM, R. Jack Lee wrote:": "R. Jack Lee", "Am 25.03.2012 05:10, schrieb Bob B?rg:":
              "Bob B?rg", "Le 07/07/2013 12:46 AM, Ann Ash a ?crit :": "Ann Ash", "Console says:": ""}  # fmt: skip
     months(tmp_path, *(mail(f"{line}\n> theirs\n\nmine") for line in lines))
-    told = [each.removeprefix("Jane Doe").strip() for each in read("pipermail", tmp_path)[0]["names"]]
+    told = [
+        each.removeprefix("Jane Doe").strip() for each in read("pipermail", tmp_path)[0]["names"]
+    ]
     assert told == list(lines.values())
 
 
@@ -65,7 +75,11 @@ def test_pipermail_separator_is_not_any_line_that_begins_with_from(tmp_path):
     body += "From Mon Jul  2 08:07:46 2007\nnot a header"
     months(tmp_path, mail(body), mail("next"))
     rows, _ = read("pipermail", tmp_path)
-    assert len(rows) == 2 and "From what I know" in rows["text"][0] and "not a header" in rows["text"][0]
+    assert (
+        len(rows) == 2
+        and "From what I know" in rows["text"][0]
+        and "not a header" in rows["text"][0]
+    )
 
 
 def test_pipermail_counts_every_drop(tmp_path):
@@ -86,7 +100,14 @@ def test_pipermail_counts_every_drop(tmp_path):
     months(tmp_path, "<html>not found</html>", name="r-devel/2008-May.txt")
     rows, drops = read("pipermail", tmp_path)
     assert len(rows) == 1
-    assert drops == {"bad_date": 4, "broken_header": 2, "bot": 2, "empty": 1, "scrubbed": 1, "broken_file": 1}
+    assert drops == {
+        "bad_date": 4,
+        "broken_header": 2,
+        "bot": 2,
+        "empty": 1,
+        "scrubbed": 1,
+        "broken_file": 1,
+    }
 
 
 def test_pipermail_senders(tmp_path):
@@ -106,9 +127,13 @@ def test_pipermail_encodings_gzip_and_damage(tmp_path):
     months(tmp_path, mail("naïve"), name="b/2001.txt", encoding="latin-1")
     months(tmp_path, mail("plain").replace("\n", "\r\n"), name="c/2001.txt")
     months(tmp_path, mail("plain"), name="c/2001.txt.gz")
-    many = "".join(mail(f"here is the message that carries the number {n * n}") for n in range(4000))
+    many = "".join(
+        mail(f"here is the message that carries the number {n * n}") for n in range(4000)
+    )
     whole = gzip.compress(many.encode())
-    months(tmp_path, name="d/2001.txt.gz").joinpath("d/2001.txt.gz").write_bytes(whole[: len(whole) // 2])
+    months(tmp_path, name="d/2001.txt.gz").joinpath("d/2001.txt.gz").write_bytes(
+        whole[: len(whole) // 2]
+    )
     rows, drops = read("pipermail", tmp_path)
     texts = dict(rows.groupby("topic")["text"].first())
     assert texts["a"] == "café “quoted”" and texts["b"] == "naïve" and texts["c"] == "plain"
@@ -165,7 +190,9 @@ def test_what_is_too_large_is_counted_and_does_not_fill_the_memory(tmp_path, mon
     rows, drops = read("pipermail", tmp_path)
     assert tracemalloc.get_traced_memory()[1] < 1 << 27
     tracemalloc.stop()
-    assert rows["text"].tolist() == ["before the large one", "after the large one"] and drops == {"too_large": 2}
+    assert rows["text"].tolist() == ["before the large one", "after the large one"] and drops == {
+        "too_large": 2
+    }
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path, capsys):
@@ -174,7 +201,9 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path, capsys):
     (tmp_path / "lists/a/2002.txt").symlink_to(secret / "x/2001.txt")
     rows, _ = read("pipermail", tmp_path / "lists")
     assert rows["text"].tolist() == ["a word to all of you"]
-    assert "1 links that lead out of it are not followed, such as 2002.txt" in capsys.readouterr().out
+    assert (
+        "1 links that lead out of it are not followed, such as 2002.txt" in capsys.readouterr().out
+    )
 
 
 @pytest.mark.skipif(not (SAMPLES / "pipermail").is_dir(), reason="the sample archives are not here")

@@ -12,12 +12,17 @@ import pandas as pd
 import pytest
 import zstandard
 
-from helpers.sources import json_lines
-from helpers.cleaning.text import QUOTE_LINE, clean, is_bot
-from helpers.sources import open_source, pushshift
+from helpers.cleaning.text import QUOTE_LINE, clean_post, is_bot
+from helpers.sources import json_lines, open_source, pushshift
 
 TIME = 1_435_708_800
-GOOD = {"author": "jane_7", "created_utc": TIME, "subreddit": "askscience", "body": "why is it blue", "id": "c1"}
+GOOD = {
+    "author": "jane_7",
+    "created_utc": TIME,
+    "subreddit": "askscience",
+    "body": "why is it blue",
+    "id": "c1",
+}
 
 
 def comment(**changes):
@@ -41,7 +46,10 @@ PACK = {
 def dump(folder, lines, name="RC_2015-07", suffix="", end="\n"):
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}{suffix}"
-    data = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines) + end.encode()
+    data = (
+        b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
+        + end.encode()
+    )
     path.write_bytes(PACK[suffix](data))
     return path
 
@@ -58,8 +66,18 @@ def read(location, **options):
 
 def random_records(number, seed=0):
     rng = random.Random(seed)
-    letters = "abc é🙂\"\\/\u2028\t" + "xyz "
-    people = ["jane_7", "Abbott", "AutoModerator", "[deleted]", "RemindMeBot", "bot_of_x", "Talbot-9", "x-reply", None]
+    letters = 'abc é🙂"\\/\u2028\t' + "xyz "
+    people = [
+        "jane_7",
+        "Abbott",
+        "AutoModerator",
+        "[deleted]",
+        "RemindMeBot",
+        "bot_of_x",
+        "Talbot-9",
+        "x-reply",
+        None,
+    ]
     for i in range(number):
         body = "".join(rng.choices(letters, k=rng.randrange(60)))
         yield {
@@ -107,7 +125,7 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
         monkeypatch.setattr(json_lines, "BLOCK", size)
         assert read(path, raw=True)[0].values.tolist() == expected
     monkeypatch.setattr(pushshift, "ROWS", 100)
-    frames = list(pushshift.read(path, Counter(), raw=True))
+    frames = list(pushshift.read_comments(path, Counter(), raw=True))
     assert len(frames) > 1 and pd.concat(frames).values.tolist() == expected
 
 
@@ -124,7 +142,10 @@ def test_every_drop_is_counted(tmp_path):
     lines = [line for group in lost.values() for line in group]
     random.Random(0).shuffle(lines)
     rows, drops = read(dump(tmp_path, [comment(), "", *lines, "  ", comment(id=None)]))
-    assert rows["id"].isna().tolist() == [False, True] and rows["text"].tolist() == ["why is it blue"] * 2
+    assert (
+        rows["id"].isna().tolist() == [False, True]
+        and rows["text"].tolist() == ["why is it blue"] * 2
+    )
     assert drops == {reason: len(group) for reason, group in lost.items()}
 
 
@@ -141,7 +162,7 @@ def test_what_only_a_lenient_parser_reads_is_read(tmp_path):
     lines = [comment(body="half \ud800 a face"), good.replace(b"blue", b"bl\xffue"), b"\xef\xbb\xbf" + good,
              comment(body="nul \x00 inside"), good + b"\r"]  # fmt: skip
     rows, drops = read(dump(tmp_path, lines))
-    assert drops == {"note_cp1252": 1} and sorted(map(clean, rows["text"])) == [
+    assert drops == {"note_cp1252": 1} and sorted(map(clean_post, rows["text"])) == [
         "half a face", "nul inside", "why is it blue", "why is it blue", "why is it bl\u00ffue",
     ]  # fmt: skip
     rows.to_parquet(tmp_path / "rows.parquet")
@@ -155,14 +176,18 @@ def test_a_cut_file_yields_what_precedes_the_cut(tmp_path, suffix):
     path.write_bytes(path.read_bytes()[: -path.stat().st_size // 3])
     rows, drops = read(path)
     assert drops == {"truncated_file": 1}
-    assert 1500 < len(rows) < 5000 and rows["id"].tolist() == [str(number) for number in range(len(rows))]
+    assert 1500 < len(rows) < 5000 and rows["id"].tolist() == [
+        str(number) for number in range(len(rows))
+    ]
     if suffix == ".gz":  # to the last whole line
         assert len(rows) == zlib.decompressobj(wbits=31).decompress(path.read_bytes()).count(b"\n")
 
 
 def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
     packer = zstandard.ZstdCompressor().compressobj()
-    data = packer.compress(f"{comment()}\n".encode() * 10) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    data = packer.compress(f"{comment()}\n".encode() * 10) + packer.flush(
+        zstandard.COMPRESSOBJ_FLUSH_BLOCK
+    )
     (tmp_path / "RC_2015-07.zst").write_bytes(data)
     rows, drops = read(tmp_path)
     assert len(rows) == 10 and drops == {"truncated_file": 1}
@@ -184,7 +209,11 @@ def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
 
 def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     path = dump(tmp_path, [comment(), comment(body="long " * 10**6), comment()])
-    assert read(path)[0]["text"].str.len().tolist() == [len(GOOD["body"]), 5 * 10**6, len(GOOD["body"])]
+    assert read(path)[0]["text"].str.len().tolist() == [
+        len(GOOD["body"]),
+        5 * 10**6,
+        len(GOOD["body"]),
+    ]
     monkeypatch.setattr(json_lines, "LONGEST", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
@@ -215,29 +244,54 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
 )
 def test_markup_after_the_common_cleaning(tmp_path, body, text):
     rows, _ = read(dump(tmp_path, [comment(body=body)]))
-    assert clean(rows["text"][0]) == text
+    assert clean_post(rows["text"][0]) == text
 
 
 def test_own_words_are_those_of_a_search_line_by_line():
     rng = random.Random(0)
-    pieces = ["\n", "\n", ">", "> ", " >", ">:", ">!", "!<", "<", "\t", "    ", " ", "1. ", "a", "b c", "\r", "\u2028"]
+    pieces = [
+        "\n",
+        "\n",
+        ">",
+        "> ",
+        " >",
+        ">:",
+        ">!",
+        "!<",
+        "<",
+        "\t",
+        "    ",
+        " ",
+        "1. ",
+        "a",
+        "b c",
+        "\r",
+        "\u2028",
+    ]
     for _ in range(20_000):
         text = "".join(rng.choices(pieces, k=rng.randrange(15)))
         lines = map(pushshift._uncovered, text.split("\n"))
         kept = pushshift._without_code("\n".join(lines).split("\n"))
         own = "\n".join("" if QUOTE_LINE.match(line) else line for line in kept).strip()
-        assert pushshift.own_words(text) == own, repr(text)
+        assert pushshift.without_quotes(text) == own, repr(text)
 
 
 def test_raw_keeps_the_markup_but_not_the_escapes(tmp_path):
-    rows, _ = read(dump(tmp_path, [comment(body="&gt; q &amp;gt;\n\n    code\n\n&gt;!s!&lt;")]), raw=True)
+    rows, _ = read(
+        dump(tmp_path, [comment(body="&gt; q &amp;gt;\n\n    code\n\n&gt;!s!&lt;")]), raw=True
+    )
     assert rows["text"].tolist() == ["> q &gt;\n\n    code\n\n>!s!<"]
 
 
 def test_files_that_are_found(tmp_path):
     for name in ("RC_2015-07", "RC_2015-07.txt", "RS_2015-07", "cats_submissions"):
         dump(tmp_path / "in", [comment()], name=name)
-    for name, suffix in (("RC_2015-08", ".zst"), ("RS_2015-08", ".zst"), ("cats_comments", ".zst"), ("x", ".ndjson")):
+    for name, suffix in (
+        ("RC_2015-08", ".zst"),
+        ("RS_2015-08", ".zst"),
+        ("cats_comments", ".zst"),
+        ("x", ".ndjson"),
+    ):
         dump(tmp_path / "in", [comment()], name=name, suffix=suffix)
     names = [part.name for part in open_source("pushshift", str(tmp_path / "in"))]
     assert names == ["RC_2015-07", "RC_2015-08", "cats_comments", "x"]
@@ -256,7 +310,9 @@ def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share):
     lines = [comment(id=f"c{number}", body=f"comment {number}") for number in range(4000)]
     whole, _ = read(dump(tmp_path, lines))
     some, drops = read(tmp_path, share=share)
-    assert drops == {"not_drawn": 4000 - len(some)} and len(some) == pytest.approx(4000 * share, rel=0.15)
+    assert drops == {"not_drawn": 4000 - len(some)} and len(some) == pytest.approx(
+        4000 * share, rel=0.15
+    )
     assert set(some.text) < set(whole.text) and len(whole) == 4000
     again, _ = read(dump(tmp_path / "in another order", lines[::-1]), share=share)
     assert sorted(again.text) == sorted(some.text)
@@ -264,5 +320,7 @@ def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share):
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1])
 def test_a_share_is_above_0_and_1_at_most(tmp_path, share):
-    with pytest.raises(ValueError, match="pushshift: share is .*: it must be above 0, and 1 at most"):
+    with pytest.raises(
+        ValueError, match="pushshift: share is .*: it must be above 0, and 1 at most"
+    ):
         read(dump(tmp_path, [comment()]), share=share)

@@ -9,7 +9,7 @@ from datetime import date
 import pandas as pd
 import pytest
 
-from helpers.sources import COLUMNS, SOURCES, frames, open_source
+from helpers.sources import COLUMNS, SOURCES, as_frames, open_source
 from tests.factories import read_source
 
 TIME = 1_577_836_800
@@ -38,7 +38,11 @@ def test_nothing_to_read_is_an_error(kind, tmp_path):
     ("kind", "options", "message"),
     [
         ("zulip", {"columns": {}}, "unknown option of source 'zulip' 'columns'; valid: raw"),
-        ("table", {"column": {}}, "unknown option of source 'table' 'column' .did you mean 'columns'"),
+        (
+            "table",
+            {"column": {}},
+            "unknown option of source 'table' 'column' .did you mean 'columns'",
+        ),
         ("demo", {"author": 9}, "unknown option of source 'demo' 'author' .did you mean 'authors'"),
         ("table", {"columns": ["author"]}, "'columns' must be dict"),
         ("mud", {"pieces": 5}, "'pieces' must be str"),
@@ -63,11 +67,13 @@ def test_an_unknown_source_lists_those_there_are():
 def test_frames_are_bounded_and_drops_counted():
     drops = Counter()
     rows = ["empty", *[("a", n, "t", "x", None) for n in range(7)], "bot", "empty"]
-    found = list(frames(rows, drops, 3))
+    found = list(as_frames(rows, drops, 3))
     assert [len(frame) for frame in found] == [3, 3, 1] and drops == {"empty": 2, "bot": 1}
-    assert all(list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in found)
-    assert [list(frame) for frame in frames([("a", 1, "t", "x")], drops)] == [COLUMNS]
-    assert list(frames(["bot"], drops)) == []
+    assert all(
+        list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in found
+    )
+    assert [list(frame) for frame in as_frames([("a", 1, "t", "x")], drops)] == [COLUMNS]
+    assert list(as_frames(["bot"], drops)) == []
 
 
 def damaged(data, rng):
@@ -86,14 +92,22 @@ def damaged(data, rng):
 @pytest.mark.filterwarnings("ignore:table")
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 @pytest.mark.parametrize(
-    ("kind", "name"), [("table", "p.csv"), *zip(["table", "pushshift", "mud", "amazon", "pan"], RECORDS, strict=True)]
+    ("kind", "name"),
+    [
+        ("table", "p.csv"),
+        *zip(["table", "pushshift", "mud", "amazon", "pan"], RECORDS, strict=True),
+    ],
 )
 def test_damage_costs_rows_that_are_counted_or_is_a_clear_error(tmp_path, kind, name, suffix):
     rng, pack = random.Random(name), gzip.compress if suffix else bytes
-    whole = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in RECORDS.get(name, [])).encode()
+    whole = "".join(
+        json.dumps(each, ensure_ascii=False) + "\n" for each in RECORDS.get(name, [])
+    ).encode()
     whole = whole or pd.DataFrame(POSTS).to_csv(index=False).encode()
     truth = [{"id": n, "same": False, "authors": [f"a{n}", f"b{n}"]} for n in range(20)]
-    (tmp_path / f"truth.jsonl{suffix}").write_bytes(pack("\n".join(map(json.dumps, truth)).encode()))
+    (tmp_path / f"truth.jsonl{suffix}").write_bytes(
+        pack("\n".join(map(json.dumps, truth)).encode())
+    )
     path, readable = tmp_path / (name + suffix), 0
     for _ in range(40):
         data = damaged(pack(whole), rng)
@@ -105,7 +119,9 @@ def test_damage_costs_rows_that_are_counted_or_is_a_clear_error(tmp_path, kind, 
             continue
         readable += 1
         lost = sum(number for reason, number in drops.items() if not reason.startswith("note_"))
-        assert not len(rows) or rows[["author", "topic", "text"]].map(str.strip).ne("").all(axis=None)
+        assert not len(rows) or rows[["author", "topic", "text"]].map(str.strip).ne("").all(
+            axis=None
+        )
         "".join(rows[["author", "topic", "text"]].to_numpy().ravel()).encode()
         if name in ("p.jsonl", "RC_2020-01.ndjson", "Books.json") and not suffix:
             assert len(rows) + lost == sum(map(bool, map(bytes.strip, data.split(b"\n"))))

@@ -19,7 +19,13 @@ def test_table_formats(tmp_path, suffix):
     frame = pd.DataFrame(
         {
             "who": ["a", "", "b", "c", "AutoModerator"],
-            "when": ["2020-01-01T00:00:00Z", "2020-01-01", "never", "2020-01-01 01:00:00+01:00", "2020-01-01"],
+            "when": [
+                "2020-01-01T00:00:00Z",
+                "2020-01-01",
+                "never",
+                "2020-01-01 01:00:00+01:00",
+                "2020-01-01",
+            ],
             "sub": ["s", "s", "s", "s", "s"],
             "body": ['line\none, "two"\té', "x", "x", "<script>", "x"],
         }
@@ -31,7 +37,13 @@ def test_table_formats(tmp_path, suffix):
         frame.to_json(path, orient="records", lines=True)
     else:
         frame.to_csv(path, index=False, sep="\t" if suffix == "tsv" else ",")
-    columns = {"author": ["sub", "who"], "time": "when", "topic": "sub", "text": "body", "id": "who"}
+    columns = {
+        "author": ["sub", "who"],
+        "time": "when",
+        "topic": "sub",
+        "text": "body",
+        "id": "who",
+    }
     rows, drops = read("table", path, columns=columns | {"author": "who"})
     assert rows[COLUMNS].values.tolist() == [
         ["a", 1577836800, "s", 'line\none, "two"\té'],
@@ -41,7 +53,10 @@ def test_table_formats(tmp_path, suffix):
     assert drops == {"empty_author": 1, "bad_time": 1, "bot": 1}
     assert read("table", path, columns=columns)[0]["author"].iloc[0] == "s/a"
     assert read("table", path, columns=columns | {"topic": None})[0]["topic"].iloc[0] == "posts"
-    assert read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0] == "posts/s"
+    assert (
+        read("table", path, columns=columns | {"topic": [None, "sub"]})[0]["topic"].iloc[0]
+        == "posts/s"
+    )
     with pytest.raises(ValueError, match="name the file's column for 'author'"):
         read("table", path, columns=columns | {"author": [None, "who"]})
 
@@ -68,7 +83,9 @@ def test_table_times_are_utc_seconds(tmp_path, times):
 def test_table_bad_times(tmp_path):
     times = [None, "", "yesterday", "-5", "nan", "inf", "1e300", "2020-13-45", "1577836800"]
     path = tmp_path / "posts.jsonl"
-    pd.DataFrame({"author": "a", "time": times, "topic": "t", "text": "x"}).to_json(path, orient="records", lines=True)
+    pd.DataFrame({"author": "a", "time": times, "topic": "t", "text": "x"}).to_json(
+        path, orient="records", lines=True
+    )
     rows, drops = read("table", path)
     assert rows["time"].tolist() == [1577836800] and drops == {"bad_time": 8}
 
@@ -83,7 +100,15 @@ def test_table_missing_column_lists_those_found(tmp_path):
 
 def test_table_broken_json_lines(tmp_path):
     good = json.dumps({"author": "a", "time": 1577836800, "topic": "t", "text": "x"})
-    lines = [good, '{"author": "a", "ti', "[1, 2]", "", "null", good.replace('"x"', '"\\ud800y"'), '{"author": "b"}']
+    lines = [
+        good,
+        '{"author": "a", "ti',
+        "[1, 2]",
+        "",
+        "null",
+        good.replace('"x"', '"\\ud800y"'),
+        '{"author": "b"}',
+    ]
     (tmp_path / "p.jsonl").write_text("\n".join(lines))
     rows, drops = read("table", tmp_path)
     assert len(rows) == 2 and drops == {"broken_json": 3, "empty_text": 1}
@@ -99,7 +124,9 @@ HEAD, ROW = "author,time,topic,text\n", "a,1577836800,t,x\n"
 
 def test_table_broken_csv(tmp_path):
     (tmp_path / "not.parquet").write_bytes(b"PAR1 no")
-    (tmp_path / "long.csv").write_text(HEAD + ROW + "\n" + "a,1577836800,t,x,too,many\n" + "a,few\n" + ROW)
+    (tmp_path / "long.csv").write_text(
+        HEAD + ROW + "\n" + "a,1577836800,t,x,too,many\n" + "a,few\n" + ROW
+    )
     with pytest.warns(UserWarning, match="long.csv: the row that begins in line 4 is broken"):
         rows, drops = read("table", tmp_path / "long.csv")
     assert len(rows) == 2 and drops == {"broken_row": 2}
@@ -110,9 +137,18 @@ def test_table_broken_csv(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (HEAD + ROW + 'b,1577836800,t,"two\nlines"\nb,1577836800,t,"open\n' + ROW * 3, "line 5 .* quote"),
-        (HEAD + ROW + 'b,1577836800,t,"open\n' + ROW * 2000 + 'c,1577836800,t,"he, said"\n', "line 3 .* quote"),
-        (HEAD + ROW + 'b,1577836800,"open\n' + ROW * 2000 + 'c,1577836800,t,"\n"\n', "line 3 .* quote"),
+        (
+            HEAD + ROW + 'b,1577836800,t,"two\nlines"\nb,1577836800,t,"open\n' + ROW * 3,
+            "line 5 .* quote",
+        ),
+        (
+            HEAD + ROW + 'b,1577836800,t,"open\n' + ROW * 2000 + 'c,1577836800,t,"he, said"\n',
+            "line 3 .* quote",
+        ),
+        (
+            HEAD + ROW + 'b,1577836800,"open\n' + ROW * 2000 + 'c,1577836800,t,"\n"\n',
+            "line 3 .* quote",
+        ),
         ('author,"time,topic,text\n' + ROW, "line 1 .* quote"),
     ],
 )
@@ -126,7 +162,14 @@ def test_a_quote_that_is_not_closed_is_an_error_with_its_line(tmp_path, content,
 def test_a_stray_quote_costs_its_own_row_only(tmp_path):
     path = tmp_path / "p.csv"
     inner = 'b,1577836800,t,"she said "hi" to me"\n'
-    path.write_text(HEAD + 'b,1577836800,t,"open\n' + ROW * 500 + 'c,1577836800,t,"he, said\nso"\n' + inner + ROW)
+    path.write_text(
+        HEAD
+        + 'b,1577836800,t,"open\n'
+        + ROW * 500
+        + 'c,1577836800,t,"he, said\nso"\n'
+        + inner
+        + ROW
+    )
     with pytest.warns(UserWarning, match="line 2 is broken"):
         rows, drops = read("table", path)
     assert rows["author"].tolist() == ["a"] * 500 + ["c", "a"] and drops == {"broken_row": 2}
@@ -135,12 +178,17 @@ def test_a_stray_quote_costs_its_own_row_only(tmp_path):
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
-    path, text = tmp_path / "p.csv", f'one{end}{end}two, "three"\0' + "long " * (10**7 if end == "\n" else 100)  # 50 MB
+    path, text = (
+        tmp_path / "p.csv",
+        f'one{end}{end}two, "three"\0' + "long " * (10**7 if end == "\n" else 100),
+    )  # 50 MB
     quoted = text.replace('"', '""')
     content = f'\ufefftext,author,topic,time{end}"{quoted}",a,t,1577836800{end}x,b,t,1577836800'
     path.write_bytes(content.encode())
     rows, drops = read("table", path)
-    assert rows["author"].tolist() == ["a", "b"] and rows["text"].tolist() == [text, "x"] and not drops
+    assert (
+        rows["author"].tolist() == ["a", "b"] and rows["text"].tolist() == [text, "x"] and not drops
+    )
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
@@ -159,12 +207,21 @@ def test_letters_of_another_encoding_are_kept_apart_and_counted(tmp_path, name):
     names = [b"J\xf6rg", b"J\xe4rg", b"J\xfcrg", "J\u00f6rg".encode(), b"J\x81rg", b"J\x8drg"]
     line = b'{"author": "%s", "time": 1577836800, "topic": "\xc3\xa9", "text": "\x93x\x94"}\n'
     if "csv" in name:
-        data = HEAD.encode() + b"".join(b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % each for each in names)
+        data = HEAD.encode() + b"".join(
+            b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % each for each in names
+        )
     else:
         data = b"".join(line % each for each in names)
     (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith("gz") else data)
     rows, drops = read("table", tmp_path)
-    assert rows["author"].tolist() == ["J\u00f6rg", "J\u00e4rg", "J\u00fcrg", "J\u00f6rg", "J%x81rg", "J%x8drg"]
+    assert rows["author"].tolist() == [
+        "J\u00f6rg",
+        "J\u00e4rg",
+        "J\u00fcrg",
+        "J\u00f6rg",
+        "J%x81rg",
+        "J%x8drg",
+    ]
     assert set(rows["topic"]) == {"\u00e9"} and set(rows["text"]) == {"\u201cx\u201d"}
     assert drops == {"note_cp1252": 6}
 
@@ -185,7 +242,11 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.jsonl.gz", gzip.compress(GOOD.encode("utf-16"), mtime=0), "p.jsonl.gz is UTF-16"),
         ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
         ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
-        ("p.csv", ("author," + HEAD + "a," + ROW).encode(), "p.csv has the column 'author' 2 times"),
+        (
+            "p.csv",
+            ("author," + HEAD + "a," + ROW).encode(),
+            "p.csv has the column 'author' 2 times",
+        ),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
@@ -208,7 +269,9 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
     for cut in (5, 300, 3001, 90_000):
         (tmp_path / "p.csv.gz").write_bytes(gzip.compress(data.encode(), mtime=0)[:-cut])
         rows, drops = read("table", tmp_path)
-        assert drops == {"truncated_file": 1} and rows["text"].tolist() == [f"{t}\n{t}" for t in texts[: len(rows)]]
+        assert drops == {"truncated_file": 1} and rows["text"].tolist() == [
+            f"{t}\n{t}" for t in texts[: len(rows)]
+        ]
         assert len(rows) > 5000 - cut / 40
 
 
@@ -222,7 +285,9 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
     ],
 )
 def test_parquet_columns_of_other_types(tmp_path, name, column, message):
-    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x"]} | {name: column}
+    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x"]} | {
+        name: column
+    }
     pa.parquet.write_table(pa.table(columns), tmp_path / "p.parquet")
     with pytest.raises(ValueError, match=message):
         read("table", tmp_path)
@@ -233,7 +298,14 @@ def test_parquet_columns_of_other_types(tmp_path, name, column, message):
 
 
 @pytest.mark.parametrize(
-    "columns", [{"author": 5}, {"author": {"a": 1}}, {"author": ["a", 5]}, {"time": ["author", "topic"]}, {"text": ""}]
+    "columns",
+    [
+        {"author": 5},
+        {"author": {"a": 1}},
+        {"author": ["a", 5]},
+        {"time": ["author", "topic"]},
+        {"text": ""},
+    ],
 )
 def test_columns_are_named_by_text(tmp_path, columns):
     (tmp_path / "p.csv").write_text(HEAD + ROW)
@@ -243,7 +315,9 @@ def test_columns_are_named_by_text(tmp_path, columns):
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "ROWS", 10)
-    frame = pd.DataFrame({"author": "a", "time": range(1577836800, 1577836835), "topic": "t", "text": "x"})
+    frame = pd.DataFrame(
+        {"author": "a", "time": range(1577836800, 1577836835), "topic": "t", "text": "x"}
+    )
     frame.to_parquet(tmp_path / "p.parquet")
     frame.to_csv(tmp_path / "p.csv", index=False)
     for part in open_source("table", str(tmp_path)):

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from helpers.sources.timestamps import EARLIEST, LATEST, seconds
+from helpers.sources.timestamps import EARLIEST, LATEST, unix_seconds
 
 NEW_YEAR = 1_577_836_800  # 2020-01-01
 NOON = NEW_YEAR + 12 * 3600 + 34 * 60
@@ -16,7 +16,7 @@ NOON = NEW_YEAR + 12 * 3600 + 34 * 60
 @pytest.mark.parametrize("kind", [str, int, float])
 def test_digits_of_a_date_are_that_date(kind):
     digits = ["20200101", "202001011234", "20200101123456"]
-    assert seconds(pa.array(list(map(kind, digits)))).tolist() == [NEW_YEAR, NOON, NOON + 56]
+    assert unix_seconds(pa.array(list(map(kind, digits)))).tolist() == [NEW_YEAR, NOON, NOON + 56]
 
 
 def test_any_second_is_read_back_from_digits_numbers_and_text():
@@ -24,14 +24,19 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
     times = rng.integers(EARLIEST, LATEST, 2000)
     moments = [datetime.fromtimestamp(each, UTC) for each in times.tolist()]
     for scale in (1, 10**3, 10**6, 10**9):
-        assert (seconds(pa.array(times * scale)) == times).all()
-        assert (seconds(pa.array((times * scale).astype(str))) == times).all()
-    for unit, form in ((86_400, "%Y%m%d"), (60, "%Y%m%d%H%M"), (1, "%Y%m%d%H%M%S"), (1, "%Y-%m-%dT%H:%M:%SZ")):
+        assert (unix_seconds(pa.array(times * scale)) == times).all()
+        assert (unix_seconds(pa.array((times * scale).astype(str))) == times).all()
+    for unit, form in (
+        (86_400, "%Y%m%d"),
+        (60, "%Y%m%d%H%M"),
+        (1, "%Y%m%d%H%M%S"),
+        (1, "%Y-%m-%dT%H:%M:%SZ"),
+    ):
         texts, expected = [each.strftime(form) for each in moments], times // unit * unit
         inside = expected >= EARLIEST
-        assert (seconds(pa.array(texts))[inside] == expected[inside]).all()
+        assert (unix_seconds(pa.array(texts))[inside] == expected[inside]).all()
         if texts[0].isdigit():
-            assert (seconds(pa.array(list(map(int, texts))))[inside] == expected[inside]).all()
+            assert (unix_seconds(pa.array(list(map(int, texts))))[inside] == expected[inside]).all()
 
 
 @pytest.mark.parametrize(
@@ -42,19 +47,19 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
      "inf", "-inf", "0x7fffffff", "true", "now", "today", "", " "],
 )  # fmt: skip
 def test_what_is_no_time(time):
-    assert seconds(pa.array([time])).tolist() == [-1]
+    assert unix_seconds(pa.array([time])).tolist() == [-1]
 
 
 def test_typed_times_obey_the_same_bounds():
     texts = ["1970-01-01", "1978-12-31 23:59:59", "1979-01-01", "2100-01-01", "2100-01-02"]
     moments = pd.to_datetime(texts, format="ISO8601")
-    assert seconds(pa.array(moments)).tolist() == [-1, -1, EARLIEST, LATEST, -1]
-    assert seconds(pa.array(moments.date)).tolist() == [-1, -1, EARLIEST, LATEST, -1]
-    assert seconds(pa.array([True, None])).tolist() == [-1, -1]
+    assert unix_seconds(pa.array(moments)).tolist() == [-1, -1, EARLIEST, LATEST, -1]
+    assert unix_seconds(pa.array(moments.date)).tolist() == [-1, -1, EARLIEST, LATEST, -1]
+    assert unix_seconds(pa.array([True, None])).tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, timedelta(1), b"\xff"])
 def test_a_column_of_another_type_is_an_error(value):
     column = pa.array([value])
     with pytest.raises(ValueError, match="no times"):
-        seconds(column)
+        unix_seconds(column)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from helpers.cleaning.text import clean
+from helpers.cleaning.text import clean_post
 from helpers.core import paths
 from helpers.sources import COLUMNS, open_source, zulip
 from tests.factories import read_source as read
@@ -15,7 +15,12 @@ SAMPLES = paths.ROOT.parent / "shared" / "data" / "raw"
 
 
 def message(**changes):
-    return {"id": 7, "sender_full_name": "Jane Doe", "timestamp": 1600000000, "content": "<p>Hello there</p>"} | changes
+    return {
+        "id": 7,
+        "sender_full_name": "Jane Doe",
+        "timestamp": 1600000000,
+        "content": "<p>Hello there</p>",
+    } | changes
 
 
 def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=None):
@@ -61,7 +66,7 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
     ],
 )  # fmt: skip
 def test_zulip_html(html, text):
-    assert clean(zulip.html_to_text(html)) == text
+    assert clean_post(zulip.html_to_text(html)) == text
 
 
 def test_zulip_raw_keeps_quotes_and_code():
@@ -71,7 +76,11 @@ def test_zulip_raw_keeps_quotes_and_code():
 
 
 def test_zulip_rows(tmp_path):
-    archive(tmp_path, message(), message(sender_full_name=" Joe ", content="<p>é 🙂</p>", timestamp=1600000001.0))
+    archive(
+        tmp_path,
+        message(),
+        message(sender_full_name=" Joe ", content="<p>é 🙂</p>", timestamp=1600000001.0),
+    )
     rows, drops = read("zulip", tmp_path)
     assert rows[COLUMNS].values.tolist() == [
         ["Jane Doe", 1600000000, "new members", "Hello there"],
@@ -83,8 +92,13 @@ def test_zulip_rows(tmp_path):
 def test_zulip_counts_every_drop(tmp_path):
     bad = [3, None, {}, message(content=None), message(sender_full_name=""), message(timestamp="1600000000"),
            message(timestamp=True)]  # fmt: skip
-    absurd = [message(timestamp=value) for value in (float("nan"), float("inf"), -5, 0, 1e300, 10**400)]
-    rest = [message(sender_full_name="Random Issue Bot"), message(content="<blockquote>q</blockquote>")]
+    absurd = [
+        message(timestamp=value) for value in (float("nan"), float("inf"), -5, 0, 1e300, 10**400)
+    ]
+    rest = [
+        message(sender_full_name="Random Issue Bot"),
+        message(content="<blockquote>q</blockquote>"),
+    ]
     archive(tmp_path, message(), *bad, *absurd, *rest)
     archive(tmp_path, topic="cut", text='[{"id": 1, "content": "<p>trunc')
     archive(tmp_path, topic="object", text='{"messages": []}')
@@ -92,11 +106,22 @@ def test_zulip_counts_every_drop(tmp_path):
     (tmp_path / "zulip_json" / "12-new.20members" / "latin.json").write_bytes(b'["\xe9"]')
     rows, drops = read("zulip", tmp_path)
     assert len(rows) == 1
-    assert drops == {"broken_message": 7, "bad_time": 6, "bot": 1, "empty": 1, "broken_json_file": 4}
+    assert drops == {
+        "broken_message": 7,
+        "bad_time": 6,
+        "bot": 1,
+        "empty": 1,
+        "broken_json_file": 4,
+    }
 
 
 def test_zulip_tells_the_names_of_senders_and_mentions(tmp_path):
-    archive(tmp_path, message(content='<p><span class="user-mention" data-user-id="1">@Jack Lee</span> hello</p>'))
+    archive(
+        tmp_path,
+        message(
+            content='<p><span class="user-mention" data-user-id="1">@Jack Lee</span> hello</p>'
+        ),
+    )
     assert read("zulip", tmp_path)[0]["names"].tolist() == ["Jane Doe\nJack Lee"]
 
 
@@ -121,7 +146,9 @@ def test_zulip_finds_the_archive_where_it_lies(tmp_path):
     archive(tmp_path / "repository" / "archive", message())
     archive(tmp_path / "repository" / "archive", message(), stream="3-lean4")
     nested = [part.name for part in open_source("zulip", str(tmp_path / "repository"))]
-    assert nested == [part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))]
+    assert nested == [
+        part.name for part in open_source("zulip", str(tmp_path / "repository/archive/zulip_json"))
+    ]
     assert nested == ["12-new.20members", "3-lean4"]
 
 
@@ -153,22 +180,34 @@ def test_zulip_clones_once(tmp_path, monkeypatch, capsys):
     assert "reusing" in capsys.readouterr().out
     with pytest.raises(ValueError, match="could not clone"):
         open_source("zulip", f"file://{tmp_path}/absent.git")
-    assert [path.name.startswith("team-archive") for path in (tmp_path / "data" / "clones").iterdir()] == [True]
+    assert [
+        path.name.startswith("team-archive") for path in (tmp_path / "data" / "clones").iterdir()
+    ] == [True]
 
 
 @pytest.mark.skipif(not (SAMPLES / "zulip").is_dir(), reason="the sample archives are not here")
 def test_zulip_sample():
     rows, drops = read("zulip", SAMPLES / "zulip")
     files = list((SAMPLES / "zulip").rglob("*.json"))
-    assert len(rows) + sum(drops.values()) == sum(len(json.loads(path.read_bytes())) for path in files)
-    assert len(rows) > 0.95 * (len(rows) + drops["empty"]) and drops["bot"] > 200 and set(drops) == {"empty", "bot"}
-    cleaned = [clean(text, author) for text, author in zip(rows["text"], rows["author"], strict=True)]
+    assert len(rows) + sum(drops.values()) == sum(
+        len(json.loads(path.read_bytes())) for path in files
+    )
+    assert (
+        len(rows) > 0.95 * (len(rows) + drops["empty"])
+        and drops["bot"] > 200
+        and set(drops) == {"empty", "bot"}
+    )
+    cleaned = [
+        clean_post(text, author) for text, author in zip(rows["text"], rows["author"], strict=True)
+    ]
     for leftover in ("</", "<p", "class=", "said:", "https://", "\u200b", "@Member", "```"):
         assert sum(leftover in text for text in cleaned) <= 3, leftover
 
 
 def test_zulip_links_out_of_an_archive_are_not_followed(tmp_path, capsys):
-    private = archive(tmp_path / "private", message(content="<p>nobody else's business</p>"), stream="9-diary")
+    private = archive(
+        tmp_path / "private", message(content="<p>nobody else's business</p>"), stream="9-diary"
+    )
     root = archive(tmp_path / "clone", message(), topic="first")
     general = root / "zulip_json" / "12-new.20members"
     (general / "secret.json").symlink_to(next(private.rglob("*.json")))

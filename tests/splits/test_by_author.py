@@ -5,12 +5,12 @@ import random
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.factories import read_posts
 
 from helpers.core.artifacts import file_fingerprint
 from helpers.splits import AuthorSplit, GivenSplit
-from helpers.splits.assignment import split
-from helpers.splits.audit import AuditError, audit
+from helpers.splits.assignment import make_split
+from helpers.splits.audit import AuditError, audit_split
+from tests.factories import read_posts
 
 SPLITS = AuthorSplit.splits
 
@@ -22,7 +22,7 @@ def documents(authors=60):
 
 
 def by_authors(path, folder, **settings):
-    return split(path, folder, AuthorSplit.of(settings))
+    return make_split(path, folder, AuthorSplit.of(settings))
 
 
 def test_shares_of_authors_with_all_their_posts(tmp_path, write_posts):
@@ -31,9 +31,15 @@ def test_shares_of_authors_with_all_their_posts(tmp_path, write_posts):
     made = {name: read_posts(tmp_path / f"out/{name}.parquet") for name in SPLITS}
     assert sorted(sum(made.values(), [])) == rows
     assert [len({row[0] for row in made[name]}) for name in SPLITS] == [42, 12, 6]
-    assert sum(each["posts"] for each in report["splits"].values()) == len(rows) and not report["given_pairs"]
+    assert (
+        sum(each["posts"] for each in report["splits"].values()) == len(rows)
+        and not report["given_pairs"]
+    )
     other = by_authors(write_posts(rows), tmp_path / "other", test=0.2, dev=0.1, seed=1)
-    assert other["fingerprint"] != report["fingerprint"] and read_posts(tmp_path / "other/test.parquet") != made["test"]
+    assert (
+        other["fingerprint"] != report["fingerprint"]
+        and read_posts(tmp_path / "other/test.parquet") != made["test"]
+    )
 
 
 def test_a_damaged_file_is_refused_by_others_and_written_again(tmp_path, write_posts):
@@ -44,7 +50,9 @@ def test_a_damaged_file_is_refused_by_others_and_written_again(tmp_path, write_p
     for damaged in (whole[:-1], whole[:500] + bytes([whole[500] ^ 1]) + whole[501:], None):
         path.unlink() if damaged is None else path.write_bytes(damaged)
         if damaged is not None:
-            with pytest.raises(ValueError, match="dev.parquet is damaged: delete it and run the notebook"):
+            with pytest.raises(
+                ValueError, match="dev.parquet is damaged: delete it and run the notebook"
+            ):
                 file_fingerprint(path)
         by_authors(posts, tmp_path / "out", test=0.2, dev=0.1)
         assert path.read_bytes() == whole
@@ -89,17 +97,20 @@ def test_the_audit_sees_a_cut_pair(tmp_path):
     pq.write_table(test.set_column(4, "id", [["it's/new/b", *test["id"].to_pylist()[1:]]]),
                    tmp_path / "out/test.parquet")  # fmt: skip
     with pytest.raises(AuditError, match="authors of one pair in more than one split: 1"):
-        audit(tmp_path / "out")
+        audit_split(tmp_path / "out")
 
 
 def test_given_files_are_splits_as_they_are(tmp_path):
     path = pairs(tmp_path)
     table = pq.read_table(path)
     later = [int(name.split("/")[1]) >= 45 for name in table["id"].to_pylist()]
-    ids = [f"{'2021' if late else 'old'}/pairs.jsonl/{name}" for name, late in zip(table["id"].to_pylist(), later)]
+    ids = [
+        f"{'2021' if late else 'old'}/pairs.jsonl/{name}"
+        for name, late in zip(table["id"].to_pylist(), later)
+    ]
     rows = list(zip(table["author"].to_pylist(), table["text"].to_pylist(), later))
     pq.write_table(table.set_column(4, "id", [ids]), path)
-    report = split(path, tmp_path / "out", GivenSplit(files={"test": "2021"}, dev=0.2))
+    report = make_split(path, tmp_path / "out", GivenSplit(files={"test": "2021"}, dev=0.2))
     made = {name: read_posts(tmp_path / f"out/{name}.parquet") for name in SPLITS}
     test = [row for row in rows if row[2]]
     assert [(row[0], row[3]) for row in made["test"]] == [row[:2] for row in test]
@@ -107,7 +118,10 @@ def test_given_files_are_splits_as_they_are(tmp_path):
     rest = sorted(row[:2] for row in rows if not row[2] and row[0] not in known)
     assert sorted((row[0], row[3]) for name in ("train", "dev") for row in made[name]) == rest
     people = {row[0] for row in rest}
-    assert 0 < len({row[0] for row in made["dev"]}) <= round(0.2 * len(people)) and report["given_pairs"]
+    assert (
+        0 < len({row[0] for row in made["dev"]}) <= round(0.2 * len(people))
+        and report["given_pairs"]
+    )
     assert report["unused"] == {"authors_of_other_splits": len(rows) - len(test) - len(rest)}
     with pytest.raises(ValueError, match="'files' must not be empty|files"):
         GivenSplit.of({"files": {}})
@@ -115,7 +129,11 @@ def test_given_files_are_splits_as_they_are(tmp_path):
 
 def test_what_cannot_be_split_is_refused(tmp_path, write_posts):
     path = write_posts(documents(authors=5))
-    for test, dev, message in ((0, 0.1, "'test' is 0"), (0.1, 0, "'dev' is 0"), (0.5, 0.5, "leave something")):
+    for test, dev, message in (
+        (0, 0.1, "'test' is 0"),
+        (0.1, 0, "'dev' is 0"),
+        (0.5, 0.5, "leave something"),
+    ):
         with pytest.raises(ValueError, match=message):
             by_authors(path, tmp_path / "out", test=test, dev=dev)
     with pytest.raises(ValueError, match="nothing is left for test"):

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 import duckdb
 import pytest
-from tests.factories import posts_table as save
-from tests.factories import read_posts as load
 
 from helpers.splits import NoSplit, TimeSplit, assignment
-from helpers.splits.assignment import split
-from helpers.splits.audit import AuditError, audit
+from helpers.splits.assignment import make_split
+from helpers.splits.audit import AuditError, audit_split
 from helpers.splits.by_time import DEV_SHARE
+from tests.factories import posts_table as save
+from tests.factories import read_posts as load
 
 DAY = 86_400
 SPLITS = TimeSplit.splits
@@ -32,15 +32,20 @@ def posts(seed=0, authors=60):
 
 
 def uniform(seed, author, start=0):
-    return int(hashlib.sha256(f"{seed}:{author}".encode()).hexdigest()[start : start + 13], 16) / 2**52
+    return (
+        int(hashlib.sha256(f"{seed}:{author}".encode()).hexdigest()[start : start + 13], 16) / 2**52
+    )
 
 
 def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
     out = {"train": [], "dev": [], "test": [], "seen": []}
     for author in {row[0] for row in rows}:
         own = [row for row in rows if row[0] == author]
-        periods = {"train": [row for row in own if row[1] < t1], "dev": [row for row in own if t1 <= row[1] < t2],
-                   "test": [row for row in own if row[1] >= t2]}
+        periods = {
+            "train": [row for row in own if row[1] < t1],
+            "dev": [row for row in own if t1 <= row[1] < t2],
+            "test": [row for row in own if row[1] >= t2],
+        }
         could = [name for name in ("dev", "test") if len(periods[name]) >= eval_posts]
         if uniform(seed, author) >= heldout and len(periods["train"]) >= min_posts:
             name = "train"
@@ -58,8 +63,15 @@ def split_slowly(rows, t1, t2, heldout, min_posts, eval_posts, seed):
 
 def make(tmp_path, rows=None, **changes):
     path = save(tmp_path / "posts.parquet", rows or posts())
-    settings = {"train_until": 0.6, "dev_until": 0.8, "heldout": 0.4, "min_posts": 5, "eval_posts": 6, "seed": 3}
-    return split(path, tmp_path / "posts", TimeSplit.of(settings | changes))
+    settings = {
+        "train_until": 0.6,
+        "dev_until": 0.8,
+        "heldout": 0.4,
+        "min_posts": 5,
+        "eval_posts": 6,
+        "seed": 3,
+    }
+    return make_split(path, tmp_path / "posts", TimeSplit.of(settings | changes))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -67,8 +79,12 @@ def test_future_follows_the_rules(tmp_path, seed):
     rows = posts(seed)
     report = make(tmp_path, rows, seed=seed)
     times = sorted(row[1] for row in rows)
-    t1, t2 = (duckdb.execute(f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]).fetchall()[0][0]
-              for q in (0.6, 0.8))
+    t1, t2 = (
+        duckdb.execute(
+            f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]
+        ).fetchall()[0][0]
+        for q in (0.6, 0.8)
+    )
     assert abs(sum(time < t1 for time in times) / len(times) - 0.6) < 0.01
     expected = split_slowly(rows, t1, t2, 0.4, 5, 6, seed)
     for name in SPLITS:
@@ -77,8 +93,9 @@ def test_future_follows_the_rules(tmp_path, seed):
             what: len({row[at] for row in expected[name]}) if at is not None else len(expected[name])
             for what, at in (("posts", None), ("authors", 0), ("topics", 2))}  # fmt: skip
     assert sum(report["unused"].values()) + sum(map(len, expected.values())) == len(rows)
-    assert sorted(path.name for path in (tmp_path / "posts").iterdir() if path.suffix != ".sha256") == [
-        "dev.parquet", "seen.parquet", "split.json", "test.parquet", "train.parquet"]
+    assert sorted(
+        path.name for path in (tmp_path / "posts").iterdir() if path.suffix != ".sha256"
+    ) == ["dev.parquet", "seen.parquet", "split.json", "test.parquet", "train.parquet"]
 
 
 def test_training_authors_have_a_bound_and_others_none(tmp_path):
@@ -95,7 +112,10 @@ def test_where_nobody_goes_on_there_is_no_seen_split(tmp_path, made_once):
     trained = {row[0] for row in load(made_once / "train.parquet")}
     rows = [row for row in posts() if row[0] not in trained or row[1] < 500 * DAY]
     report = make(tmp_path, rows, train_until="1971-05-16", dev_until="1972-02-01")
-    assert list(report["splits"]) == ["train", "dev", "test"] and not (tmp_path / "posts/seen.parquet").exists()
+    assert (
+        list(report["splits"]) == ["train", "dev", "test"]
+        and not (tmp_path / "posts/seen.parquet").exists()
+    )
     assert list(make(tmp_path)["splits"]) == list(SPLITS)
 
 
@@ -130,12 +150,17 @@ def test_a_killed_run_is_done_again(tmp_path, monkeypatch):
     assert make(tmp_path)["splits"]["train"]["posts"] == len(load(tmp_path / "posts/train.parquet"))
 
 
-@pytest.mark.parametrize("changes, message", [
-    ({"train_until": 0.9}, "earlier"),
-    ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
-    ({"dev_until": "soon"}, "dev_until"), ({"periods": "lunar"}, "periods"),
-    ({"heldout": 1.0}, "heldout"), ({"eval_posts": 1000}, "nothing is left for dev, test"),
-])
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"train_until": 0.9}, "earlier"),
+        ({"train_until": 1.5}, "'train_until' is 1.5: must be an ISO date or a fraction"),
+        ({"dev_until": "soon"}, "dev_until"),
+        ({"periods": "lunar"}, "periods"),
+        ({"heldout": 1.0}, "heldout"),
+        ({"eval_posts": 1000}, "nothing is left for dev, test"),
+    ],
+)
 def test_what_cannot_be_split_is_refused(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         make(tmp_path, **changes)
@@ -144,9 +169,11 @@ def test_what_cannot_be_split_is_refused(tmp_path, changes, message):
 
 def test_none_keeps_every_post(tmp_path):
     path = save(tmp_path / "posts.parquet", posts())
-    report = split(path, tmp_path / "out", NoSplit())
-    assert load(tmp_path / "out/all.parquet") == posts() and report["splits"]["all"]["posts"] == len(posts())
-    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 4
+    report = make_split(path, tmp_path / "out", NoSplit())
+    assert load(tmp_path / "out/all.parquet") == posts() and report["splits"]["all"][
+        "posts"
+    ] == len(posts())
+    assert audit_split(tmp_path / "out")["violations"].tolist() == [0] * 4
 
 
 def _shared_author(rows):
@@ -159,6 +186,7 @@ def _early(split, before):
         author, _, topic, text = rows[split][0]
         rows[split][0] = (author, limit, topic, text)
         rows[split].sort()
+
     return change
 
 
@@ -171,6 +199,7 @@ def _too_few(split):
     def change(rows):
         author = rows[split][0][0]
         rows[split] = rows[split][:3] + [row for row in rows[split] if row[0] != author]
+
     return change
 
 
@@ -183,7 +212,9 @@ def _unsorted_times(rows):
 
 
 def _one_post_less(rows):
-    author = next(row[0] for row in rows["train"] if sum(row[0] == other[0] for other in rows["train"]) > 6)
+    author = next(
+        row[0] for row in rows["train"] if sum(row[0] == other[0] for other in rows["train"]) > 6
+    )
     rows["train"].remove(next(row for row in rows["train"] if row[0] == author))
 
 
@@ -195,31 +226,34 @@ def made_once(tmp_path_factory):
     return folder / "posts"
 
 
-@pytest.mark.parametrize("change, check", [
-    (_shared_author, "authors in more than one split: 1"),
-    (_early("dev", "train"), "dev posts not later than every train post: 1"),
-    (_early("test", "train"), "test posts not later than every train post: 1"),
-    (_early("test", "dev"), "test posts not later than every dev post: 1"),
-    (_early("seen", "train"), "seen posts not later than every train post: 1"),
-    (_too_few("seen"), "seen authors with fewer than 6 posts: 1"),
-    (_shared_text, "texts in more than one split: 1"),
-    (_too_few("train"), "train authors with fewer than 5 posts: 1"),
-    (_too_few("dev"), "dev authors with fewer than 6 posts: 1"),
-    (_too_few("test"), "test authors with fewer than 6 posts: 1"),
-    (_unsorted, "test rows out of order"),
-    (_unsorted_times, "train rows out of order"),
-    (_one_post_less, "train counts differ from split.json"),
-    (lambda rows: rows["dev"].clear(), "dev counts differ from split.json"),
-])
+@pytest.mark.parametrize(
+    "change, check",
+    [
+        (_shared_author, "authors in more than one split: 1"),
+        (_early("dev", "train"), "dev posts not later than every train post: 1"),
+        (_early("test", "train"), "test posts not later than every train post: 1"),
+        (_early("test", "dev"), "test posts not later than every dev post: 1"),
+        (_early("seen", "train"), "seen posts not later than every train post: 1"),
+        (_too_few("seen"), "seen authors with fewer than 6 posts: 1"),
+        (_shared_text, "texts in more than one split: 1"),
+        (_too_few("train"), "train authors with fewer than 5 posts: 1"),
+        (_too_few("dev"), "dev authors with fewer than 6 posts: 1"),
+        (_too_few("test"), "test authors with fewer than 6 posts: 1"),
+        (_unsorted, "test rows out of order"),
+        (_unsorted_times, "train rows out of order"),
+        (_one_post_less, "train counts differ from split.json"),
+        (lambda rows: rows["dev"].clear(), "dev counts differ from split.json"),
+    ],
+)
 def test_the_audit_catches(tmp_path, made_once, change, check):
     folder = shutil.copytree(made_once, tmp_path / "posts")
-    assert audit(folder)["violations"].tolist() == [0] * 18
+    assert audit_split(folder)["violations"].tolist() == [0] * 18
     rows = {name: load(folder / f"{name}.parquet") for name in SPLITS}
     change(rows)
     for name in SPLITS:
         save(folder / f"{name}.parquet", rows[name])
     with pytest.raises(AuditError) as error:
-        audit(folder)
+        audit_split(folder)
     assert check in str(error.value)
 
 
@@ -227,13 +261,16 @@ def test_the_audit_names_a_missing_file(tmp_path):
     make(tmp_path)
     (tmp_path / "posts/dev.parquet").unlink()
     with pytest.raises(ValueError, match="no dev.parquet"):
-        audit(tmp_path / "posts")
+        audit_split(tmp_path / "posts")
 
 
 def two_communities(gap=3000):
     """The same people by day, but one community ends before the other begins."""
     early = [(f"a{author}", day, f"a/{topic}", words) for author, day, topic, words in posts(0)]
-    late = [(f"b{author}", day + gap * DAY, f"b/{topic}", f"{words} b") for author, day, topic, words in posts(1)]
+    late = [
+        (f"b{author}", day + gap * DAY, f"b/{topic}", f"{words} b")
+        for author, day, topic, words in posts(1)
+    ]
     return sorted(early + late)
 
 
@@ -244,28 +281,42 @@ def test_a_calendar_for_each_community(tmp_path):
     for community in "ab":
         own = [row for row in rows if row[2][0] == community]
         times = [row[1] for row in own]
-        t1, t2 = (duckdb.execute(f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]).fetchall()[0][0]
-                  for q in (0.6, 0.8))
+        t1, t2 = (
+            duckdb.execute(
+                f"SELECT quantile_disc(x, {q}) FROM (SELECT unnest(?) AS x)", [times]
+            ).fetchall()[0][0]
+            for q in (0.6, 0.8)
+        )
         wanted = split_slowly(own, t1, t2, 0.4, 5, 6, 3)
         for name in SPLITS:
-            made = [row for row in load(tmp_path / "posts" / f"{name}.parquet") if row[2][0] == community]
+            made = [
+                row
+                for row in load(tmp_path / "posts" / f"{name}.parquet")
+                if row[2][0] == community
+            ]
             assert made == wanted[name] and made
-    assert sum(each["posts"] for each in report["splits"].values()) + sum(report["unused"].values()) == len(rows)
+    assert sum(each["posts"] for each in report["splits"].values()) + sum(
+        report["unused"].values()
+    ) == len(rows)
     make(tmp_path, rows)  # with one calendar nobody of the early community is asked about
     assert {row[2][0] for row in load(tmp_path / "posts" / "test.parquet")} == {"b"}
 
 
 def test_the_audit_looks_into_each_community(tmp_path):
     make(tmp_path, two_communities(), periods="community")
-    assert not audit(tmp_path / "posts")["violations"].any()
+    assert not audit_split(tmp_path / "posts")["violations"].any()
     path = tmp_path / "posts" / "train.parquet"
     rows = load(path)
     last = max(row[1] for row in load(tmp_path / "posts" / "test.parquet") if row[2][0] == "a")
-    at = next(i for i, row in enumerate(rows) if row[2][0] == "a" and (i + 1 == len(rows) or rows[i + 1][0] != row[0]))
+    at = next(
+        i
+        for i, row in enumerate(rows)
+        if row[2][0] == "a" and (i + 1 == len(rows) or rows[i + 1][0] != row[0])
+    )
     rows[at] = (rows[at][0], last + 1, *rows[at][2:])  # late for its community, early for the other
     save(path, rows)
     with pytest.raises(AuditError, match="test posts not later than every train post"):
-        audit(tmp_path / "posts")
+        audit_split(tmp_path / "posts")
 
 
 def test_a_fraction_may_be_text_and_a_date_must_be_one():
@@ -278,7 +329,9 @@ def test_a_text_of_training_is_asked_about_no_more(tmp_path):
     make(tmp_path, rows)
     made = {name: load(tmp_path / "posts" / f"{name}.parquet") for name in SPLITS}
     copied = set(made["test"][:40:3])
-    changed = [(*row[:3], made["train"][0][3].upper() + " ") if row in copied else row for row in rows]
+    changed = [
+        (*row[:3], made["train"][0][3].upper() + " ") if row in copied else row for row in rows
+    ]
     report = make(tmp_path, changed)
     assert load(tmp_path / "posts/train.parquet") == made["train"]
     assert report["unused"]["texts_of_other_splits"] == len(copied)

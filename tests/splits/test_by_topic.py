@@ -8,13 +8,13 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.factories import posts_table
-from tests.factories import read_posts as load
 
 from helpers.evaluation.retrieval import retrieval_trials
 from helpers.splits import TopicSplit
-from helpers.splits.assignment import split
-from helpers.splits.audit import AuditError, audit
+from helpers.splits.assignment import make_split
+from helpers.splits.audit import AuditError, audit_split
+from tests.factories import posts_table
+from tests.factories import read_posts as load
 
 WORDS = ["ship wave salt sail mast", "court judge plea case law", "cod eel carp pike bass", "oak elm ash pine fir",
          "iron tin lead zinc gold", "bread milk egg flour salt", "king queen pawn rook mate",
@@ -35,7 +35,7 @@ def documents(seed=0, authors=60):
 
 
 def by_topics(path, folder, **settings):
-    return split(path, folder, TopicSplit.of(settings))
+    return make_split(path, folder, TopicSplit.of(settings))
 
 
 def files(folder, names):
@@ -63,7 +63,11 @@ class TestByTopics:
         topics = {name: {row[2] for row in each} for name, each in made.items()}
         assert sum(map(len, authors.values())) == len(set().union(*authors.values()))
         for name, each in made.items():
-            assert list(report["splits"][name].values()) == [len(each), len(authors[name]), len(topics[name])]
+            assert list(report["splits"][name].values()) == [
+                len(each),
+                len(authors[name]),
+                len(topics[name]),
+            ]
             assert each == sorted(each)
         assert min(Counter(row[0] for row in made["train"]).values()) >= 2
         assert topics["test_in"] <= topics["train"]
@@ -77,19 +81,27 @@ class TestByTopics:
         assert not topics["train"] & topics["test_cross"]
         allowed = topics["train"]
         if kind == "cross_topic":
-            by_topic = sorted({row[2] for row in rows}, key=lambda t: (-sum(row[2] == t for row in rows), t))
+            by_topic = sorted(
+                {row[2] for row in rows}, key=lambda t: (-sum(row[2] == t for row in rows), t)
+            )
             allowed = set(by_topic[: TOPICS // 2])
             assert topics["train"] <= allowed
         # every document of a training author in a candidate topic trains; every other of a cross-topic author asks
-        assert made["train"] == [row for row in rows if row[0] in authors["train"] and row[2] in allowed]
+        assert made["train"] == [
+            row for row in rows if row[0] in authors["train"] and row[2] in allowed
+        ]
         if kind == "cross_topic":
             assert made["test_cross"] == [row for row in rows if row[0] in authors["test_cross"]
                                           and row[2] not in allowed]  # fmt: skip
 
     @pytest.mark.parametrize("most", [1, 2])
-    def test_training_authors_may_keep_their_most_frequent_topics_only(self, tmp_path, write_posts, most):
+    def test_training_authors_may_keep_their_most_frequent_topics_only(
+        self, tmp_path, write_posts, most
+    ):
         path = write_posts(documents())
-        whole, report = (by_topics(path, tmp_path / str(k), author_topics=k, **RULES) for k in (0, most))
+        whole, report = (
+            by_topics(path, tmp_path / str(k), author_topics=k, **RULES) for k in (0, most)
+        )
         made = {k: load(tmp_path / str(k) / "train.parquet") for k in (0, most)}
         wanted = []
         for author in sorted({row[0] for row in made[0]}):
@@ -104,20 +116,27 @@ class TestByTopics:
             assert load(tmp_path / f"{most}/{name}.parquet") == load(tmp_path / f"0/{name}.parquet")
         shutil.copy(tmp_path / "0/train.parquet", tmp_path / f"{most}/train.parquet")
         with pytest.raises(AuditError, match=f"train authors with more than {most} topics: [1-9]"):
-            audit(tmp_path / str(most))
+            audit_split(tmp_path / str(most))
 
     @pytest.mark.parametrize("least", [2, 4])
-    def test_authors_of_one_document_are_distractors(self, tmp_path, write_posts, make_store, least):
+    def test_authors_of_one_document_are_distractors(
+        self, tmp_path, write_posts, make_store, least
+    ):
         """They are left out of training alone: in a test they are targets that nobody asks for."""
         rows = documents(authors=250)
         report = by_topics(write_posts(rows), tmp_path / "out", min_documents=least, **RULES)
         made = files(tmp_path / "out", self.names)
         counts = {name: Counter(row[0] for row in each) for name, each in made.items()}
-        assert min(counts["train"].values()) >= least and report["promises"]["min_posts"] == {"train": least}
+        assert min(counts["train"].values()) >= least and report["promises"]["min_posts"] == {
+            "train": least
+        }
         for name in ("test_cross", "test_in", "dev"):
             store = make_store([counts[name][author] for author in sorted(counts[name])])
             trials = retrieval_trials(store)
-            asks, answers = Counter(trials.queries.authors.tolist()), Counter(trials.targets.authors.tolist())
+            asks, answers = (
+                Counter(trials.queries.authors.tolist()),
+                Counter(trials.targets.authors.tolist()),
+            )
             naive = [(size // 2, size - size // 2) for _, size in sorted(counts[name].items())]
             assert [(asks[author], answers[author]) for author in range(store.authors)] == naive
             assert naive.count((0, 1)) > 0
@@ -130,25 +149,37 @@ class TestByTopics:
                  & {number(row[2]) % 8 for row in load(tmp_path / name / "test_cross.parquet")}
                  for name in ("cross", "aware")}  # fmt: skip
         assert faced["cross"] and not faced["aware"]
-        assert cross["similarity_max"] > 0.9 and aware["similarity_max"] <= aware["settings"]["similarity"]
+        assert (
+            cross["similarity_max"] > 0.9
+            and aware["similarity_max"] <= aware["settings"]["similarity"]
+        )
         assert aware["similarity_mean"] < cross["similarity_mean"]
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
     def test_sizes_are_those_of_the_paper(self, tmp_path, write_posts):
         """An eighth of train in each of the others, give or take an author, where there are enough."""
-        report = by_topics(write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5)
+        report = by_topics(
+            write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5
+        )
         for name in ("test_cross", "test_in", "dev"):
-            assert report["splits"][name]["posts"] == pytest.approx(report["splits"]["train"]["posts"] / 8, abs=29)
+            assert report["splits"][name]["posts"] == pytest.approx(
+                report["splits"]["train"]["posts"] / 8, abs=29
+            )
 
     def test_a_text_is_in_one_split_and_stays_in_training(self, tmp_path, write_posts):
         rows = documents()
         before = by_topics(write_posts(rows), tmp_path / "out", **RULES)
         made = files(tmp_path / "out", self.names)
-        train, others = made["train"][0], {made[name][0] for name in ("test_cross", "test_in", "dev")}
+        train, others = (
+            made["train"][0],
+            {made[name][0] for name in ("test_cross", "test_in", "dev")},
+        )
         changed = [(*row[:3], f" {train[3].upper()}\t") if row in others else row for row in rows]
         after = by_topics(write_posts(changed), tmp_path / "out", **RULES)
         assert train in load(tmp_path / "out/train.parquet")
-        gone = after["unused"]["texts_of_other_splits"] + after["unused"].get("authors_with_too_few_posts", 0)
+        gone = after["unused"]["texts_of_other_splits"] + after["unused"].get(
+            "authors_with_too_few_posts", 0
+        )
         assert gone >= 3 and "texts_of_other_splits" not in before["unused"]
         assert after["splits"]["train"] == before["splits"]["train"]
 
@@ -159,10 +190,17 @@ class TestByTopics:
         assert by_topics(path, tmp_path / "out", kind="leak_aware", **RULES) == first
         assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
         assert sorted(file.name for file in before if file.suffix != ".sha256") == [
-            "dev.parquet", "split.json", "test_cross.parquet", "test_in.parquet", "train.parquet"]
+            "dev.parquet",
+            "split.json",
+            "test_cross.parquet",
+            "test_in.parquet",
+            "train.parquet",
+        ]
         assert by_topics(path, tmp_path / "again", kind="leak_aware", **RULES) == first
         for name in self.names:
-            assert load(tmp_path / f"again/{name}.parquet") == load(tmp_path / f"out/{name}.parquet")
+            assert load(tmp_path / f"again/{name}.parquet") == load(
+                tmp_path / f"out/{name}.parquet"
+            )
         assert by_topics(path, tmp_path / "out", **RULES)["fingerprint"] != first["fingerprint"]
 
     @pytest.mark.parametrize("changes, message", [
@@ -188,7 +226,15 @@ def pan(folder):
         for number in range(120):
             author, topic = rng.choice(people), rng.choice(topics)
             text = f"{name} {number}: " + " ".join(rng.choices(WORDS[topic % 8].split(), k=8))
-            rows.append((f"o'{author:02d}", 0, f"topic {topic}/x", text, f"{name}/{number // 2}/{'ab'[number % 2]}"))
+            rows.append(
+                (
+                    f"o'{author:02d}",
+                    0,
+                    f"topic {topic}/x",
+                    text,
+                    f"{name}/{number // 2}/{'ab'[number % 2]}",
+                )
+            )
     rows.sort(key=lambda row: (row[0], row[3]))
     schema = pa.schema([("author", "string"), ("time", pa.timestamp("s", "UTC")), ("topic", "string"),
                         ("text", "string"), ("id", "string")])  # fmt: skip
@@ -206,23 +252,36 @@ def test_given_files_are_test_and_dev_as_they_are(tmp_path, kind):
     made = files(tmp_path / "out", report["splits"])
     assert list(made) == ["train", "test_cross", "dev"] and used_and_unused(report) == len(rows)
     test = [row for row in rows if row[4].startswith("2021/")]
-    dev = [row for row in rows if row[4].startswith("2020/") and row[0] not in {row[0] for row in test}]
-    assert made["test_cross"] == [row[:4] for row in test] and made["dev"] == [row[:4] for row in dev]
+    dev = [
+        row for row in rows if row[4].startswith("2020/") and row[0] not in {row[0] for row in test}
+    ]
+    assert made["test_cross"] == [row[:4] for row in test] and made["dev"] == [
+        row[:4] for row in dev
+    ]
     asked, topics = {row[0] for row in test + dev}, {row[2] for row in test}
-    alike = topics | {f"topic {number(row) % 8 + plus}/x" for row in topics for plus in (0, 8) if kind == "leak_aware"}
+    alike = topics | {
+        f"topic {number(row) % 8 + plus}/x"
+        for row in topics
+        for plus in (0, 8)
+        if kind == "leak_aware"
+    }
     left = [row[:4] for row in rows if row[4].startswith("old/") and row[0] not in asked]
     allowed = [row for row in left if kind == "random" or row[2] not in alike]
     enough = Counter(row[0] for row in allowed)
     assert made["train"] == [row for row in allowed if enough[row[0]] >= 2]
     assert report["unused"]["authors_of_other_splits"] > 20
     with pytest.raises(ValueError, match="files: no post of dev comes from the file 'PAN20'"):
-        by_topics(path, tmp_path / "none", **rule | {"files": {"test_cross": "2021", "dev": "PAN20"}})
+        by_topics(
+            path, tmp_path / "none", **rule | {"files": {"test_cross": "2021", "dev": "PAN20"}}
+        )
     with pytest.raises(ValueError, match="files: no post of test_cross"):
         by_topics(posts_table(tmp_path / "x.parquet", documents()), tmp_path / "none", **rule)
 
 
 def _shared_author(made):
-    made["dev"] = sorted([*made["dev"], (made["train"][0][0], 5, "topic 0/\N{SNOWMAN}", "new words")])
+    made["dev"] = sorted(
+        [*made["dev"], (made["train"][0][0], 5, "topic 0/\N{SNOWMAN}", "new words")]
+    )
 
 
 def _shared_text(made):
@@ -230,7 +289,11 @@ def _shared_text(made):
 
 
 def _known_topic(made):
-    made["test_cross"][0] = (*made["test_cross"][0][:2], made["train"][0][2], made["test_cross"][0][3])
+    made["test_cross"][0] = (
+        *made["test_cross"][0][:2],
+        made["train"][0][2],
+        made["test_cross"][0][3],
+    )
 
 
 def _unknown_topic(made):
@@ -241,7 +304,11 @@ def _alike_topic(made):
     twin = (number(made["train"][0][2]) + 8) % TOPICS
     assert all(number(row[2]) != twin for row in made["test_cross"])
     made["train"] = [row for row in made["train"] if number(row[2]) != twin]
-    made["test_cross"][0] = (*made["test_cross"][0][:2], f"topic {twin}/\N{SNOWMAN}", made["test_cross"][0][3])
+    made["test_cross"][0] = (
+        *made["test_cross"][0][:2],
+        f"topic {twin}/\N{SNOWMAN}",
+        made["test_cross"][0][3],
+    )
 
 
 def _lonely(made):
@@ -268,13 +335,13 @@ def made_once(tmp_path_factory):
 ])  # fmt: skip
 def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):
     shutil.copytree(made_once, tmp_path / "out")
-    assert audit(tmp_path / "out")["violations"].tolist() == [0] * 14
+    assert audit_split(tmp_path / "out")["violations"].tolist() == [0] * 14
     made = files(tmp_path / "out", TopicSplit.splits)
     change(made)
     for name, each in made.items():
         write_posts(each, f"out/{name}.parquet")
     with pytest.raises(AuditError) as error:
-        audit(tmp_path / "out")
+        audit_split(tmp_path / "out")
     assert check in str(error.value)
 
 
@@ -283,7 +350,7 @@ def test_the_audit_names_what_is_missing(tmp_path, made_once):
     assert len(json.loads((tmp_path / "out/split.json").read_text())["clusters"]) == TOPICS
     (tmp_path / "out/test_in.parquet").unlink()
     with pytest.raises(ValueError, match="no test_in.parquet in out"):
-        audit(tmp_path / "out")
+        audit_split(tmp_path / "out")
     (tmp_path / "out/split.json").unlink()
     with pytest.raises(ValueError, match="split.json is missing"):
-        audit(tmp_path / "out")
+        audit_split(tmp_path / "out")

@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.corpus.posts_table import database
+from helpers.corpus.posts_table import open_database
 from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 
 def frame(rows):
     rows = np.asarray(rows, float)
-    return pd.DataFrame(rows / np.linalg.norm(rows, axis=1, keepdims=True), [f"t{n}" for n in range(len(rows))])
+    return pd.DataFrame(
+        rows / np.linalg.norm(rows, axis=1, keepdims=True), [f"t{n}" for n in range(len(rows))]
+    )
 
 
 def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
@@ -19,11 +21,16 @@ def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
              "it's \N{FISH}": "cod eel carp pike"}  # fmt: skip
     rows = [(f"a{n % 7}", n, topic, f"{n} and " + " ".join(rng.choice(own.split(), 6)))
             for n, (topic, own) in enumerate(list(words.items()) * 40)]  # fmt: skip
-    with database(tmp_path / "work") as connection:
+    with open_database(tmp_path / "work") as connection:
         connection.read_parquet(str(write_posts(sorted(rows)))).create_view("posts")
         vectors = topic_vectors(connection, "posts")
-        assert vectors.index.tolist() == sorted(words) and np.allclose(np.linalg.norm(vectors, axis=1), 1)
-        assert vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9 and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
+        assert vectors.index.tolist() == sorted(words) and np.allclose(
+            np.linalg.norm(vectors, axis=1), 1
+        )
+        assert (
+            vectors.loc["sea"] @ vectors.loc["ocean"] > 0.9
+            and vectors.loc["sea"] @ vectors.loc["law"] < 0.2
+        )
         assert topic_vectors(connection, "posts").equals(vectors)
         assert len(topic_vectors(connection, "posts", documents=8, min_df=1)) == 4
         monkeypatch.setattr("helpers.splits.topic_similarity.LEAST", 1)
@@ -35,7 +42,9 @@ def test_the_most_similar_training_topic():
     vectors = frame(np.abs(np.random.default_rng(1).standard_normal((9, 4))))
     train, test = vectors.index[:5], vectors.index[5:]
     found = topic_similarity(vectors, train, test)
-    assert found["similarity"].is_monotonic_decreasing and sorted(found["test_topic"]) == sorted(test)
+    assert found["similarity"].is_monotonic_decreasing and sorted(found["test_topic"]) == sorted(
+        test
+    )
     for row in found.itertuples():
         scores = {name: float(vectors.loc[row.test_topic] @ vectors.loc[name]) for name in train}
         assert row.train_topic == max(scores, key=scores.get)

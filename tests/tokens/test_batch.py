@@ -5,7 +5,7 @@ import pytest
 import torch
 from scipy import stats
 
-from helpers.tokens.batch import PAD, Samples, gather, pieces
+from helpers.tokens.batch import PAD, Samples, chunk_documents, make_batch
 from tests.oracles import equal_batches
 
 COUNTS = (7, 1, 4, 9)
@@ -26,57 +26,84 @@ def post_tokens(store, post):
 def check(store, batch, lists, max_tokens):
     """Every sample of a batch holds the listed posts of the store, padded."""
     longest = max(map(len, lists))
-    assert batch.tokens.shape == (len(lists), longest, max_tokens) and batch.tokens.dtype == torch.int64
+    assert (
+        batch.tokens.shape == (len(lists), longest, max_tokens)
+        and batch.tokens.dtype == torch.int64
+    )
     for row, posts in enumerate(lists):
         assert batch.mask[row].tolist() == [True] * len(posts) + [False] * (longest - len(posts))
         for place in range(longest):
             tokens = post_tokens(store, posts[place])[:max_tokens] if place < len(posts) else []
             assert batch.tokens[row, place].tolist() == tokens + [PAD] * (max_tokens - len(tokens))
-            for name, values in (("hours", store.hour), ("topics", store.topic), ("times", store.time)):
-                assert getattr(batch, name)[row, place] == (values[posts[place]] if place < len(posts) else 0)
+            for name, values in (
+                ("hours", store.hour),
+                ("topics", store.topic),
+                ("times", store.time),
+            ):
+                assert getattr(batch, name)[row, place] == (
+                    values[posts[place]] if place < len(posts) else 0
+                )
 
 
 class TestGather:
     def test_everything_of_the_posts_is_there(self, store):
         first, count = np.array([3, 0, 12, 7]), np.array([4, 9, 1, 2])
-        batch = gather(store, np.array([2, 0, 3, 1]), first, count, 8)
+        batch = make_batch(store, np.array([2, 0, 3, 1]), first, count, 8)
         check(store, batch, [list(range(*begin_end)) for begin_end in zip(first, first + count)], 8)
         assert batch.authors.tolist() == [2, 0, 3, 1] and len(batch) == 4
 
-    def test_random_windows_are_consecutive_tokens_of_the_post_with_uniform_starts(self, make_store):
+    def test_random_windows_are_consecutive_tokens_of_the_post_with_uniform_starts(
+        self, make_store
+    ):
         store = make_store([4, 4], lengths=[20, 8, 3, 0] * 2)
-        places = np.concatenate([np.arange(n) for n in [20, 8, 3, 0] * 2]).astype("u2")  # token = place in the post
+        places = np.concatenate([np.arange(n) for n in [20, 8, 3, 0] * 2]).astype(
+            "u2"
+        )  # token = place in the post
         object.__setattr__(store, "tokens", places)
         many = np.zeros(3000, np.int64)
-        batch = gather(store, many, many, many + 4, 8, "random", np.random.default_rng(0))
+        batch = make_batch(store, many, many, many + 4, 8, "random", np.random.default_rng(0))
         starts = batch.tokens[:, 0, 0]
         assert torch.equal(batch.tokens[:, 0], starts[:, None] + torch.arange(8))
-        assert stats.chisquare(np.bincount(starts, minlength=13)).pvalue > 1e-3 and starts.max() == 12
+        assert (
+            stats.chisquare(np.bincount(starts, minlength=13)).pvalue > 1e-3 and starts.max() == 12
+        )
         for post, tokens in ((1, 8), (2, 3), (3, 0)):  # nothing to choose: the whole post
-            assert (batch.tokens[:, post] == torch.tensor([*range(tokens), *[PAD] * (8 - tokens)])).all()
+            assert (
+                batch.tokens[:, post] == torch.tensor([*range(tokens), *[PAD] * (8 - tokens)])
+            ).all()
 
     def test_unknown_window(self, store):
         one = np.ones(1, int)
         with pytest.raises(ValueError, match="window 'suffix': one of prefix, random"):
-            gather(store, one, one, one, window="suffix")
+            make_batch(store, one, one, one, window="suffix")
 
 
 class TestBatch:
     @pytest.fixture
     def batch(self, store):
-        return Samples(store, np.array([0, 7, 8, 12]), np.array([7, 1, 4, 5]), np.arange(4)).batch(slice(None), 8)
+        return Samples(store, np.array([0, 7, 8, 12]), np.array([7, 1, 4, 5]), np.arange(4)).batch(
+            slice(None), 8
+        )
 
     def test_moving_and_choosing_rows(self, batch):
         assert equal_batches(batch.to("cpu"), batch)
         part = batch[2:]
         assert len(part) == 2
-        assert torch.equal(part.tokens, batch.tokens[2:]) and torch.equal(part.authors, batch.authors[2:])
+        assert torch.equal(part.tokens, batch.tokens[2:]) and torch.equal(
+            part.authors, batch.authors[2:]
+        )
 
     def test_joined_posts_are_one_post(self, store, batch):
         joined = batch.joined()
         for row, (first, count) in enumerate([(0, 7), (7, 1), (8, 4), (12, 5)]):
-            tokens = [token for post in range(first, first + count) for token in post_tokens(store, post)[:8]]
-            assert joined.tokens[row, 0].tolist() == tokens + [PAD] * (joined.tokens.shape[2] - len(tokens))
+            tokens = [
+                token
+                for post in range(first, first + count)
+                for token in post_tokens(store, post)[:8]
+            ]
+            assert joined.tokens[row, 0].tolist() == tokens + [PAD] * (
+                joined.tokens.shape[2] - len(tokens)
+            )
             assert (joined.hours[row], joined.times[row]) == (store.hour[first], store.time[first])
         assert joined.mask.tolist() == [[True]] * 4 and torch.equal(joined.authors, batch.authors)
         assert (joined.tokens[:, 0] != PAD).any(0).all(), "no wider than the longest"
@@ -100,13 +127,17 @@ class TestBatch:
 class TestSamples:
     def test_every_post(self, store):
         samples = Samples.of_posts(store)
-        assert samples.authors.tolist() == [author for author, count in enumerate(COUNTS) for _ in range(count)]
+        assert samples.authors.tolist() == [
+            author for author, count in enumerate(COUNTS) for _ in range(count)
+        ]
         assert len(samples) == store.posts
         check(store, samples.batch(slice(3, 9), 6), [[post] for post in range(3, 9)], 6)
 
     def test_lists_of_posts_in_any_order(self, store):
         lists = [[5, 2, 20], [7], [3, 3, 4]]
-        samples = Samples.of_lists(store, np.concatenate(lists), np.array([0, 3, 4, 7]), np.array([8, 6, 8]))
+        samples = Samples.of_lists(
+            store, np.concatenate(lists), np.array([0, 3, 4, 7]), np.array([8, 6, 8])
+        )
         check(store, samples.batch(np.arange(3), 12), lists, 12)
         check(store, samples[[2, 0]].batch(np.arange(2), 5), [lists[2], lists[0]], 5)
         assert samples[[2, 1]].authors.tolist() == [8, 6] == samples.batch([2, 1]).authors.tolist()
@@ -116,13 +147,19 @@ class TestSamples:
         store = make_store([3, 4], lengths=lengths)
         object.__setattr__(store, "tokens", np.arange(sum(lengths)).astype("u2"))
         rows = np.array([5, 0, 2, 3, 6, 3])
-        samples = pieces(store, rows, 10)
+        samples = chunk_documents(store, rows, 10)
         batch = samples.batch(np.arange(6), 10)
         assert batch.authors.tolist() == [1, 0, 0, 1, 1, 1] == samples.authors.tolist()
-        assert batch.mask.sum(1).tolist() == [4, 1, 1, 2, 1, 2], "a document without tokens is one empty piece"
+        assert batch.mask.sum(1).tolist() == [4, 1, 1, 2, 1, 2], (
+            "a document without tokens is one empty piece"
+        )
         for row, document in enumerate(rows):
             tokens = batch.tokens[row][batch.mask[row]]
             assert tokens[tokens != PAD].tolist() == post_tokens(store, document)
             assert ((tokens != PAD).sum(1)[:-1] == 10).all(), "only the last piece is shorter"
-            for name, values in (("hours", store.hour), ("topics", store.topic), ("times", store.time)):
+            for name, values in (
+                ("hours", store.hour),
+                ("topics", store.topic),
+                ("times", store.time),
+            ):
                 assert (getattr(batch, name)[row][batch.mask[row]] == values[document]).all()

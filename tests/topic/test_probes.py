@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
-from helpers.sources.demo import truth
-from helpers.topic.probes import habits, probe, two_samples
+from helpers.sources.demo import style_truth
+from helpers.topic.probes import disjoint_samples, fit_probe, habit_targets
 
 
 @pytest.fixture
@@ -34,15 +34,18 @@ def halves(rows, at):
 
 
 def test_a_class_that_is_there_is_known_and_one_that_is_not_is_guessed(rng):
-    there = probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes").value
-    absent = probe(classes(rng, 600, 0), classes(rng, 400, 0), "classes").value
+    there = fit_probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes").value
+    absent = fit_probe(classes(rng, 600, 0), classes(rng, 400, 0), "classes").value
     assert there.accuracy > 0.95
     assert abs(absent.accuracy - absent.majority) < 0.08
 
 
 def test_the_majority_is_that_of_the_fitted_rows(rng):
     vectors = rng.standard_normal((5, 3))
-    assert probe((vectors, list("xxxyy")), (vectors, list("xyyyz")), "classes").value.majority == 0.2
+    assert (
+        fit_probe((vectors, list("xxxyy")), (vectors, list("xyyyz")), "classes").value.majority
+        == 0.2
+    )
 
 
 def test_the_interval_is_over_authors(rng):
@@ -50,27 +53,36 @@ def test_the_interval_is_over_authors(rng):
     vectors, targets = classes(rng, 20, 0.3)
     fit, copies = classes(rng, 600, 0.3), (np.repeat(vectors, 10, 0), np.repeat(targets, 10))
     by_author, by_row = (
-        probe(fit, copies, "classes", authors=authors).loc["accuracy"]
+        fit_probe(fit, copies, "classes", authors=authors).loc["accuracy"]
         for authors in (np.repeat(np.arange(20), 10), np.arange(200))
     )
     assert by_author.low < by_author.value == by_row.value < by_author.high
-    assert by_author.high - by_author.low == pytest.approx(np.sqrt(10) * (by_row.high - by_row.low), rel=0.25)
-    alone = probe(fit, copies, "classes")
-    assert list(alone.columns) == ["value", "low", "high"] and alone[["low", "high"]].isna().all(axis=None)
+    assert by_author.high - by_author.low == pytest.approx(
+        np.sqrt(10) * (by_row.high - by_row.low), rel=0.25
+    )
+    alone = fit_probe(fit, copies, "classes")
+    assert list(alone.columns) == ["value", "low", "high"] and alone[["low", "high"]].isna().all(
+        axis=None
+    )
 
 
 def test_shuffled_targets_score_as_chance(rng):
-    assert probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes", control=3).value.accuracy < 0.5
+    assert (
+        fit_probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes", control=3).value.accuracy
+        < 0.5
+    )
     sides = halves(values(rng, 600), 400)
-    assert probe(*sides, "values").value.correlation > 0.9
-    shuffled = [probe(*sides, "values", control=seed).value.correlation for seed in range(20)]
+    assert fit_probe(*sides, "values").value.correlation > 0.9
+    shuffled = [fit_probe(*sides, "values", control=seed).value.correlation for seed in range(20)]
     assert abs(np.mean(shuffled)) < 0.15  # one varies by 0.2
 
 
 def test_scores_of_values_are_those_of_scikit_learn(rng):
     (fit, fit_values), (test, test_values) = halves(values(rng, 500, noise=2.0), 300)
-    scores = probe((fit, fit_values), (test, test_values), "values").value
-    solved, *_ = np.linalg.lstsq(np.c_[fit, np.ones(300)], fit_values, rcond=None)  # weak ridge: nearly this
+    scores = fit_probe((fit, fit_values), (test, test_values), "values").value
+    solved, *_ = np.linalg.lstsq(
+        np.c_[fit, np.ones(300)], fit_values, rcond=None
+    )  # weak ridge: nearly this
     predicted = np.c_[test, np.ones(200)] @ solved
     assert scores.R2 == pytest.approx(r2_score(test_values, predicted), abs=0.02)
     by_hand = [np.corrcoef(predicted[:, i], test_values[:, i])[0, 1] for i in range(3)]
@@ -82,14 +94,18 @@ def test_scale_and_shift_of_dimensions_do_not_matter(rng, kind):
     rows = classes(rng, 300, 0.4) if kind == "classes" else values(rng, 300)
     (fit, fit_targets), (test, test_targets) = halves(rows, 200)
     scale, shift = np.logspace(-3, 3, fit.shape[1]), np.arange(fit.shape[1])
-    one = probe((fit, fit_targets), (test, test_targets), kind).value
-    other = probe((fit * scale + shift, fit_targets), (test * scale + shift, test_targets), kind).value
+    one = fit_probe((fit, fit_targets), (test, test_targets), kind).value
+    other = fit_probe(
+        (fit * scale + shift, fit_targets), (test * scale + shift, test_targets), kind
+    ).value
     assert one.to_dict() == pytest.approx(other.to_dict(), abs=1e-3)
 
 
 def test_a_constant_embedding_knows_nothing(rng):
     _, targets = values(rng, 60)
-    scores = probe((np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:]), "values").value
+    scores = fit_probe(
+        (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:]), "values"
+    ).value
     assert scores.correlation == 0 and scores.R2 <= 0
 
 
@@ -104,19 +120,19 @@ def test_bad_input_is_named(rng):
         ((vectors, vectors), (vectors, np.ones((4, 2))), "values", "differ among"),
     ]:
         with pytest.raises(ValueError, match=message):
-            probe(train, test, kind)
+            fit_probe(train, test, kind)
 
 
 @pytest.mark.parametrize("rows, max_rows, size", [(10, 3, 3), (10, 8, 5), (7, 99, 3), (1, 5, 0)])
 def test_two_samples_share_nothing(rows, max_rows, size):
-    one, other = two_samples(rows, max_rows)
+    one, other = disjoint_samples(rows, max_rows)
     assert len(one) == len(other) == size and len({*one, *other}) == 2 * size <= rows
     assert (np.diff(one) > 0).all() and (np.diff(other) > 0).all()
 
 
 def test_habits_are_those_of_the_authors_asked_for_in_their_order():
-    table = truth(seed=0, authors=5)
-    known = habits(table, ["demo-0004", "demo-0002"])
+    table = style_truth(seed=0, authors=5)
+    known = habit_targets(table, ["demo-0004", "demo-0002"])
     row = table.set_index("author").loc["demo-0002"]
     assert known["style"].shape[0] == 2 and known["hour"].shape == (2, 2)
     odds = row["british"] / (1 - row["british"])
@@ -125,4 +141,4 @@ def test_habits_are_those_of_the_authors_asked_for_in_their_order():
     mean = (1 - row["hour_share2"]) * peaks[0] + row["hour_share2"] * peaks[1]
     assert known["hour"][1] == pytest.approx([mean.real, mean.imag])
     with pytest.raises(ValueError, match="1 authors are not"):
-        habits(pd.DataFrame(table), ["demo-0001", "u1"])
+        habit_targets(pd.DataFrame(table), ["demo-0001", "u1"])

@@ -4,24 +4,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.encoders.stream import StreamConfig
-from helpers.losses import LossConfig
 from helpers.core import results
 from helpers.core.paths import Run
+from helpers.encoders.stream import StreamConfig
+from helpers.losses import LossConfig
 from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig
 from helpers.tokens.samplers import SamplerConfig
 from helpers.topic.arr import train_with_students
+from helpers.topic.cross_topic import (
+    chance_level,
+    compare_systems,
+    fit_topic_baseline,
+    measure_retrieval,
+    open_trained,
+)
+from helpers.topic.probes import disjoint_samples, probe_encoder
 from helpers.topic.topic_corpus import make_corpus, open_corpus
-from helpers.topic.probes import probe_encoder, two_samples
-from helpers.topic.cross_topic import baseline, by_chance, compare, measure, open_trained
-from helpers.training.model_selection import experiments
+from helpers.training.model_selection import experiments_of
 from tests.factories import TopicShares, posts_table, styled_posts
 
 RULE = TopicSplit(author_share=0.7, topic_share=0.5)
 TINY = StreamConfig(features="T", filters=4, token_dim=4, attention=4, dim=8)
-SAMPLER = SamplerConfig(authors_per_batch=8, samples_per_author=2, max_posts=1, overlap=False, max_tokens=16)
+SAMPLER = SamplerConfig(
+    authors_per_batch=8, samples_per_author=2, max_posts=1, overlap=False, max_tokens=16
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +39,7 @@ def files(tmp_path_factory):
         files = Run("small")
         files.folder.mkdir()
         posts = posts_table(files.folder / "selected.parquet", styled_posts(), row_group_size=200)
-        tokenizer.prepare(files.tokenizer, "bytes", 256, posts)
+        tokenizer.prepare_text(files.tokenizer, "bytes", 256, posts)
         yield files
 
 
@@ -47,13 +55,18 @@ def test_rows_of_tables_are_posts_of_stores(corpus):
         assert len(table) == store.posts == len(corpus.topics(part))
         assert corpus.tokenizer.decode(store.tokens[: store.post_offsets[1]]) == table.text[0]
     known = corpus.stores["train"].meta["topics"]
-    assert set(corpus.topics("train")) == set(known) and not set(corpus.topics("test_cross")) & set(known)
+    assert set(corpus.topics("train")) == set(known) and not set(corpus.topics("test_cross")) & set(
+        known
+    )
 
 
 def test_it_is_found_again_by_its_data(files, corpus):
     data = corpus.stores["test_in"].meta["fingerprint"]
     again = open_corpus(files, "cross_topic", data)
-    assert again.report == corpus.report and again.tokenizer.fingerprint == corpus.tokenizer.fingerprint
+    assert (
+        again.report == corpus.report
+        and again.tokenizer.fingerprint == corpus.tokenizer.fingerprint
+    )
     assert np.array_equal(again.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'random'"):
         open_corpus(files, "random", data)
@@ -76,7 +89,7 @@ def test_masked_documents_are_cut_and_keep_authors_and_topics(corpus):
 
 def test_chance_is_what_random_ranks_give(corpus):
     """Against 2,000 random orders of the targets."""
-    chance = by_chance(corpus, "test_in")
+    chance = chance_level(corpus, "test_in")
     topics, authors = corpus.topics("test_in"), corpus.table("test_in").author.to_numpy()
     count = corpus.stores["test_in"].posts_per_author()
     targets, queries = (count - count // 2), count // 2
@@ -91,15 +104,17 @@ def test_chance_is_what_random_ranks_give(corpus):
 
 def test_bases_students_and_their_results(files, corpus):
     """One base and one student of three steps: recorded, compared, opened by name, probed."""
-    plan = lambda loss, settings: experiments(TINY, SAMPLER, loss, settings, {"steps": 3, "lr": 0.01, "eval_every": 3})
+    plan = lambda loss, settings: experiments_of(
+        TINY, SAMPLER, loss, settings, {"steps": 3, "lr": 0.01, "eval_every": 3}
+    )
     trained = train_with_students({"supcon": plan("supcon", {})}, {"arr": plan("arr", {})}, corpus,
-                                  baseline("tfidf", corpus, TINY, 16), files.models / "arr")  # fmt: skip
+                                  fit_topic_baseline("tfidf", corpus, TINY, 16), files.models / "arr")  # fmt: skip
     base, student = trained["supcon"], trained["supcon_arr"]
     assert student.experiment.teacher == student.experiment.start == base.fingerprint
     assert student.experiment.loss == LossConfig(name="arr")
-    ranks = {model: measure(files, corpus, one.encoder, 16, model=model, experiment=one.fingerprint)
+    ranks = {model: measure_retrieval(files, corpus, one.encoder, 16, model=model, experiment=one.fingerprint)
              for model, one in trained.items()}  # fmt: skip
-    added = compare(files, corpus, [ranks["supcon_arr"]], [ranks["supcon"]], model="supcon_arr", base="supcon",
+    added = compare_systems(files, corpus, [ranks["supcon_arr"]], [ranks["supcon"]], model="supcon_arr", base="supcon",
                     experiment=student.fingerprint)  # fmt: skip
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
     frame = results.read(files)
@@ -108,12 +123,12 @@ def test_bases_students_and_their_results(files, corpus):
     assert [one.fingerprint for one in opened.values()] == [base.fingerprint, student.fingerprint]
     with pytest.raises(ValueError, match="no model 'mll'.*it has: supcon, supcon_arr"):
         open_trained(files, "cross_topic", ["mll"])
-    rows, _ = two_samples(again.stores["train"].posts, 200)
+    rows, _ = disjoint_samples(again.stores["train"].posts, 200)
     assert probe_encoder(opened["supcon"].encoder, again, rows, 16).value.between(0, 1).all()
 
 
 def test_a_probe_of_topic_shares_knows_the_topic(corpus):
-    rows, _ = two_samples(corpus.stores["train"].posts, 300)
+    rows, _ = disjoint_samples(corpus.stores["train"].posts, 300)
     known = probe_encoder(TopicShares(len(corpus.stores["train"].meta["topics"]) + 1), corpus, rows)
     assert known.value["topic_accuracy"] > 0.99 > known.value["topic_majority"]
     assert isinstance(known, pd.DataFrame) and list(known.columns) == ["value", "low", "high"]

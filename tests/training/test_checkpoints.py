@@ -5,7 +5,7 @@ import torch
 
 from helpers.training import checkpoints
 from helpers.training.checkpoints import load_weights
-from helpers.training.loop import completed
+from helpers.training.loop import is_completed
 from tests.tiny_training import Killed, dies_at, equal, same_history
 
 
@@ -27,14 +27,20 @@ class TestDamage:
         if damage in ("missing", "shorter"):
             path.unlink() if damage == "missing" else path.write_bytes(data[:-20])
         elif name == "history.csv":  # all but the seconds
-            flip(path, {"head": 1, "middle": data.index(b"\n") + 6, "last": data.rindex(b",") - 1}[damage])
+            flip(
+                path,
+                {"head": 1, "middle": data.index(b"\n") + 6, "last": data.rindex(b",") - 1}[damage],
+            )
         else:
             flip(path, {"head": 30, "middle": len(data) // 2, "last": -1}[damage])
         capsys.readouterr()
         tiny.train(tmp_path / "killed")
         assert tiny.drawn == list(range(30))
         said = capsys.readouterr().out
-        assert "training starts from the beginning: " in said or (name, damage) == ("last.safetensors", "missing")
+        assert "training starts from the beginning: " in said or (name, damage) == (
+            "last.safetensors",
+            "missing",
+        )
         for each in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / each, tmp_path / "killed" / each)
         assert same_history(tmp_path / "whole", tmp_path / "killed")
@@ -46,8 +52,10 @@ class TestDamage:
         size = path.stat().st_size
         for place in {0, 8, 30, size // 3, size // 2, size - 1}:
             flip(path, place)
-            for open_it in (lambda: completed(tmp_path), lambda: tiny.train(tmp_path)):
-                with pytest.raises(ValueError, match=f"{name} is missing or damaged: delete .* and train again"):
+            for open_it in (lambda: is_completed(tmp_path), lambda: tiny.train(tmp_path)):
+                with pytest.raises(
+                    ValueError, match=f"{name} is missing or damaged: delete .* and train again"
+                ):
                     open_it()
             if name == "best.safetensors":
                 with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
@@ -55,18 +63,26 @@ class TestDamage:
             flip(path, place)
         path.unlink()
         with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
-            completed(tmp_path)
+            is_completed(tmp_path)
 
     def test_no_byte_of_a_checkpoint_can_change_unseen(self, tmp_path):
-        tensors = {"encoder.a": torch.arange(3.0), "encoder.b": torch.tensor(2), "loss.c": torch.zeros(0, 2)}
-        checkpoints.save(tmp_path / "x", tensors, {"step": 7, "scaler": None})
-        read, state = checkpoints.read(tmp_path / "x")
-        assert state == {"step": 7, "scaler": None} and all(torch.equal(read[name], tensors[name]) for name in tensors)
+        tensors = {
+            "encoder.a": torch.arange(3.0),
+            "encoder.b": torch.tensor(2),
+            "loss.c": torch.zeros(0, 2),
+        }
+        checkpoints.save_checkpoint(tmp_path / "x", tensors, {"step": 7, "scaler": None})
+        read, state = checkpoints.read_checkpoint(tmp_path / "x")
+        assert state == {"step": 7, "scaler": None} and all(
+            torch.equal(read[name], tensors[name]) for name in tensors
+        )
         for place in range((tmp_path / "x").stat().st_size):
             flip(tmp_path / "x", place)
             try:  # a blank behind the description says nothing
-                again, told = checkpoints.read(tmp_path / "x")
-                assert told == state and all(torch.equal(again[name], tensors[name]) for name in tensors)
+                again, told = checkpoints.read_checkpoint(tmp_path / "x")
+                assert told == state and all(
+                    torch.equal(again[name], tensors[name]) for name in tensors
+                )
             except ValueError as error:
                 assert "x is missing or damaged" in str(error)
             flip(tmp_path / "x", place)

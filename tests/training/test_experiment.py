@@ -14,35 +14,41 @@ from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
-from helpers.training.experiment import Experiment, TrainingConfig, load
+from helpers.training.experiment import Experiment, TrainingConfig, load_trained
 from tests.factories import styled_posts
 
 
 @pytest.fixture
 def store(write_posts, tmp_path):
     topics = [f"t{n}" for n in range(5)]
-    return build_store(write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256)
+    return build_store(
+        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
+    )
 
 
 def described(**changed):
     parts = {
         "encoder": stream_config(filters=8, token_dim=8, attention=8, dim=16),
         "loss": LossConfig(name="supcon"),
-        "sampler": SamplerConfig(authors_per_batch=8, samples_per_author=4, max_posts=8, max_tokens=20),
+        "sampler": SamplerConfig(
+            authors_per_batch=8, samples_per_author=4, max_posts=8, max_tokens=20
+        ),
         "training": TrainingConfig(steps=6, lr=1e-3, eval_every=3),
     }
     return Experiment(**{**parts, **changed})
 
 
 def run(store, folder, name="", experiment=None, **more):
-    return door.run(experiment or described(), store, store, folder, name, **more)
+    return door.run_experiment(experiment or described(), store, store, folder, name, **more)
 
 
 def test_a_model_comes_back_as_it_was(store, tmp_path):
     trained = run(store, tmp_path, "m")
-    again = load(tmp_path / "m", store)
+    again = load_trained(tmp_path / "m", store)
     everything = Samples.of_posts(store)[:50]
-    np.testing.assert_array_equal(embed(trained.encoder, everything, 20), embed(again.encoder, everything, 20))
+    np.testing.assert_array_equal(
+        embed(trained.encoder, everything, 20), embed(again.encoder, everything, 20)
+    )
     assert again.experiment == trained.experiment and again.fingerprint == trained.fingerprint
     assert trained.history.MRR.max() == trained.summary["best_dev_MRR"] > 0.1
     assert trained.about["experiment"] == again.about["experiment"]
@@ -54,9 +60,17 @@ def test_equal_experiments_are_one_training_and_others_are_not(store, tmp_path):
     assert first.folder == tmp_path / first.fingerprint
     before = (first.folder / "best.safetensors").stat().st_mtime_ns
     assert run(store, tmp_path).fingerprint == first.fingerprint
-    assert (first.folder / "best.safetensors").stat().st_mtime_ns == before, "loaded, not trained again"
-    for changed in ({"seed": 1}, {"loss": LossConfig(name="triplet")}, {"training": TrainingConfig(steps=5, lr=1e-3)}):
-        assert run(store, tmp_path, experiment=described(**changed)).fingerprint != first.fingerprint
+    assert (first.folder / "best.safetensors").stat().st_mtime_ns == before, (
+        "loaded, not trained again"
+    )
+    for changed in (
+        {"seed": 1},
+        {"loss": LossConfig(name="triplet")},
+        {"training": TrainingConfig(steps=5, lr=1e-3)},
+    ):
+        assert (
+            run(store, tmp_path, experiment=described(**changed)).fingerprint != first.fingerprint
+        )
 
 
 def test_epochs_are_passes_over_the_training_posts(store, tmp_path):
@@ -69,12 +83,14 @@ def test_epochs_are_passes_over_the_training_posts(store, tmp_path):
 
 def test_a_named_training_is_not_replaced_unasked(store, tmp_path, monkeypatch):
     run(store, tmp_path, "m")
-    with pytest.raises(ValueError, match="m is already trained with other settings, data or code: give this one"):
+    with pytest.raises(
+        ValueError, match="m is already trained with other settings, data or code: give this one"
+    ):
         run(store, tmp_path, "m", described(seed=1))
     monkeypatch.setattr(door, "VERSION", -1)
     with pytest.raises(ValueError, match="m is already trained"):
         run(store, tmp_path, "m")
-    load(tmp_path / "m", store)
+    load_trained(tmp_path / "m", store)
 
 
 @pytest.mark.parametrize("name", ["../../../ESCAPE", "/ESCAPE", "a/b", "..", ".hidden"])
@@ -96,9 +112,11 @@ def test_a_student_starts_with_its_teachers_weights(store, tmp_path):
 
 def test_a_model_of_other_tokens_is_refused(store, tmp_path, write_posts):
     run(store, tmp_path, "m")
-    other = build_store(write_posts(styled_posts()), tmp_path / "other", Bytes().encode, ["t0"], "v1", 256)
+    other = build_store(
+        write_posts(styled_posts()), tmp_path / "other", Bytes().encode, ["t0"], "v1", 256
+    )
     with pytest.raises(ValueError, match="trained on other tokens"):
-        load(tmp_path / "m", other)
+        load_trained(tmp_path / "m", other)
 
 
 def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
@@ -106,7 +124,7 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         run(store, tmp_path, "m")
     with pytest.raises(ValueError, match="training.json is missing"):
-        load(tmp_path / "m", store)
+        load_trained(tmp_path / "m", store)
 
 
 @pytest.mark.parametrize("settings, message", [

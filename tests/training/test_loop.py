@@ -12,7 +12,7 @@ from helpers.losses.supervised_contrastive import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.training import checkpoints
 from helpers.training.checkpoints import load_weights
-from helpers.training.loop import InParts, TrainingConfig, completed
+from helpers.training.loop import GradCache, TrainingConfig, is_completed
 from tests.tiny_training import CONFIG, changed
 
 
@@ -27,7 +27,9 @@ class OnTopic:
     def __call__(self, embeddings, labels, batch):
         assert torch.equal(batch.authors, labels)
         self.seen.append(len(batch))
-        return supervised_contrastive(embeddings, labels) + supervised_contrastive(embeddings, batch.topics[:, 0])
+        return supervised_contrastive(embeddings, labels) + supervised_contrastive(
+            embeddings, batch.topics[:, 0]
+        )
 
 
 @pytest.fixture
@@ -46,7 +48,9 @@ class TestMixedPrecision:
         """Training in bf16 must not leave an encoder behind that goes on in bf16 where nobody asked for it."""
         config = changed(steps=4, eval_every=2, precision="bf16")
         trained, _ = tiny.train(tmp_path, config)
-        loaded, _ = tiny.train(tmp_path, config)  # complete: read from the files, nothing is trained
+        loaded, _ = tiny.train(
+            tmp_path, config
+        )  # complete: read from the files, nothing is trained
         assert not tiny.drawn
         one, other = (embed(each, Samples.of_posts(tiny.store), 8) for each in (trained, loaded))
         assert (one == other).all()
@@ -56,7 +60,9 @@ class TestLearning:
     @pytest.mark.parametrize("loss", LOSSES)
     def test_the_loss_falls_and_dev_rises(self, tiny, tmp_path, loss):
         before = tiny.score(tiny.encoder())["MRR"]
-        encoder, history = tiny.train(tmp_path, changed(steps=80, lr=0.01, eval_every=20), loss=loss)
+        encoder, history = tiny.train(
+            tmp_path, changed(steps=80, lr=0.01, eval_every=20), loss=loss
+        )
         assert history.step.tolist() == [20, 40, 60, 80]
         assert history.loss.iloc[-1] < 0.8 * history.loss.iloc[0]
         assert history.MRR.max() > before + 0.2 and len(set(history.MRR)) > 1
@@ -86,13 +92,21 @@ class TestLearning:
 
         encoder, history = tiny.train(tmp_path, score=score)
         assert history.MRR.tolist() == [0.2, 0.9, 0.5]
-        assert all(torch.equal(value, weights[1][name]) for name, value in encoder.state_dict().items())
+        assert all(
+            torch.equal(value, weights[1][name]) for name, value in encoder.state_dict().items()
+        )
         fresh = tiny.encoder(seed=9)
         load_weights(fresh, tmp_path / "last.safetensors")
-        assert all(torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items())
-        summary = completed(tmp_path)
+        assert all(
+            torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items()
+        )
+        summary = is_completed(tmp_path)
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
-        assert summary["fingerprint"] == "v1" and summary["device"].startswith("cpu") and summary["lr"] == CONFIG.lr
+        assert (
+            summary["fingerprint"] == "v1"
+            and summary["device"].startswith("cpu")
+            and summary["lr"] == CONFIG.lr
+        )
 
     def test_a_loss_that_needs_the_batch_gets_it(self, tiny, tmp_path):
         loss = OnTopic()
@@ -100,7 +114,10 @@ class TestLearning:
         assert loss.seen == [48] and tiny.drawn == [0]
         batch = tiny.draw(0)
         embeddings = tiny.encoder()(batch)
-        wanted = sum(supervised_contrastive(embeddings, labels) for labels in (batch.authors, batch.topics[:, 0]))
+        wanted = sum(
+            supervised_contrastive(embeddings, labels)
+            for labels in (batch.authors, batch.topics[:, 0])
+        )
         assert history.loss[0] == pytest.approx(wanted.item())
 
     def test_parts_of_a_batch_train_as_the_whole_does(self, tiny, tmp_path):
@@ -108,8 +125,12 @@ class TestLearning:
         config, sizes = TrainingConfig(steps=10, lr=0.01, optimizer="sgd", clip=1e9), []
         whole, told = tiny.train(tmp_path / "whole", config)
         encoder = tiny.encoder()
-        encoder.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])) if encoder.training else None)
-        parts, again = tiny.train(tmp_path / "parts", config.model_copy(update={"at_once": 7}), encoder=encoder)
+        encoder.register_forward_pre_hook(
+            lambda _, given: sizes.append(len(given[0])) if encoder.training else None
+        )
+        parts, again = tiny.train(
+            tmp_path / "parts", config.model_copy(update={"at_once": 7}), encoder=encoder
+        )
         assert again.loss[0] == pytest.approx(told.loss[0], rel=1e-5)
         for one, other in zip(whole.parameters(), parts.parameters()):
             assert torch.allclose(one, other, atol=1e-5)
@@ -121,10 +142,16 @@ class TestLearning:
             encoder = tiny.encoder(dropout=0.5)
             torch.manual_seed(5)
             parts = [batch[at : at + 7] for at in range(0, len(batch), 7)]
-            rows = InParts(encoder, 7)(batch) if again else torch.cat([encoder(part) for part in parts])
+            rows = (
+                GradCache(encoder, 7)(batch)
+                if again
+                else torch.cat([encoder(part) for part in parts])
+            )
             supervised_contrastive(rows, batch.authors).backward()
             gradients.append([weight.grad for weight in encoder.parameters()])
-        assert all(torch.allclose(one, other, atol=1e-6) for one, other in zip(*gradients, strict=True))
+        assert all(
+            torch.allclose(one, other, atol=1e-6) for one, other in zip(*gradients, strict=True)
+        )
         assert any(one.abs().max() > 1e-3 for one in gradients[0])
 
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
@@ -133,9 +160,13 @@ class TestLearning:
 
     def test_the_gradient_is_clipped(self, tiny, tmp_path):
         start = tiny.encoder()
-        config = TrainingConfig(steps=1, lr=1.0, optimizer="sgd", schedule="constant", weight_decay=0.0, clip=0.01)
+        config = TrainingConfig(
+            steps=1, lr=1.0, optimizer="sgd", schedule="constant", weight_decay=0.0, clip=0.01
+        )
         moved, _ = tiny.train(tmp_path, config)
-        distance = sum((a - b).square().sum() for a, b in zip(start.parameters(), moved.parameters())).sqrt()
+        distance = sum(
+            (a - b).square().sum() for a, b in zip(start.parameters(), moved.parameters())
+        ).sqrt()
         assert distance.item() == pytest.approx(0.01, rel=1e-3)
 
 
@@ -146,7 +177,9 @@ class TestRates:
 
     def test_cosine(self):
         rates = self.rates(schedule="cosine")
-        assert rates == pytest.approx([0.2 * (1 + math.cos(math.pi * step / 100)) for step in range(100)])
+        assert rates == pytest.approx(
+            [0.2 * (1 + math.cos(math.pi * step / 100)) for step in range(100)]
+        )
         assert rates[0] == 0.4 and rates == sorted(rates, reverse=True) and 0 < rates[-1] < 1e-3
 
     def test_steps_of_the_released_code(self):
@@ -172,11 +205,12 @@ class TestRates:
     def test_the_optimizer_gets_them(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=20, warmup=7, eval_every=5))
         config = changed(steps=20, warmup=7)
-        assert history.lr.tolist() == pytest.approx([config.learning_rate(step) for step in (4, 9, 14, 19)])
+        assert history.lr.tolist() == pytest.approx(
+            [config.learning_rate(step) for step in (4, 9, 14, 19)]
+        )
         start = tiny.encoder()
         still, _ = tiny.train(tmp_path / "still", changed(steps=3, lr=1e-30, eval_every=3))
         assert all(torch.allclose(a, b) for a, b in zip(start.parameters(), still.parameters()))
-
 
     def test_epochs_are_passes_over_the_posts(self):
         config = TrainingConfig(epochs=3, lr=0.1).in_steps(posts=1000, per_batch=64)
@@ -192,11 +226,17 @@ class TestErrors:
             steps.append(1)
             return embeddings.sum() * (value if len(steps) == 13 else 1.0)
 
-        with pytest.raises(FloatingPointError, match="the loss became (nan|-inf|inf) in step 13 at learning rate 0.00"):
+        with pytest.raises(
+            FloatingPointError,
+            match="the loss became (nan|-inf|inf) in step 13 at learning rate 0.00",
+        ):
             tiny.train(tmp_path, loss=loss)
-        assert all(torch.isfinite(tensor).all() for tensor in load_file(tmp_path / "last.safetensors").values())
+        assert all(
+            torch.isfinite(tensor).all()
+            for tensor in load_file(tmp_path / "last.safetensors").values()
+        )
         with pytest.raises(ValueError, match="missing"):
-            completed(tmp_path)
+            is_completed(tmp_path)
 
     def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
         steps = []
@@ -206,9 +246,11 @@ class TestErrors:
             value = embeddings.square().sum()
             return value + (0.0 * value).sqrt() if len(steps) == 20 else value  # an infinite slope
 
-        with pytest.raises(ValueError, match="StreamEncoder: the vector of sample .* is not finite"):
+        with pytest.raises(
+            ValueError, match="StreamEncoder: the vector of sample .* is not finite"
+        ):
             tiny.train(tmp_path, loss=loss)
-        assert checkpoints.read(tmp_path / "last.safetensors")[1]["step"] == 10
+        assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
 
     def test_weights_that_are_not_finite_are_not_saved(self, tiny, tmp_path):
         """The last step's loss is finite, its gradient is not, and the dev score does not show it."""
@@ -223,7 +265,7 @@ class TestErrors:
         learned.weight, learned.forward = loss.weight, spoil
         with pytest.raises(FloatingPointError, match="has values that are not finite: lower lr"):
             tiny.train(tmp_path, loss=learned, score=lambda encoder: {"MRR": 0.5})
-        assert checkpoints.read(tmp_path / "last.safetensors")[1]["step"] == 10
+        assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
 
     @pytest.mark.parametrize("settings, message", [
         ({"optimizer": "adam"}, "training: 'optimizer' is 'adam'"),

@@ -6,37 +6,43 @@ import pytest
 
 from helpers.encoders.stream import StreamConfig
 from helpers.tokens.samplers import SamplerConfig
-from helpers.training.model_selection import choose, dev_recall, experiments, grid
+from helpers.training.model_selection import dev_recall, experiments_of, select_best, settings_grid
 from tests.factories import TopicShares
 
 
 def test_every_combination_once():
-    assert grid({"a": 1}) == [{"a": 1}] and grid({}) == [{}]
-    assert grid({"a": [1, 2], "b": 3, "c": [4, 5]}) == [
+    assert settings_grid({"a": 1}) == [{"a": 1}] and settings_grid({}) == [{}]
+    assert settings_grid({"a": [1, 2], "b": 3, "c": [4, 5]}) == [
         {"a": a, "b": 3, "c": c} for a in (1, 2) for c in (4, 5)
     ]
     with pytest.raises(ValueError, match="parameter 'b' need to be a non-empty"):
-        grid({"a": 1, "b": []})
+        settings_grid({"a": 1, "b": []})
 
 
 def test_experiments_of_lists_in_loss_and_training():
-    made = experiments(StreamConfig(features="T"), SamplerConfig(), "arr", {"temperature": [0.1, 0.5]},
+    made = experiments_of(StreamConfig(features="T"), SamplerConfig(), "arr", {"temperature": [0.1, 0.5]},
                        {"steps": 3, "lr": [0.1, 0.2]})  # fmt: skip
     assert [(one.loss.settings["temperature"], one.training.lr) for one in made] == [
         (0.1, 0.1), (0.1, 0.2), (0.5, 0.1), (0.5, 0.2)
     ]  # fmt: skip
-    assert {one.loss.settings["targets"] for one in made} == {"paper"}, "settings are complete, so equal ones are equal"
+    assert {one.loss.settings["targets"] for one in made} == {"paper"}, (
+        "settings are complete, so equal ones are equal"
+    )
     with pytest.raises(ValueError, match="unknown setting 'warmth'.*temperature"):
-        experiments(StreamConfig(), SamplerConfig(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1})
+        experiments_of(
+            StreamConfig(), SamplerConfig(), "arr", {"warmth": 1}, {"steps": 1, "lr": 0.1}
+        )
 
 
 def test_the_first_of_the_best_is_chosen_and_one_alone_is_not_scored():
-    made = experiments(StreamConfig(), SamplerConfig(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]})
+    made = experiments_of(
+        StreamConfig(), SamplerConfig(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
+    )
     scores = {0.1: 0.4, 0.2: 0.7, 0.3: 0.7}
     train_one = lambda one: SimpleNamespace(encoder=one.training.lr, seed=one.seed)
-    best = choose(made, 5, train_one, scores.get)
+    best = select_best(made, 5, train_one, scores.get)
     assert best.encoder == 0.2 and best.seed == 5
-    assert choose(made[:1], 0, train_one, None).encoder == 0.1
+    assert select_best(made[:1], 0, train_one, None).encoder == 0.1
 
 
 def test_recall_on_dev_is_one_where_authors_have_a_topic_each(make_store):

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from helpers.core import paths
-from helpers.training.loop import completed
+from helpers.training.loop import is_completed
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run
 
@@ -51,8 +51,11 @@ class TestProcesses:
         np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
         start = Setting(store_in_memory).encoder().state_dict()
         moved = load_file(both[0] / "last.safetensors")
-        assert max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items()) > 1e-2
-        assert completed(both[1])["best_step"] == completed(both[0])["best_step"]
+        assert (
+            max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items())
+            > 1e-2
+        )
+        assert is_completed(both[1])["best_step"] == is_completed(both[0])["best_step"]
 
     def test_fifty_losses_are_those_of_one_even_after_a_kill(self, tmp_path):
         """Every step's loss, of one process, of two, and of two that are killed without warning and started again.
@@ -64,15 +67,24 @@ class TestProcesses:
         assert run(tmp_path / "2", processes=2, **settings).returncode == 0
         assert run(tmp_path / "killed", die=27, processes=2, **settings).returncode != 0
         again = run(tmp_path / "killed", processes=2, **settings)
-        assert again.returncode == 0 and again.stdout.count("continuing from step 25") == 2, again.stderr[-2000:]
+        assert again.returncode == 0 and again.stdout.count("continuing from step 25") == 2, (
+            again.stderr[-2000:]
+        )
         one, two, killed = (losses(tmp_path / name) for name in ("1", "2", "killed"))
-        assert sorted(one) == sorted(two) == sorted(killed) == list(range(50)) and len(set(one.values())) > 45
+        assert (
+            sorted(one) == sorted(two) == sorted(killed) == list(range(50))
+            and len(set(one.values())) > 45
+        )
         for other in (two, killed):
-            np.testing.assert_allclose([other[step] for step in range(50)], [one[step] for step in range(50)], rtol=1e-5)
+            np.testing.assert_allclose(
+                [other[step] for step in range(50)], [one[step] for step in range(50)], rtol=1e-5
+            )
 
 
 def test_the_documented_command_names_both_files_of_a_variant():
     command = ["make", "-n", "train", "RUN=open", "MODEL=03_train.T", "PROCESSES=3"]
-    said = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        command, cwd=paths.ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert "-f params/open/03_train.yaml -f params/open/03_train.T.yaml" in said, "the base first"
     assert "--nproc-per-node 3" in said and "train/03_train.T.py" in said

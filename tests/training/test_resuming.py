@@ -9,13 +9,17 @@ from safetensors.torch import load_file
 
 from helpers.losses import make_loss
 from helpers.training import checkpoints
-from helpers.training.loop import completed
+from helpers.training.loop import is_completed
 from tests.tiny_training import Killed, changed, dies_at, equal, run, same_history
 
 
 class TestResuming:
-    @pytest.mark.parametrize("optimizer, schedule, lr", [("adamw", "cosine", 0.003), ("sgd", "steps", 0.05)])
-    def test_killed_and_continued_it_ends_bit_for_bit_the_same(self, tiny, tmp_path, capsys, optimizer, schedule, lr):
+    @pytest.mark.parametrize(
+        "optimizer, schedule, lr", [("adamw", "cosine", 0.003), ("sgd", "steps", 0.05)]
+    )
+    def test_killed_and_continued_it_ends_bit_for_bit_the_same(
+        self, tiny, tmp_path, capsys, optimizer, schedule, lr
+    ):
         """Killed before any checkpoint, twice within a stretch, and at the first step of one; with dropout."""
         config = changed(optimizer=optimizer, schedule=schedule, lr=lr)
         tiny.train(tmp_path / "whole", config, encoder=tiny.encoder(dropout=0.3))
@@ -24,11 +28,16 @@ class TestResuming:
                 encoder, draw = tiny.encoder(dropout=0.3), dies_at(step, tiny.draw)
                 tiny.train(tmp_path / "killed", config, encoder=encoder, draw=draw)
             with pytest.raises(ValueError, match="training.json is missing"):
-                completed(tmp_path / "killed")
+                is_completed(tmp_path / "killed")
         capsys.readouterr()
         # an encoder that starts elsewhere: all must come from the file
-        encoder, history = tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8, dropout=0.3))
-        assert tiny.drawn == list(range(20, 30)) and capsys.readouterr().out.strip() == "continuing from step 20"
+        encoder, history = tiny.train(
+            tmp_path / "killed", config, encoder=tiny.encoder(seed=8, dropout=0.3)
+        )
+        assert (
+            tiny.drawn == list(range(20, 30))
+            and capsys.readouterr().out.strip() == "continuing from step 20"
+        )
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
         assert same_history(tmp_path / "whole", tmp_path / "killed")
@@ -41,22 +50,31 @@ class TestResuming:
         tiny.train(tmp_path / "whole", config, loss=loss)
         for step in (4, 17):
             with pytest.raises(Killed):
-                tiny.train(tmp_path / "killed", config, loss="arcface", draw=dies_at(step, tiny.draw))
-        other = make_loss("arcface", 40, 16, seed=5)  # starts elsewhere: all must come from the file
+                tiny.train(
+                    tmp_path / "killed", config, loss="arcface", draw=dies_at(step, tiny.draw)
+                )
+        other = make_loss(
+            "arcface", 40, 16, seed=5
+        )  # starts elsewhere: all must come from the file
         tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8), loss=other)
         assert tiny.drawn == list(range(10, 30))
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
         assert same_history(tmp_path / "whole", tmp_path / "killed")
-        last, best = (load_file(tmp_path / "killed" / name) for name in ("last.safetensors", "best.safetensors"))
-        assert torch.equal(last["loss.weight"], loss.weight) and torch.equal(other.weight, loss.weight)
+        last, best = (
+            load_file(tmp_path / "killed" / name)
+            for name in ("last.safetensors", "best.safetensors")
+        )
+        assert torch.equal(last["loss.weight"], loss.weight) and torch.equal(
+            other.weight, loss.weight
+        )
         assert not torch.equal(loss.weight, make_loss("arcface", 40, 16).weight), "it was trained"
         assert all(name.startswith("encoder.") for name in best)
 
     def test_killed_between_two_files(self, tiny, tmp_path, monkeypatch):
         """The history of a step is written, its checkpoint is not."""
         tiny.train(tmp_path / "whole")
-        save = checkpoints.save
+        save = checkpoints.save_checkpoint
 
         def die_on_the_second(path, *rest):
             if path.name == "last.safetensors" and path.exists():
@@ -70,7 +88,9 @@ class TestResuming:
         monkeypatch.setattr(checkpoints, "save", save)
         tiny.train(tmp_path / "killed")
         assert tiny.drawn[0] == 10
-        assert equal(tmp_path / "whole" / "best.safetensors", tmp_path / "killed" / "best.safetensors")
+        assert equal(
+            tmp_path / "whole" / "best.safetensors", tmp_path / "killed" / "best.safetensors"
+        )
         assert same_history(tmp_path / "whole", tmp_path / "killed")
 
     def test_complete_training_is_loaded_without_a_step(self, tiny, tmp_path):
@@ -85,7 +105,9 @@ class TestResuming:
             tiny.train(tmp_path / "other", draw=dies_at(15, tiny.draw))
         tiny.train(tmp_path / "other", fingerprint="v2")
         assert tiny.drawn == list(range(30))
-        assert equal(tmp_path / "whole" / "best.safetensors", tmp_path / "other" / "best.safetensors")
+        assert equal(
+            tmp_path / "whole" / "best.safetensors", tmp_path / "other" / "best.safetensors"
+        )
         assert same_history(tmp_path / "whole", tmp_path / "other")
 
     def test_what_is_complete_is_not_mixed_with_what_is_not(self, tiny, tmp_path):
@@ -94,7 +116,7 @@ class TestResuming:
         with pytest.raises(Killed):
             tiny.train(tmp_path, fingerprint="v2", draw=dies_at(15, tiny.draw))
         with pytest.raises(ValueError, match="training.json is missing"):
-            completed(tmp_path)
+            is_completed(tmp_path)
         tiny.train(tmp_path)
         assert tiny.drawn == list(range(30)), "the best weights of v1 are gone"
 

@@ -16,18 +16,27 @@ class AuthorSampler(Sampler):
     reads = ("samples_per_author", "min_posts", "max_posts", "sizes", "overlap", "reach_smallest")
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        config, offsets, samples = self.config, self.store.author_offsets, self.config.samples_per_author
-        authors = draw_authors(self.store, config.authors_per_batch, 1 if config.overlap else samples, rng)
+        config, offsets, samples = (
+            self.config,
+            self.store.author_offsets,
+            self.config.samples_per_author,
+        )
+        authors = draw_authors(
+            self.store, config.authors_per_batch, 1 if config.overlap else samples, rng
+        )
         size = draw_sizes(config.sizes, len(authors) * samples, rng, config.min_posts, config.max_posts,
                           config.reach_smallest)  # fmt: skip
         available = offsets[authors + 1] - offsets[authors]
-        first, count = draw_windows(available, size.reshape(len(authors), samples), rng, config.overlap)
+        first, count = draw_windows(
+            available, size.reshape(len(authors), samples), rng, config.overlap
+        )
         first += offsets[authors][:, None]
         return self.gather(np.repeat(authors, samples), first.ravel(), count.ravel(), rng)
 
 
-def draw_windows(available: np.ndarray, sizes: np.ndarray, rng: np.random.Generator,
-                 overlap: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def draw_windows(
+    available: np.ndarray, sizes: np.ndarray, rng: np.random.Generator, overlap: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
     """Windows of consecutive posts, K for each of P authors.
 
     available : (P,) posts each author has. sizes : (P, K) sizes to draw, cut to the posts there are.
@@ -40,7 +49,9 @@ def draw_windows(available: np.ndarray, sizes: np.ndarray, rng: np.random.Genera
         sizes = np.minimum(sizes, available)
         return (rng.random(sizes.shape) * (available - sizes + 1)).astype(np.int64), sizes
     total = sizes.sum(1, keepdims=True)
-    samples = sizes.shape[1]  # one post each, and the rest of the posts in proportion to the rest of the sizes
+    samples = sizes.shape[
+        1
+    ]  # one post each, and the rest of the posts in proportion to the rest of the sizes
     fewer = 1 + (sizes - 1) * (available - samples) // np.maximum(total - samples, 1)
     sizes = np.where(total > available, fewer, sizes)
     slack = available - sizes.sum(1, keepdims=True)

@@ -20,7 +20,9 @@ class PairSampler(Sampler):
         one = (rng.random(len(same)) * posts).astype(np.int64)
         other = (one + 1 + (rng.random(len(same)) * (posts - 1)).astype(np.int64)) % posts
         different = np.concatenate([draw_authors(store, 2, 1, rng) for _ in range(pairs // 2)])
-        any_post = (rng.random(len(different)) * (offsets[different + 1] - offsets[different])).astype(np.int64)
+        any_post = (
+            rng.random(len(different)) * (offsets[different + 1] - offsets[different])
+        ).astype(np.int64)
         author = np.concatenate([np.repeat(same, 2), different])
         post = offsets[author] + np.concatenate([np.column_stack([one, other]).ravel(), any_post])
         return self.gather(author, post, np.ones_like(post), rng)
@@ -33,6 +35,8 @@ class RandomDocumentSampler(Sampler):
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        post = rng.choice(self.store.posts, min(self.config.authors_per_batch, self.store.posts), replace=False)
+        post = rng.choice(
+            self.store.posts, min(self.config.authors_per_batch, self.store.posts), replace=False
+        )
         author = np.searchsorted(self.store.author_offsets, post, side="right") - 1
         return self.gather(author, post, np.ones_like(post), rng)

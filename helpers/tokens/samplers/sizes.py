@@ -7,8 +7,14 @@ SIZES = {"uniform": stats.uniform(), "beta21": stats.beta(2, 1), "beta31": stats
          "poisson16": None, "fixed": None}  # fmt: skip
 
 
-def draw_sizes(sizes: str, count: int, rng: np.random.Generator, min_posts: int = 1, max_posts: int = 16,
-               reach_smallest: bool = False) -> np.ndarray:
+def draw_sizes(
+    sizes: str,
+    count: int,
+    rng: np.random.Generator,
+    min_posts: int = 1,
+    max_posts: int = 16,
+    reach_smallest: bool = False,
+) -> np.ndarray:
     """``count`` sample sizes ``R + ceil(x (S - R))``, R = min_posts, S = max_posts, x from the distribution ``sizes``.
 
     sizes : one of SIZES. "poisson16" is Poisson(16) restricted to R..S; "fixed" is always S.
@@ -26,7 +32,9 @@ def draw_sizes(sizes: str, count: int, rng: np.random.Generator, min_posts: int 
         return rng.choice(support, count, p=weight)
     x = SIZES[sizes].ppf(rng.random(count))
     if reach_smallest:
-        return min_posts + np.minimum(np.floor(x * (max_posts - min_posts + 1)), max_posts - min_posts).astype(np.int64)
+        return min_posts + np.minimum(
+            np.floor(x * (max_posts - min_posts + 1)), max_posts - min_posts
+        ).astype(np.int64)
     return min_posts + np.ceil(x * (max_posts - min_posts)).astype(np.int64)
 
 

@@ -42,12 +42,16 @@ class TestWindows:
     @pytest.mark.parametrize("samples, overlap", [(3, True), (1, False)])
     def test_starts_are_uniform(self, samples, overlap):
         available = np.full(20_000, 13)
-        first, _ = draw_windows(available, np.full((20_000, samples), 4), np.random.default_rng(3), overlap)
+        first, _ = draw_windows(
+            available, np.full((20_000, samples), 4), np.random.default_rng(3), overlap
+        )
         for column in first.T:
             assert stats.chisquare(np.bincount(column, minlength=10)).pvalue > 1e-3
 
     def test_apart_every_sample_can_be_anywhere(self):
-        first, _ = draw_windows(np.full(4000, 20), np.full((4000, 3), 4), np.random.default_rng(3), overlap=False)
+        first, _ = draw_windows(
+            np.full(4000, 20), np.full((4000, 3), 4), np.random.default_rng(3), overlap=False
+        )
         assert (first.min(0) == 0).all() and (first.max(0) == 16).all()
         assert np.ptp(first.mean(0)) < 0.5, "a sample's number must not tell its place"
 
@@ -56,7 +60,14 @@ class TestWindows:
 @pytest.mark.parametrize("window", ["prefix", "random"])
 def test_samples_are_consecutive_posts_of_their_author(make_store, window, overlap):
     store = make_store(COUNTS, lengths=np.random.default_rng(0).integers(1, 50, sum(COUNTS)))
-    draw = sampler(store, authors_per_batch=3, samples_per_author=4, max_tokens=8, window=window, overlap=overlap)
+    draw = sampler(
+        store,
+        authors_per_batch=3,
+        samples_per_author=4,
+        max_tokens=8,
+        window=window,
+        overlap=overlap,
+    )
     for step in range(30):
         batch = draw(step)
         assert len(batch) == 12
@@ -65,7 +76,10 @@ def test_samples_are_consecutive_posts_of_their_author(make_store, window, overl
             assert mask == sorted(mask, reverse=True), "posts come first"
             posts = tokens[: sum(mask), 0].tolist()  # token = post
             assert posts == list(range(posts[0], posts[0] + len(posts)))
-            assert store.author_offsets[author] <= posts[0] and posts[-1] < store.author_offsets[author + 1]
+            assert (
+                store.author_offsets[author] <= posts[0]
+                and posts[-1] < store.author_offsets[author + 1]
+            )
             drawn.setdefault(author, []).extend(posts)
         if not overlap:
             assert all(len(posts) == len(set(posts)) for posts in drawn.values())
@@ -103,5 +117,7 @@ def test_apart_needs_a_post_for_every_sample(make_store):
 
 
 def test_one_author_is_too_few(make_store):
-    with pytest.raises(ValueError, match="1 authors with 1 posts or more in nowhere: need at least 2"):
+    with pytest.raises(
+        ValueError, match="1 authors with 1 posts or more in nowhere: need at least 2"
+    ):
         sampler(make_store([20]))(0)

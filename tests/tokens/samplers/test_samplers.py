@@ -53,9 +53,19 @@ class TestEverySampler:
             for row, place in batch.mask.nonzero().tolist():
                 tokens = [token for token in batch.tokens[row, place].tolist() if token != PAD]
                 post = tokens[0]
-                assert tokens == [post] * min(6, store.post_offsets[post + 1] - store.post_offsets[post])
-                assert store.author_offsets[batch.authors[row]] <= post < store.author_offsets[batch.authors[row] + 1]
-                for name, values in (("hours", store.hour), ("topics", store.topic), ("times", store.time)):
+                assert tokens == [post] * min(
+                    6, store.post_offsets[post + 1] - store.post_offsets[post]
+                )
+                assert (
+                    store.author_offsets[batch.authors[row]]
+                    <= post
+                    < store.author_offsets[batch.authors[row] + 1]
+                )
+                for name, values in (
+                    ("hours", store.hour),
+                    ("topics", store.topic),
+                    ("times", store.time),
+                ):
                     assert getattr(batch, name)[row, place] == values[post]
 
     def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
@@ -65,16 +75,24 @@ class TestEverySampler:
             if name in SAMPLERS[kind].reads:
                 assert getattr(SamplerConfig.of({"kind": kind, name: value}), name) == value
             else:
-                message = f"sampler: '{name}' is {value!r}: the sampler kind '{kind}' has no such setting"
+                message = (
+                    f"sampler: '{name}' is {value!r}: the sampler kind '{kind}' has no such setting"
+                )
                 with pytest.raises(ValueError, match=message):
                     SamplerConfig.of({"kind": kind, name: value}, "sampler")
         config = SamplerConfig(kind=kind)
-        assert SamplerConfig.of(config.model_dump()) == config, "what a training keeps is read again"
+        assert SamplerConfig.of(config.model_dump()) == config, (
+            "what a training keeps is read again"
+        )
 
 
 def test_kinds_of_single_posts_say_so():
     assert SamplerConfig().max_posts == 16
-    assert [SamplerConfig(kind=kind).max_posts for kind in ("pairs", "random", "topic")] == [1, 1, 1]
+    assert [SamplerConfig(kind=kind).max_posts for kind in ("pairs", "random", "topic")] == [
+        1,
+        1,
+        1,
+    ]
     assert SamplerConfig(kind="pairs", max_posts=1) == SamplerConfig(kind="pairs")
 
 
@@ -97,10 +115,14 @@ def test_settings_out_of_bounds(settings, message):
 
 
 @pytest.mark.parametrize("scanned", [0, 10**6], ids=["refused", "all looked at"])
-def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at(make_store, monkeypatch, scanned):
+def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at(
+    make_store, monkeypatch, scanned
+):
     monkeypatch.setattr(base, "SCANNED", scanned)
     store, rng = make_store([3, 9] * 25), np.random.default_rng(0)
-    drawn = np.concatenate([base.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(4000, 5)
+    drawn = np.concatenate([base.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(
+        4000, 5
+    )
     assert all(len(set(row)) == 5 for row in drawn.tolist())
     counts = np.bincount(drawn.ravel(), minlength=50)
     assert not counts[::2].any(), "authors with too few posts"

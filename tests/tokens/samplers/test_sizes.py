@@ -11,8 +11,16 @@ from helpers.tokens.samplers.sizes import SIZES, draw_sizes, skewness
 
 def test_published_skews():
     """khan2021 Table 4."""
-    published = {"uniform": 0, "beta21": -0.5657, "poisson16": -0.7860, "beta31": -0.8607, "beta41": -1.0498}
-    assert {name: skewness(name) for name in SIZES} == pytest.approx({**published, "fixed": 0}, abs=5e-5)
+    published = {
+        "uniform": 0,
+        "beta21": -0.5657,
+        "poisson16": -0.7860,
+        "beta31": -0.8607,
+        "beta41": -1.0498,
+    }
+    assert {name: skewness(name) for name in SIZES} == pytest.approx(
+        {**published, "fixed": 0}, abs=5e-5
+    )
 
 
 def probabilities(name, min_posts, max_posts, reach):

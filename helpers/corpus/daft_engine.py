@@ -209,7 +209,7 @@ def _partitions(connection, parts):
     """
     connection.read_parquet(list(map(str, parts))).create_view("every")
     groups = {part: pq.read_metadata(part) for part in parts}
-    total = sum(map_parts.num_rows for each in groups.values())
+    total = sum(each.num_rows for each in groups.values())
     count = min(total // POSTS + 1, MOST)
     slices = [(part, some.tolist()) for part, each in groups.items() for some in
               np.array_split(range(each.num_row_groups), each.num_rows * count // max(total, 1) + 1)]  # fmt: skip
@@ -344,7 +344,7 @@ class Partitions:
         connection.execute("CREATE VIEW marked AS FROM given WHERE id IS NULL")
         connection.execute(f"""
             CREATE TABLE signed AS SELECT id, max(words) AS words FROM given
-            SEMI JOIN ({signatures.exclusive(self.authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
+            SEMI JOIN ({signatures.exclusive_endings(self.authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
         return (
             f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
                    """,

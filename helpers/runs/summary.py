@@ -75,7 +75,7 @@ def results_html(files: Run, **about: object) -> str:
         tables=list(_tables(files)),
         stale=len(read(files, stale=True).drop_duplicates(KEY)),
         claims=verdicts(read(files)).to_dict("records"),
-        format_interval=format_interval,
+        interval=format_interval,
         label=label,
         explain=explain,
         glossary=GLOSSARY,

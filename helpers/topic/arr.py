@@ -36,7 +36,7 @@ def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
     return logits.masked_fill(_diagonal(logits), float("-inf")).log_softmax(1)
 
 
-def topic_bias(log_p_h: Tensor, labels: Tensor) -> Tensor:
+def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     """Eq. 2: the mean of p_h (B, B) over the pairs i != j of one author, a scalar in 0..1; 0 where there are none."""
     same = (labels[:, None] == labels) & ~_diagonal(log_p_h)
     return (log_p_h.exp() * same).sum() / same.sum().clamp(min=1)
@@ -72,7 +72,7 @@ def _diagonal(square: Tensor) -> Tensor:
 def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: float) -> float:
     """The mean B of some batches, by a topic model such as TF-IDF of words."""
     return float(torch.stack([
-        topic_bias(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
+        bias_of_batch(log_probabilities(_cosines(topic_bias(batch), batch.authors.device), temperature), batch.authors)
         for batch in batches]).mean())  # fmt: skip
 
 
@@ -110,7 +110,9 @@ class ARR(nn.Module):
         """The student's embeddings (B, D), the authors (B,) of a batch, and the batch itself -> scalar."""
         with torch.no_grad():
             topical = _cosines(self.topic_bias(batch.to(self.topic_bias.device)), embeddings.device)
-            self.last_bias = topic_bias(log_probabilities(topical, self.bias_temperature), labels)
+            self.last_bias = bias_of_batch(
+                log_probabilities(topical, self.bias_temperature), labels
+            )
             similarity = _cosines(self.teacher.eval()(batch), embeddings.device)
             if self.targets == "released":
                 S = released_targets(similarity, self.temperature, self.last_bias)

@@ -122,7 +122,7 @@ def open_trained(
     Raises ValueError: where the results of the run hold no such model, or the models do not read the same tokens.
     """
     rows = results.read(files).query(
-        "protocol == @protocol(@kind) and base == '' and experiment != ''"
+        "protocol == @protocol_name(@kind) and base == '' and experiment != ''"
     )
     rows = (
         rows[(rows.split == "test_cross") & (rows.seed == seed)]

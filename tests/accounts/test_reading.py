@@ -101,7 +101,7 @@ def test_only_the_largest_are_kept(tmp_path, encoder):
 
 
 def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch):
-    for module in ("checks", "encoder", "gallery"):
+    for module in ("validation", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     fitted = []
     original = type(encoder).calibrated_on
@@ -134,7 +134,7 @@ def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
 def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
     mine, encoder, monkeypatch
 ):
-    for module in ("checks", "encoder", "gallery"):
+    for module in ("validation", "encoder", "gallery"):
         monkeypatch.setattr(f"helpers.accounts.{module}.ENOUGH", 5)
     judged = iter([{"Cllr": 0.1, "DCF": 0.6}, {"Cllr": 0.2, "DCF": 0.3}])
     monkeypatch.setattr(

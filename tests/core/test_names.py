@@ -53,7 +53,7 @@ def test_every_baseline_and_loss_has_a_name():
 def test_rows_of_published_tables_have_names():
     for paper, number, level in (("khan2021", 1, "loss"), ("khan2021", 2, "model"), ("khan2021", 4, "sizes"),
                                  ("sawatphol2022", 2, "model"), ("sawatphol2022", 1, "split")):  # fmt: skip
-        assert set(papers.table(paper, number).index.get_level_values(level)) <= {
+        assert set(papers.published_table(paper, number).index.get_level_values(level)) <= {
             *NAMES,
             "train",
             "uniform",

@@ -203,7 +203,7 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
         ("helpers.corpus.near_duplicates.near_pairs", 3),
         ("helpers.corpus.deduplicate.write_posts", 3),
         ("helpers.corpus.collect.write_json", 1),
-        ("helpers.corpus.collect.statistics", 3),
+        ("helpers.corpus.collect.corpus_statistics", 3),
     ],
 )
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(source, monkeypatch, place, survives):

@@ -56,7 +56,7 @@ def merged(engine, folder, files, **changes):
     """Counts and bytes of the table that an engine writes."""
     target = folder / f"{engine.__name__}.parquet"
     with open_database(folder / "collect" / "merge", "1GB", 2) as connection:
-        counts = engine.merge(
+        counts = (engine.merge_partitions if engine is daft_engine else engine.merge_posts)(
             connection, folder / "collect" / "merge", files, target, **SETTINGS | changes
         )
     return {name: number for name, number in counts.items() if name != "steps"}, target.read_bytes()
@@ -66,7 +66,7 @@ def merged(engine, folder, files, **changes):
 def in_this_process(monkeypatch):
     """The steps without Daft, one after the other: they know nothing of who calls them."""
     monkeypatch.setattr(
-        daft_engine, "each", lambda function, jobs, workers: [function(*job) for job in jobs]
+        daft_engine, "map_parts", lambda function, jobs, workers: [function(*job) for job in jobs]
     )
     monkeypatch.setattr(daft_engine, "POSTS", 400)
 

@@ -367,7 +367,7 @@ class TestResults:
 
     def test_the_costs_are_those_asked_for(self, scored):
         scored = scored.assign(
-            score_linking=np.random.default_rng(0).standard_normal(len(scored)) + scored.same
+            score=np.random.default_rng(0).standard_normal(len(scored)) + scored.same
         )
         low, high = (linking_metrics(scored, costs, resamples=0).value for costs in (EVEN, PAPER))
         assert low["minDCF"] < high["minDCF"] and low["minDCF_released"] == high["minDCF_released"]

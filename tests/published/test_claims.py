@@ -104,7 +104,7 @@ def test_every_claim_has_a_row_of_the_papers_and_a_side_to_be_on():
         assert bool(claim.table) != (claim.sign in claims.SIGNS), claim.claim
         if claim.table:
             paper, _, number = claim.table.partition("_table")
-            table = papers.table(paper, int(number)).reset_index()
+            table = papers.published_table(paper, int(number)).reset_index()
             sides = [table.query(rows)[claim.metric] for rows in (claim.row, claim.row_base)]
             assert all(map(len, sides)) and sides[0].mean() != sides[1].mean(), claim.claim
 

@@ -16,7 +16,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("which", SHAPES, ids=str)
 def test_every_table_is_indexed_and_says_what_it_shows(which):
-    frame = papers.table(*which)
+    frame = papers.published_table(*which)
     assert frame.shape == SHAPES[which] and frame.index.is_unique
     assert frame.attrs["caption"].startswith(f"{which[0]} Table {which[1]}. ")
     assert papers.show_published(*which).to_html().count("<tr") > len(frame)
@@ -36,7 +36,7 @@ def test_every_table_is_indexed_and_says_what_it_shows(which):
     (("sawatphol2022", 3), ("supcon_arr", "Reddit"), "R@8", 0.292),
 ])  # fmt: skip
 def test_cells(which, row, column, value):
-    assert papers.table(*which).loc[row, column] == value
+    assert papers.published_table(*which).loc[row, column] == value
 
 
 @pytest.mark.parametrize("which, sums", [
@@ -50,13 +50,15 @@ def test_cells(which, row, column, value):
 ])  # fmt: skip
 def test_sums_of_columns(which, sums):
     """Sums of a second transcription of the papers."""
-    np.testing.assert_allclose(papers.table(*which).select_dtypes("number").sum(), sums, atol=1e-9)
+    np.testing.assert_allclose(
+        papers.published_table(*which).select_dtypes("number").sum(), sums, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_overall_is_the_mean_of_the_four_metrics(number):
     """What the paper itself computed from its cells; both are rounded to three digits."""
-    frame = papers.table("tyo2021", number)
+    frame = papers.published_table("tyo2021", number)
     np.testing.assert_allclose(
         frame.overall, frame[["AUC", "F1", "c@1", "F_0.5u"]].mean(axis=1), atol=0.0011
     )
@@ -65,13 +67,13 @@ def test_overall_is_the_mean_of_the_four_metrics(number):
 def test_doubtful_rows_are_red():
     assert papers.DOUBTFUL_COLOUR in papers.show_published("sawatphol2022", 2).to_html()
     assert papers.DOUBTFUL_COLOUR not in papers.show_published("sawatphol2022", 3).to_html()
-    doubtful = papers.table("sawatphol2022", 2).query("MRR < 1.2 * `R@8` / 8")
+    doubtful = papers.published_table("sawatphol2022", 2).query("MRR < 1.2 * `R@8` / 8")
     assert doubtful.index.tolist() == [("mll", "Fanfiction")], "and no other row is near the bound"
 
 
 def test_side_by_side_keeps_published_rows_first():
     measured = pd.DataFrame({"EER": [0.1, 0.2], "AUC": [0.9, 0.8]}, ["iur", "lsa"])
-    table = papers.side_by_side(measured, papers.table("khan2021", 2))
+    table = papers.side_by_side(measured, papers.published_table("khan2021", 2))
     assert list(table) == ["EER published", "EER ours", "minDCF", "AUC"]
     assert table.index[0] == "tfidf_word" and table.index[-1] == "lsa" and len(table) == 6
     assert table.loc["iur", ["EER published", "EER ours"]].tolist() == [0.247, 0.1]
@@ -81,7 +83,7 @@ def test_side_by_side_keeps_published_rows_first():
 def test_side_by_side_of_several_levels_and_of_one_column():
     index = pd.MultiIndex.from_tuples([("khan2021", "TPS", "topk"), ("luar", "T", "supcon")])
     table = papers.side_by_side(
-        pd.DataFrame({"MRR": [0.5, 0.4]}, index), papers.table("khan2021", 1)
+        pd.DataFrame({"MRR": [0.5, 0.4]}, index), papers.published_table("khan2021", 1)
     )
     assert table.loc[("khan2021", "TPS", "topk"), ["MRR published", "MRR ours"]].tolist() == [
         0.637,
@@ -89,11 +91,13 @@ def test_side_by_side_of_several_levels_and_of_one_column():
     ]
     assert len(table) == 8
     table = papers.side_by_side(
-        pd.Series({"AUC": 0.9, "EER": 0.1}, name="any"), papers.table("tyo2021", 1)
+        pd.Series({"AUC": 0.9, "EER": 0.1}, name="any"), papers.published_table("tyo2021", 1)
     )
     assert list(table) == ["published", "ours"] and table.loc["AUC"].tolist() == [0.8275, 0.9]
     assert list(
-        papers.side_by_side(pd.Series({0.2: 0.6}), papers.table("khan2021", 5)[["MRR"]]).loc[0.2]
+        papers.side_by_side(
+            pd.Series({0.2: 0.6}), papers.published_table("khan2021", 5)[["MRR"]]
+        ).loc[0.2]
     ) == [0.62, 0.6]
 
 
@@ -124,7 +128,7 @@ def test_rows_have_names_for_people():
 def test_only_measured_rows_are_named_and_tested_sizes_are_a_column():
     index = pd.MultiIndex.from_tuples([("1", 8), ("1-8", 8)])
     ours = pd.DataFrame({"MRR": [0.1, 0.2], "R@4": 0.3, "R@8": 0.4}, index)
-    table = papers.named(papers.side_by_side(ours, papers.table("khan2021", 3)))
+    table = papers.named(papers.side_by_side(ours, papers.published_table("khan2021", 3)))
     assert table.index.tolist() == ["1 (averaged)", "1-8"] and table["tested on"].tolist() == [8, 8]
     assert list(table)[1:] == ["MRR published", "MRR ours", "R@4 published", "R@4 ours", "R@8 ours"]
 
@@ -141,10 +145,10 @@ def test_ratios_to_a_base_are_rows():
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: papers.table("khan2021", 10), "table 10 of 'khan2021'"),
-    (lambda: papers.side_by_side(pd.Series({"iur": 1.0}), papers.table("khan2021", 2)), "EER, minDCF"),
-    (lambda: papers.side_by_side(pd.DataFrame({"MRR": [1, 2]}, ["a", "a"]), papers.table("khan2021", 4)), "'a' is there"),
-    (lambda: papers.side_by_side(pd.DataFrame({"MRR": [1]}), papers.table("khan2021", 1)), "features"),
+    (lambda: papers.published_table("khan2021", 10), "table 10 of 'khan2021'"),
+    (lambda: papers.side_by_side(pd.Series({"iur": 1.0}), papers.published_table("khan2021", 2)), "EER, minDCF"),
+    (lambda: papers.side_by_side(pd.DataFrame({"MRR": [1, 2]}, ["a", "a"]), papers.published_table("khan2021", 4)), "'a' is there"),
+    (lambda: papers.side_by_side(pd.DataFrame({"MRR": [1]}), papers.published_table("khan2021", 1)), "features"),
 ])  # fmt: skip
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
@@ -163,6 +167,6 @@ def test_what_arr_adds_is_what_section_4_says():
 
 
 def test_the_pairs_of_pan_are_all_of_them():
-    pairs = papers.table("tyo2021", 0).pairs
+    pairs = papers.published_table("tyo2021", 0).pairs
     assert pairs.sum() == 275_565 and pairs[True].sum() / 275_565 == pytest.approx(0.5363, abs=1e-4)
     assert pairs[:, True].sum() / 275_565 == pytest.approx(0.0839, abs=1e-4)

@@ -105,7 +105,7 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, requ
     first = toy / "notebooks/01_a.ipynb"
     first.write_text(first.read_text().replace("print(size)", f"open({str(made)!r}, 'w').close()"))
     patch = (
-        "import pathlib\nfrom helpers.runs import paths, pipeline\n"
+        "import pathlib\nfrom helpers.core import paths\nfrom helpers.runs import pipeline\n"
         f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\npaths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')"
     )
     call = f"pipeline.ensure(run, '01_a', {str(made)!r}); assert os.getcwd() == '/'"
@@ -317,7 +317,7 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
     request.getfixturevalue("without_kernels")
     monkeypatch.setattr(pipeline, "ORPHANS", 0.1)
     hold = (
-        HERE + "with pipeline.alone('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+        HERE + "with pipeline.run_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
     )
     other = python(hold, toy, stdin=subprocess.PIPE)
     assert other.stdout.readline() == "held\n"
@@ -350,7 +350,7 @@ def test_what_runs_under_a_run_is_let_in(toy):
     with pipeline.run_lock("demo"), pipeline.run_lock("demo"), pipeline.run_lock("demo", wait=True):
         pass
     with pipeline.run_lock("demo"):
-        code = HERE + "with pipeline.alone('demo'):\n    print('in')"
+        code = HERE + "with pipeline.run_lock('demo'):\n    print('in')"
         assert python(code, toy).communicate()[0] == "in\n"
 
 

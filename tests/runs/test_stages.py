@@ -68,13 +68,15 @@ def test_a_changed_helper_makes_what_imports_it_stale():
             path.relative_to(paths.ROOT / "helpers").as_posix() for path in imported_files(code)
         }
 
-    assert names("from helpers.runs import paths, pipeline\nimport helpers.core.parameters") == {
-        "runs/__init__.py",
+    assert names(
+        "from helpers.core import paths\nfrom helpers.runs import pipeline\nimport helpers.core.parameters"
+    ) == {
+        "core/__init__.py",
         "core/paths.py",
         "core/parameters.py",
     }  # how notebooks are run does not count
     assert names("def f():\n    from helpers.core.artifacts import atomic_write") == {
-        "runs/__init__.py",
+        "core/__init__.py",
         "core/artifacts.py",
     }
     assert names("import json, numpy\nfrom pathlib import Path") == names("def broken(") == set()

@@ -15,10 +15,10 @@ from helpers.tokens.batch import Batch, Samples
 from helpers.topic.arr import (
     ARR,
     arr_loss,
+    bias_of_batch,
     log_probabilities,
     released_targets,
     soft_targets,
-    topic_bias,
 )
 
 TEMPERATURES = (0.5, 0.1, 0.05, 0.01)  # sawatphol2022 A.4
@@ -162,12 +162,12 @@ class TestEquations:
 
     def test_bias_without_pairs_and_of_a_model_that_knows_all(self):
         log_p = log_probabilities(square(3), 0.1)
-        assert topic_bias(log_p, torch.arange(8)) == 0
+        assert bias_of_batch(log_p, torch.arange(8)) == 0
         labels = torch.arange(4).repeat_interleave(2)
         knows = (labels[:, None] == labels).double()
-        assert topic_bias(log_probabilities(knows, 0.01), labels).item() == pytest.approx(1)
+        assert bias_of_batch(log_probabilities(knows, 0.01), labels).item() == pytest.approx(1)
         alike = log_probabilities(torch.zeros(8, 8), 0.1)
-        assert topic_bias(alike, labels).item() == pytest.approx(1 / 7)
+        assert bias_of_batch(alike, labels).item() == pytest.approx(1 / 7)
 
     def test_a_student_like_an_unbiased_teacher_is_at_the_minimum(self):
         similarity = square(4).requires_grad_()

@@ -81,11 +81,11 @@ class TestResuming:
                 raise Killed
             save(path, *rest)
 
-        monkeypatch.setattr(checkpoints, "save", die_on_the_second)
+        monkeypatch.setattr(checkpoints, "save_checkpoint", die_on_the_second)
         with pytest.raises(Killed):
             tiny.train(tmp_path / "killed")
         assert len(pd.read_csv(tmp_path / "killed" / "history.csv")) == 2
-        monkeypatch.setattr(checkpoints, "save", save)
+        monkeypatch.setattr(checkpoints, "save_checkpoint", save)
         tiny.train(tmp_path / "killed")
         assert tiny.drawn[0] == 10
         assert equal(

@@ -164,17 +164,19 @@ def _text(batch, file_columns, name, stem):
     if file_columns == [None]:
         return stem
     texts = []
-    for file_column in file_columns:
-        try:
-            text = stem if file_column is None else batch.column(file_column).cast(TEXT)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise ValueError(
-                f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
-            ) from None
-        texts.append(text)
-    if len(texts) > 1:
-        text = pc.binary_join_element_wise(*texts, "/")
-    return text.to_pandas()
+    try:
+        for file_column in file_columns:
+            if file_column is None:
+                texts.append(pa.scalar(stem, TEXT))
+            else:
+                texts.append(batch.column(file_column).cast(TEXT))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise ValueError(
+            f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
+        ) from None
+    if len(texts) == 1:
+        return texts[0].to_pandas()
+    return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
 
 
 def _read_parquet(path, needed, drops):

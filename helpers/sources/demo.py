@@ -24,8 +24,6 @@ number alone):
   Dirichlet steps.
 """
 
-from collections import Counter
-from collections.abc import Iterator
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -69,13 +67,20 @@ def parts(
 
     Parameters
     ----------
-    location : must be empty, nothing is read
-    raw : no difference, the posts hold no markup or quotes to remove
-    seed : of all random draws
-    authors : number of authors
-    posts : number of posts in total, log-normal over authors
-    topics : number of topics
-    topic_giveaway : 0 to 1, see :func:`style_truth`
+    location : str
+        must be empty, nothing is read
+    raw : bool
+        no difference, the posts hold no markup or quotes to remove
+    seed : int
+        of all random draws
+    authors : int
+        number of authors
+    posts : int
+        number of posts in total, log-normal over authors
+    topics : int
+        number of topics, at most 24
+    topic_giveaway : float
+        0 to 1, see :func:`style_truth`
 
     Raises
     ------
@@ -109,11 +114,15 @@ def style_truth(
 
     Parameters
     ----------
-    seed : of all random draws
-    authors : number of authors
-    topics : number of topics
-    topic_giveaway : 0 gives every author the same mixture of topics, 1 nearly one topic each; in
-        between a Dirichlet about the common mixture with concentration ``13 (1 - g) / g``
+    seed : int
+        of all random draws
+    authors : int
+        number of authors
+    topics : int
+        number of topics, at most 24
+    topic_giveaway : float
+        0 gives every author the same mixture of topics, 1 nearly one topic each; in between a
+        Dirichlet about the common mixture with concentration ``13 (1 - g) / g``
 
     Raises
     ------
@@ -131,9 +140,12 @@ def write_style_truth(path: Path, posts: int = 0, **options) -> None:
 
     Parameters
     ----------
-    path : the file
-    posts : changes nobody's habits
-    options : those of :func:`style_truth`
+    path : Path
+        of the file
+    posts : int
+        changes nobody's habits
+    **options
+        those of :func:`style_truth`
     """
     with atomic_write(path) as partial_path:
         style_truth(**options).to_parquet(partial_path, index=False)
@@ -152,11 +164,11 @@ def _validate(seed, authors, topics, topic_giveaway):
 
 
 def _author_habits(number, seed, topics, topic_giveaway):
-    """The row of an author in the truth table."""
+    """Return the row of an author in the truth table."""
     rng = np.random.default_rng([seed, 0, number])
     row = {"author": f"demo-{number + 1:04d}", "casual": rng.standard_normal()}
-    for name, trait in (TRAITS | dict.fromkeys(PAIRS, PAIR_TRAIT)).items():
-        median, spread, loading = trait
+    traits = TRAITS | dict.fromkeys(PAIRS, PAIR_TRAIT)
+    for name, (median, spread, loading) in traits.items():
         logit = (
             np.log(median / (1 - median))
             + STYLE_STRENGTH * spread * rng.standard_normal()
@@ -188,7 +200,7 @@ def _named(prefix, names, shares):
 
 
 def _topic_mixtures(rng, seed, topics, giveaway):
-    """Topic shares at the start and at the end of the span."""
+    """Draw topic shares at the start and at the end of the span."""
     common = np.random.default_rng([seed, 1]).dirichlet(np.full(topics, 4.0))
     if giveaway == 0:
         return common, common
@@ -202,8 +214,8 @@ def _topic_mixtures(rng, seed, topics, giveaway):
     return start, end
 
 
-def _rows(numbers, ends, hostile_posts, options, drops: Counter) -> Iterator[tuple]:
-    """The posts of some authors, one author after the other; nothing is dropped.
+def _rows(numbers, ends, hostile_posts, options, drops):
+    """Yield the posts of some authors, one author after the other; nothing is dropped.
 
     ends : (authors,) number of posts up to and with each author. options : seed, topics and
     topic_giveaway.
@@ -224,17 +236,16 @@ def _rows(numbers, ends, hostile_posts, options, drops: Counter) -> Iterator[tup
 
 
 def _topics(row, topic_names, fraction, rng):
-    """A topic for each post, by the author's mixture at that fraction of the span."""
-    start, end = (
-        np.array([row[f"topic_{side}_{name}"] for name in topic_names]) for side in ("start", "end")
-    )
+    """Draw a topic for each post, by the author's mixture at its fraction of the span."""
+    start = np.array([row[f"topic_start_{name}"] for name in topic_names])
+    end = np.array([row[f"topic_end_{name}"] for name in topic_names])
     edges = np.cumsum(start + fraction[:, None] * (end - start), axis=1)
     positions = rng.random((len(fraction), 1)) * edges[:, -1:]
     return [topic_names[topic] for topic in (positions > edges).sum(axis=1)]
 
 
 def _times(row, n_posts, rng):
-    """Sorted times in seconds."""
+    """Draw times in seconds, sorted."""
     stay = row["active_to"] - row["active_from"]
     fraction = row["active_from"] + stay * rng.random(n_posts)
     is_second_peak = rng.random(n_posts) < row["hour_share2"]

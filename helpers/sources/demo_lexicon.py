@@ -1,6 +1,7 @@
-"""Words, sentence patterns and distributions of habits of the demo corpus, from ``demo_lexicon.yaml``.
+"""Words, sentence patterns and distributions of habits of the demo corpus.
 
-The file says what each of its tables holds. Names in capitals are slots of the sentence patterns.
+They stand in ``demo_lexicon.yaml``, which says what each of its tables holds. Names in capitals are
+slots of the sentence patterns.
 """
 
 from pathlib import Path
@@ -30,11 +31,12 @@ HABIT_LENGTH = 128  # entries of the list that a habit becomes, about
 
 
 def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
-    """Return per slot what an author with these habits fills it with, to be drawn from uniformly.
+    """Return per slot what an author fills it with: a list to be drawn from uniformly.
 
     Parameters
     ----------
-    habits : a row of :func:`helpers.sources.demo.style_truth`, by column
+    habits : dict
+        a row of :func:`helpers.sources.demo.style_truth`, by column
     """
     slots = dict(GENERAL)
     for slot, forms in PAIRS.items():
@@ -66,12 +68,12 @@ def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
 
 
 def _by_chance(forms, chance):
-    """The first and the second form, the second one with the given chance."""
+    """Return a list of two forms, the second one with the given chance."""
     return _in_shares(forms, [1 - chance, chance])
 
 
 def _in_shares(forms, shares):
-    """A list of about HABIT_LENGTH entries that holds each form as often as its share says."""
+    """Return a list of about HABIT_LENGTH entries that holds each form as its share says."""
     counts = np.rint(np.asarray(shares) * HABIT_LENGTH).astype(int)
     return np.repeat(np.array(forms, object), counts).tolist()
 

@@ -21,17 +21,16 @@ hour and minute. Order, weekday, hour and minute are right; a silence is shorten
 so dates of different authors cannot be compared, and a split by time says nothing.
 """
 
-from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 
+import pyarrow as pa
 import sentencepiece
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.core import paths
 from helpers.sources import Part, file_parts, source_files
 from helpers.sources.json_lines import JSON_LINES, json_records
-from helpers.sources.timestamps import EARLIEST, LATEST
+from helpers.sources.timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400
 LISTS = ("syms", "day", "hour", "minute", "action_type")
@@ -60,7 +59,7 @@ def parts(
         the SentencePiece model whose ids ``syms`` holds, to decode them; not needed where they are
         pieces
     epoch : str
-        ISO date of the first day, UTC; that of MUD is 2015-07-01
+        ISO date of the first day, UTC; that of MUD is 2015-07-01. A time of day is left out.
     raw : bool
         accepted for all sources; subwords have no markup of their own to remove
 
@@ -70,25 +69,23 @@ def parts(
         A location or the model is missing, ``epoch`` is no date of 1979 to 2100, two files have the
         same name, or ids are read without a model.
     """
-    midnight = -1
-    with suppress(ValueError):
-        midnight = int(datetime.strptime(epoch, "%Y-%m-%d").replace(tzinfo=UTC).timestamp())
-    if not EARLIEST <= midnight <= LATEST:
+    first_day = int(unix_seconds(pa.array([epoch]))[0]) // DAY_SECONDS
+    if first_day < 0:
         raise ValueError(f"mud: epoch must be a date such as 2015-07-01, not {epoch!r}")
     model = _load_model(paths.resolve(pieces)) if pieces else None
     files = source_files("mud", location, lambda path: JSON_LINES.search(path.name))
-    return file_parts(files, partial(_rows, model=model, midnight=midnight))
+    return file_parts(files, partial(_rows, model=model, first_day=first_day))
 
 
-def _rows(path, drops, model, midnight):
-    """Yield the posts of one file. midnight : of the first day [s, UTC]."""
+def _rows(path, drops, model, first_day):
+    """Yield the posts of one file. first_day : days since 1970-01-01."""
     for record in json_records(path, drops):
         if not _is_readable(record, model):
             yield "bad_record"
             continue
         author = normalise_unicode(str(record["author_id"])).strip()
         texts = [_text(subwords, model) for subwords in record["syms"]]
-        times = _times(record, midnight)
+        times = _times(record, first_day)
         for time, topic, text in zip(times, record["action_type"], texts, strict=True):
             if time is None:
                 yield "bad_time"
@@ -135,17 +132,16 @@ def _text(subwords, model):
     return normalise_unicode(text).strip()
 
 
-def _times(record, midnight):
+def _times(record, first_day):
     """Yield the seconds since 1970 UTC of each post, None where a number is out of range."""
-    first_weekday = (midnight // DAY_SECONDS + 3) % 7  # 1970-01-01 was a Thursday
-    monday = midnight - first_weekday * DAY_SECONDS
-    previous = midnight
+    monday = first_day - (first_day + 3) % 7  # 1970-01-01 was a Thursday
+    previous = first_day * DAY_SECONDS
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
         if not (_is_below(7, day) and _is_below(24, hour) and _is_below(60, minute)):
             yield None
             continue
-        time_of_week = day * DAY_SECONDS + hour * 3600 + minute * 60
-        previous += (monday + time_of_week - previous) % (7 * DAY_SECONDS)
+        in_first_week = (monday + day) * DAY_SECONDS + hour * 3600 + minute * 60
+        previous += (in_first_week - previous) % (7 * DAY_SECONDS)
         yield previous if previous <= LATEST else None
 
 

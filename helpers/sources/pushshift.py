@@ -36,11 +36,11 @@ QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 CODE_INDENT = ("    ", "\t")
 
-# A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python does
-# for ASCII, which Reddit's names are made of. Few texts begin with a character below "!", the first
-# that is no blank. Reddit escapes "<", ">" and "&" in what it serves: "&" comes last, because
+# A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python
+# does for ASCII, which Reddit's names are made of. Few texts begin with a character below "!", the
+# first that is no blank. Reddit escapes "<", ">" and "&" in what it serves: "&" comes last, because
 # "&amp;gt;" is what somebody typed as "&gt;". A text is marked where it may hold quotes or code.
-# Each step is a query of its own: within a CASE, an alias of the same SELECT would be computed anew.
+# Each step is a query of its own: within a CASE, an alias of one SELECT would be computed anew.
 QUERY = f"""
     WITH parsed AS (
         SELECT line,

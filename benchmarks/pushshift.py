@@ -87,7 +87,7 @@ def write(path: Path, size: int, era: str):
 
 def loop(path: Path):
     if path.suffix == ".zst":
-        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.WINDOW).stream_reader(
+        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.ZSTD_WINDOW_BYTES).stream_reader(
             open(path, "rb")
         )
     else:

@@ -149,11 +149,11 @@ def parsed(path):
     fields = [f"$.{name}" for name in source.FIELDS]
     names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
     lines = pa.RecordBatchReader.from_batches(
-        source.LINES, map(source._lines, json_lines.byte_blocks(path, Counter()))
+        source.LINE_SCHEMA, map(source.line_batch, json_lines.byte_blocks(path, Counter()))
     )
     with duckdb.connect(config=source.SETTINGS) as connection:
         query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
-        for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.ROWS):
+        for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.FRAME_ROWS):
             pass
 
 

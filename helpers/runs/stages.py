@@ -146,8 +146,10 @@ def _sources(cells):
         if name not in modules:
             text = path.read_text(encoding="utf-8")
             tables = [
-                table.read_text("utf-8") for table in path.parent.glob(f"{path.stem}.csv")
-            ]  # labels.py has one
+                path.with_suffix(suffix).read_text("utf-8")
+                for suffix in (".csv", ".yaml")  # labels.py and demo_lexicon.py have one
+                if path.with_suffix(suffix).exists()
+            ]
             modules[name] = [_parsed(text)[0], *tables]
             todo |= imported_files(text)
             if (

@@ -1,19 +1,24 @@
-"""Corpus formats: each module here turns one raw format into rows of the posts table.
+"""Corpus formats: archives come in, each in its own format, and rows of the posts table go out.
 
-A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. A part is the unit of resuming: what is
-read from it is written whole or not at all. Reading yields frames with the columns of the posts table:
+Every module here reads one format. A source never drops a record without counting why, never
+cleans a text beyond what its format adds (markup, quotes), and never splits or numbers authors.
 
-=======  ==========================================================
+A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. A part is the unit of
+resuming: what is read from it is written whole or not at all. Reading yields frames with the
+columns of the posts table:
+
+=======  ===========================================================================
 author   text, as the source names the person
 time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, newsgroup, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
-names    optional text, a line each: display names that headers and mentions of the post tell
-=======  ==========================================================
+names    optional text, a line each: display names that headers and mentions hold
+=======  ===========================================================================
 
-Every raw record is either yielded or counted in ``drops[reason]``: nothing is lost silently. A reason that begins with
-"note_" is a fact about records that are kept. A new source is a module of this folder and its name in SOURCES.
+Every raw record is either yielded or counted in ``drops[reason]``. A reason that begins with
+"note_" is a fact about records that are kept. A new source is a module of this folder and its name
+in SOURCES.
 """
 
 import os
@@ -22,7 +27,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from inspect import signature
 from itertools import islice
 from pathlib import Path
 
@@ -37,16 +41,22 @@ COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
 # invented people need no pseudonyms, and a keyed hash would give each machine another demo corpus
 INVENTED = ("demo",)
-ROWS = 10_000  # of one frame
+FRAME_ROWS = 10_000  # of one frame, at most
 
 
 @dataclass(frozen=True)
 class Part:
     """One resumable piece of a source.
 
-    name: unique within the source and stable from run to run.
-    read: called with a Counter of drops, yields frames of at most some ten thousand rows.
-    stamp: another one says that the part must be read again, see :func:`helpers.core.artifacts.file_stats_fingerprint`.
+    Attributes
+    ----------
+    name : str
+        unique within the source and stable from run to run
+    read : function
+        called with a Counter of drops, yields frames of at most some ten thousand rows
+    stamp : str
+        a changed one says that the part must be read again, see
+        :func:`helpers.core.artifacts.file_stats_fingerprint`
     """
 
     name: str
@@ -55,23 +65,32 @@ class Part:
 
 
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
-    """The parts of a corpus.
+    """Return the parts of a corpus.
 
-    kind : one of SOURCES. location, options : as ``parts`` of the module ``helpers.sources.<kind>`` takes them.
-    Raises ValueError where the kind or an option is unknown, an option has another type or value, or nothing is there.
+    Parameters
+    ----------
+    kind : str
+        one of SOURCES
+    location : str or list of str
+        as ``parts`` of the module ``helpers.sources.<kind>`` takes it
+    **options
+        of the source, those of ``parts`` as well
+
+    Raises
+    ------
+    ValueError
+        The kind or an option is unknown, an option has another type or value, or nothing is there.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
     opener = import_module(f"helpers.sources.{kind}").parts
-    declared = {
-        name: each
-        for name, each in signature(opener).parameters.items()
-        if each.kind is each.KEYWORD_ONLY
-    }
-    if message := unknown(options, declared, f"option of source {kind!r}"):
+    defaults = opener.__kwdefaults__
+    message = unknown(options, defaults, f"option of source {kind!r}")
+    if message:
         raise ValueError(message)
-    hints = {"__annotations__": {name: each.annotation for name, each in declared.items()}}
-    options = check(hints | {name: each.default for name, each in declared.items()} | options)
+    hints = {name: opener.__annotations__[name] for name in defaults}
+    options = check({"__annotations__": hints} | defaults | options)
+
     parts = opener(location, **options)
     if not parts:
         raise ValueError(f"source {kind!r}: nothing to read at {location!r}")
@@ -79,12 +98,27 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
 
 
 def as_list(location: str | Path | list) -> list:
-    """A location as a list of places."""
-    return [location] if isinstance(location, str | Path) else list(location)
+    """Return a location as a list of places."""
+    if isinstance(location, str | Path):
+        return [location]
+    return list(location)
 
 
 def existing_path(kind: str, place: str | Path) -> Path:
-    """The path of a place. Raises ValueError where it is missing."""
+    """Return the path of a place.
+
+    Parameters
+    ----------
+    kind : str
+        the source, for the message
+    place : path
+        relative ones begin at the project
+
+    Raises
+    ------
+    ValueError
+        The place is missing.
+    """
     root = paths.resolve(place)
     if not root.exists():
         raise ValueError(f"{kind}: {root} is missing")
@@ -92,32 +126,56 @@ def existing_path(kind: str, place: str | Path) -> Path:
 
 
 def list_files(root: Path) -> list[Path]:
-    """The files of a folder at any depth, sorted; how many links lead out of it, and are not followed, is said."""
-    there, inside = sorted(root.rglob("*")), Path(os.path.realpath(root))
-    out = {
-        path
-        for path in there
-        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside)
-    }
-    if out:
+    """Return the files of a folder at any depth, sorted.
+
+    Links that lead out of the folder are not followed; how many there are is printed.
+    """
+    files = []
+    links_out = []
+    real_root = os.path.realpath(root)
+    for path in sorted(root.rglob("*")):
+        if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(real_root):
+            links_out.append(path)
+        elif path.is_file():
+            files.append(path)
+    if links_out:
         print(
-            f"{paths.display_path(root)}: {len(out)} links that lead out of it are not followed, such as {min(out).name}"
+            f"{paths.display_path(root)}: {len(links_out)} links that lead out of it are not "
+            f"followed, such as {links_out[0].name}"
         )
-    return [path for path in there if path not in out and path.is_file()]
+    return files
 
 
 def source_files(
     kind: str, location: str | list[str], belongs: Callable[[Path], object]
 ) -> dict[str, Path]:
-    """The files of a source by the names of their parts: the path below the location, or the name of a lone file.
+    """Return the files of a source by the names of their parts.
 
-    location: a file, taken as it is, a folder, searched recursively for what belongs, or a list of these.
-    Raises ValueError where a location is missing, two files would have one name, or one is UTF-16 or not what it says.
+    The name is the path below the location, or the name of a lone file.
+
+    Parameters
+    ----------
+    kind : str
+        the source, for messages
+    location : str or list of str
+        a file, taken as it is, or a folder, searched recursively for what belongs
+    belongs : function
+        whether a path is a file of the source
+
+    Raises
+    ------
+    ValueError
+        A location is missing, two files would have one name, or a file is UTF-16 or not packed as
+        its ending says.
     """
     by_name = {}
-    for root in (existing_path(kind, place) for place in as_list(location)):
-        for path in filter(belongs, list_files(root)) if root.is_dir() else [root]:
-            name = path.relative_to(root).as_posix() if root.is_dir() else path.name
+    for place in as_list(location):
+        root = existing_path(kind, place)
+        files = {root.name: root}
+        if root.is_dir():
+            belonging = [path for path in list_files(root) if belongs(path)]
+            files = {path.relative_to(root).as_posix(): path for path in belonging}
+        for name, path in files.items():
             if name in by_name:
                 raise ValueError(
                     f"{kind}: {by_name[name]} and {path} have the same name; rename one"
@@ -128,30 +186,71 @@ def source_files(
 
 
 def row_part(
-    name: str, rows: Callable[[Counter], Iterable[tuple | str]], stamp: str = "", size: int = ROWS
+    name: str,
+    rows: Callable[[Counter], Iterable[tuple | str]],
+    stamp: str = "",
+    max_rows: int = FRAME_ROWS,
 ) -> Part:
-    """A part of which ``rows(drops)`` yields the posts and the reasons for drops, as :func:`as_frames` takes them."""
-    return Part(name, lambda drops: as_frames(rows(drops), drops, size), stamp)
+    """Return a part whose posts come one by one.
+
+    Parameters
+    ----------
+    name : str
+        of the part
+    rows : function
+        called with a Counter of drops, yields what :func:`as_frames` takes
+    stamp : str
+        of the part
+    max_rows : int
+        of one frame
+    """
+    return Part(name, lambda drops: as_frames(rows(drops), drops, max_rows), stamp)
 
 
 def file_parts(
-    named: dict[str, Path], rows: Callable[[Path, Counter], Iterable[tuple | str]]
+    files: dict[str, Path], rows: Callable[[Path, Counter], Iterable[tuple | str]]
 ) -> list[Part]:
-    """One part per file, of which ``rows(path, drops)`` yields the posts, see :func:`row_part`."""
+    """Return one part per file.
+
+    Parameters
+    ----------
+    files : dict of paths
+        by the names of the parts
+    rows : function
+        called with the path and a Counter of drops, yields what :func:`as_frames` takes
+    """
     return [
         row_part(name, partial(rows, path), file_stats_fingerprint(path))
-        for name, path in named.items()
+        for name, path in files.items()
     ]
 
 
 def as_frames(
-    rows: Iterable[tuple | str], drops: Counter, size: int = ROWS
+    rows: Iterable[tuple | str], drops: Counter, max_rows: int = FRAME_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """Frames of at most ``size`` posts. rows: the values of COLUMNS (and an id, names), or a drop's reason, counted."""
-    found = (
-        row for row in rows if not isinstance(row, str) or drops.update([row])
-    )  # counted, and None: left out
-    while some := list(islice(found, size)):
-        yield pd.DataFrame(some, columns=[*COLUMNS, "id", "names"][: len(some[0])]).astype(
-            {"time": "int64"}
-        )
+    """Yield frames of posts; count what is dropped.
+
+    Parameters
+    ----------
+    rows : iterable
+        the values of COLUMNS (then, optionally, an id and names), or the reason of a drop
+    drops : Counter
+        of the reasons
+    max_rows : int
+        of one frame
+    """
+    posts = _posts(rows, drops)
+    while frame_rows := list(islice(posts, max_rows)):
+        columns = [*COLUMNS, "id", "names"][: len(frame_rows[0])]
+        yield pd.DataFrame(frame_rows, columns=columns).astype({"time": "int64"})
+
+
+def _posts(rows, drops):
+    """Yield the rows that are posts; a post without author, topic or text is empty."""
+    for row in rows:
+        if isinstance(row, str):
+            drops[row] += 1
+        elif all(row[column].strip() for column in (0, 2, 3)):
+            yield row
+        else:
+            drops["empty"] += 1

@@ -1,8 +1,9 @@
-"""Reviews of Amazon, one JSON object a line and one file a product category: the topic (sawatphol2022 A.2).
+"""Reviews of Amazon, one JSON object a line and one file a product category (sawatphol2022 A.2).
 
-Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds), in the release of 2023
-``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is optional in both. The complete files of
-2014 are no JSON but Python's notation: their lines are counted as broken, take the 5-core files.
+Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds), in the release
+of 2023 ``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is optional in
+both. The complete files of 2014 are no JSON but Python's notation: their lines are counted as
+broken, take the 5-core files.
 """
 
 import re
@@ -14,58 +15,71 @@ from helpers.sources import Part, file_parts, source_files
 from helpers.sources.json_lines import JSON_LINES, json_records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-LAYOUTS = (
-    ("reviewerID", "reviewText", "unixReviewTime", 1),
-    ("user_id", "text", "timestamp", 1000),
-)
-BREAK = re.compile(r"<br\s?/?>", re.I)
+# fields of the author, the text and the time, and units of time a second
+LAYOUT_2018 = ("reviewerID", "reviewText", "unixReviewTime", 1)
+LAYOUT_2023 = ("user_id", "text", "timestamp", 1000)
+LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """One part per file; topic = category, ``id`` = the product where it is given.
+    """Return one part per file; topic = category, ``id`` = the product where there is one.
 
-    location: a file, a folder (searched recursively; files of products, "meta_...", are not read), plain or compressed,
-        or a list of these. The category is the file's name without endings, "reviews_" and the "_5" of the 5-core.
-    raw: keep HTML line breaks, which are newlines otherwise.
-    Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type), bad_time (no number,
-    or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
-    Raises ValueError where a location is missing or two files have the same name.
+    Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type),
+    bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes
+    that are no UTF-8.
+
+    Parameters
+    ----------
+    location : str or list of str
+        a file or a folder (searched recursively; files of products, "meta_...", are not read),
+        plain or compressed. The category is the file's name without endings, "reviews_" and the
+        "_5" of the 5-core.
+    raw : bool
+        keep HTML line breaks, which are newlines otherwise
+
+    Raises
+    ------
+    ValueError
+        A location is missing or two files have the same name.
     """
-    named = source_files(
-        "amazon",
-        location,
-        lambda path: JSON_LINES.search(path.name) and not path.name.startswith("meta_"),
-    )
-    return file_parts(named, partial(_rows, raw=raw))
+    return file_parts(source_files("amazon", location, _has_reviews), partial(_rows, raw=raw))
 
 
 def category(path: Path) -> str:
-    """ "reviews_Books_5.json.gz" -> "Books"."""
-    return re.sub(r"_\d+$", "", JSON_LINES.sub("", path.name).removeprefix("reviews_"))
+    """Return the product category of a file: "reviews_Books_5.json.gz" -> "Books"."""
+    name = JSON_LINES.sub("", path.name).removeprefix("reviews_")
+    return re.sub(r"_\d+$", "", name)
+
+
+def _has_reviews(path):
+    return JSON_LINES.search(path.name) and not path.name.startswith("meta_")
 
 
 def _rows(path, drops, raw):
-    return (_row(record, category(path), raw) for record in json_records(path, drops))
+    topic = category(path)
+    for review in json_records(path, drops):
+        yield _row(review, topic, raw)
 
 
-def _row(record, topic, raw):
-    """The values of a post, or the reason for the drop."""
-    if not isinstance(record, dict):
+def _row(review, topic, raw):
+    """Return the values of a post, or the reason of the drop."""
+    if not isinstance(review, dict):
         return "bad_review"
-    name, words, when, unit = LAYOUTS[0] if "reviewerID" in record else LAYOUTS[1]
-    author, text, time, product = map(record.get, (name, words, when, "asin"))
-    author = normalise_unicode(author) if isinstance(author, str) else ""
-    if not (author.strip() and isinstance(text, str)):
+    layout = LAYOUT_2018 if "reviewerID" in review else LAYOUT_2023
+    author_field, text_field, time_field, units = layout
+    author = review.get(author_field)
+    text = review.get(text_field)
+    time = review.get(time_field)
+    product = review.get("asin")
+
+    if not (isinstance(author, str) and isinstance(text, str)):
         return "bad_review"
-    if type(time) not in (int, float) or not EARLIEST * unit <= time <= LATEST * unit:
+    author = normalise_unicode(author)
+    if not author.strip():
+        return "bad_review"
+    if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:
         return "bad_time"
-    text = normalise_unicode(text if raw else BREAK.sub("\n", text))
-    if not text.strip():
-        return "empty"
-    return (
-        author,
-        int(time // unit),
-        topic,
-        text,
-        normalise_unicode(product) if isinstance(product, str) else None,
-    )
+    if not raw:
+        text = LINE_BREAK.sub("\n", text)
+    product = normalise_unicode(product) if isinstance(product, str) else None
+    return author, int(time // units), topic, normalise_unicode(text), product

@@ -1,21 +1,27 @@
 """The demo corpus: a generated discussion forum whose authors' habits are known.
 
-A measuring instrument, not a result: every post is written by sentence patterns, so a table made from it says how
-a model uses style, hour and topic, never how well it knows people. :func:`style_truth` gives each author's habits. How
-hard it is (16 posts against 16 of 140 authors, by words, hour, topic) is held in bands by its tests.
+A measuring instrument, not a result: every post is written by sentence patterns, so a table made
+from it says how a model uses style, hour and topic, never how well it knows people.
+:func:`style_truth` gives each author's habits. How hard it is (16 posts against 16 of 140 authors,
+by words, hour, topic) is held in bands by its tests.
 
-Habits (columns of the truth table; every draw is the author's own, from the seed and the author's number alone):
+Habits (columns of the truth table; every draw is the author's own, from the seed and the author's
+number alone):
 
 - ``casual``: normal(0, 1). Shifts the traits below that have a loading.
-- one probability per name in ``demo_lexicon.TRAITS`` and ``PAIRS``: inverse logit of a normal (median, spread,
-  loading on ``casual``). A pair's probability is that of its second form. Habits of words are graded; those of marks,
-  capitals and the order of a sentence's parts, which no bag of words holds, are firmer: many are near 0 or 1.
+- one probability per name in ``demo_lexicon.TRAITS`` and ``PAIRS``: inverse logit of a normal
+  (median, spread, loading on ``casual``). A pair's probability is that of its second form. Habits
+  of words are graded; those of marks, capitals and the order of a sentence's parts, which no bag of
+  words holds, are firmer: many are near 0 or 1.
 - ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, Dirichlet.
 - ``sentences``: mean number of sentences, 1 + log-normal (median 1.1); a post has 1..5.
-- ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a mixture of two wrapped normals, hours UTC.
-- ``active_from``, ``active_to``: fractions of the span; an author stays for 0.15 to 0.4 of it, people come and go.
-- ``topic_start_<topic>``, ``topic_end_<topic>``: shares of topics on the first and the last day of the span; between
-  them the mixture moves linearly. The end is the start after a walk of small Dirichlet steps.
+- ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a mixture of two wrapped normals,
+  hours UTC.
+- ``active_from``, ``active_to``: fractions of the span; an author stays for 0.15 to 0.4 of it,
+  people come and go.
+- ``topic_start_<topic>``, ``topic_end_<topic>``: shares of topics on the first and the last day of
+  the span; between them the mixture moves linearly. The end is the start after a walk of small
+  Dirichlet steps.
 """
 
 from functools import partial
@@ -31,20 +37,20 @@ from helpers.sources.demo_lexicon import (
     CHOICES,
     CONCENTRATION,
     END_PRIOR,
-    PAIR,
+    PAIR_TRAIT,
     PAIRS,
     TOPICS,
     TRAITS,
 )
 from helpers.sources.demo_writer import Writer
 
-START, DAYS = 1_640_995_200, 730  # 2022-01-01 UTC, two years
+START = 1_640_995_200  # 2022-01-01 UTC, in seconds
+DAYS = 730  # of the span, two years
 PARTS = 6
 
-STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
-SHORTEST_STAY = (
-    0.12  # of an author, as a share of the span, also of one who was there before it began
-)
+STYLE_STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
+MIN_STAY = 0.12  # of an author, as a share of the span, also of one who was there before it began
+HOSTILE_TAIL = " <script>alert(1)</script>"  # at the end of two posts
 
 
 def parts(
@@ -57,45 +63,92 @@ def parts(
     topics: int = 24,
     topic_giveaway: float = 0.5,
 ) -> list[Part]:
-    """Six parts, each some of the authors; what a part holds depends on the options alone.
+    """Return six parts, each some of the authors; what they hold depends on the options alone.
 
-    location: must be empty, nothing is read. raw: no difference, the posts hold no markup or quotes to remove.
-    posts: in total, log-normal over authors. topic_giveaway: see :func:`style_truth`. Raises ValueError out of range.
+    Parameters
+    ----------
+    location : str
+        must be empty, nothing is read
+    raw : bool
+        no difference, the posts hold no markup or quotes to remove
+    seed : int
+        of all random draws
+    authors : int
+        number of authors
+    posts : int
+        number of posts in total, log-normal over authors
+    topics : int
+        number of topics, at most 24
+    topic_giveaway : float
+        0 to 1, see :func:`style_truth`
+
+    Raises
+    ------
+    ValueError
+        An option is out of range, or a location is given.
     """
     if location:
         raise ValueError(f"source 'demo' is generated: location must be empty, not {location!r}")
     _validate(seed, authors, topics, topic_giveaway)
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
+
     # posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), at least 40% of the mean
     weights = np.exp(0.45 * np.random.default_rng([seed, 2]).standard_normal(authors))
     share = np.maximum(weights / weights.mean(), 0.42)
-    counts = np.diff(np.rint(np.cumsum(share) / share.sum() * posts).astype(int), prepend=0)
-    hostile = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False).tolist()
-    slices = np.array_split(np.arange(authors), min(PARTS, authors))
-    return [
-        row_part(
-            f"authors-{who[0] + 1:04d}-{who[-1] + 1:04d}",
-            partial(_rows, who.tolist(), counts, hostile, seed, topics, topic_giveaway),
-        )
-        for who in slices
-    ]
+    ends = np.rint(np.cumsum(share) / share.sum() * posts).astype(int)
+    hostile_posts = np.random.default_rng([seed, 3]).choice(posts, 2, replace=False)
+
+    demo_parts = []
+    for numbers in np.array_split(np.arange(authors), min(PARTS, authors)):
+        name = f"authors-{numbers[0] + 1:04d}-{numbers[-1] + 1:04d}"
+        rows = partial(_rows, numbers.tolist(), ends, hostile_posts, (seed, topics, topic_giveaway))
+        demo_parts.append(row_part(name, rows))
+    return demo_parts
 
 
-def style_truth(seed=0, authors=1200, topics=24, topic_giveaway=0.5) -> pd.DataFrame:
-    """One row per author, the habits as columns (see the module).
+def style_truth(
+    seed: int = 0, authors: int = 1200, topics: int = 24, topic_giveaway: float = 0.5
+) -> pd.DataFrame:
+    """Return one row per author, the habits as columns (see the module).
 
-    topic_giveaway: 0 gives every author the same mixture of topics, 1 nearly one topic each; in between a Dirichlet
-    about the common mixture with concentration ``13 (1 - g) / g``.
+    Parameters
+    ----------
+    seed : int
+        of all random draws
+    authors : int
+        number of authors
+    topics : int
+        number of topics, at most 24
+    topic_giveaway : float
+        0 gives every author the same mixture of topics, 1 nearly one topic each; in between a
+        Dirichlet about the common mixture with concentration ``13 (1 - g) / g``
+
+    Raises
+    ------
+    ValueError
+        An option is out of range.
     """
     _validate(seed, authors, topics, topic_giveaway)
-    return pd.DataFrame([_author(i, seed, topics, topic_giveaway) for i in range(authors)])
+    return pd.DataFrame(
+        [_author_habits(number, seed, topics, topic_giveaway) for number in range(authors)]
+    )
 
 
 def write_style_truth(path: Path, posts: int = 0, **options) -> None:
-    """Write the table of :func:`style_truth` (Parquet), whole or not at all. posts: changes nobody's habits."""
-    with atomic_write(path) as partial:
-        style_truth(**options).to_parquet(partial, index=False)
+    """Write the table of :func:`style_truth` (Parquet), whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        of the file
+    posts : int
+        changes nobody's habits
+    **options
+        those of :func:`style_truth`
+    """
+    with atomic_write(path) as partial_path:
+        style_truth(**options).to_parquet(partial_path, index=False)
 
 
 def _validate(seed, authors, topics, topic_giveaway):
@@ -110,21 +163,24 @@ def _validate(seed, authors, topics, topic_giveaway):
             raise ValueError(f"{name} must lie in {low}..{high}, not {value!r}")
 
 
-def _author(i, seed, topics, topic_giveaway) -> dict:
-    """The habits of author ``i``."""
-    rng = np.random.default_rng([seed, 0, i])
-    row = {"author": f"demo-{i + 1:04d}", "casual": rng.standard_normal()}
-    for name, (median, spread, loading) in [*TRAITS.items(), *((name, PAIR) for name in PAIRS)]:
+def _author_habits(number, seed, topics, topic_giveaway):
+    """Return the row of an author in the truth table."""
+    rng = np.random.default_rng([seed, 0, number])
+    row = {"author": f"demo-{number + 1:04d}", "casual": rng.standard_normal()}
+    traits = TRAITS | dict.fromkeys(PAIRS, PAIR_TRAIT)
+    for name, (median, spread, loading) in traits.items():
         logit = (
             np.log(median / (1 - median))
-            + STRENGTH * spread * rng.standard_normal()
+            + STYLE_STRENGTH * spread * rng.standard_normal()
             + loading * row["casual"]
         )
         row[name.lower()] = 1 / (1 + np.exp(-logit))
+
     for name, options in CHOICES.items():
-        alpha = np.array(END_PRIOR if name == "end" else [1.0] * len(options))
-        shares = rng.dirichlet(alpha * CONCENTRATION[name] / STRENGTH**2)
-        row.update({f"{name}_{option}": share for option, share in zip(options, shares)})
+        prior = np.array(END_PRIOR) if name == "end" else np.ones(len(options))
+        shares = rng.dirichlet(prior * CONCENTRATION[name] / STYLE_STRENGTH**2)
+        row |= _named(f"{name}_", options, shares)
+
     row["sentences"] = 1 + 1.1 * np.exp(0.5 * rng.standard_normal())
     row["hour_peak"] = rng.normal(19, 5) % 24
     row["hour_spread"] = rng.uniform(1.2, 2.8)
@@ -132,58 +188,68 @@ def _author(i, seed, topics, topic_giveaway) -> dict:
     row["hour_share2"] = rng.beta(1.5, 4)
     stay = rng.uniform(0.15, 0.4)
     begin = rng.uniform(-stay, 1)
-    row["active_from"] = min(max(begin, 0.0), 1 - SHORTEST_STAY)
-    row["active_to"] = max(min(begin + stay, 1.0), row["active_from"] + SHORTEST_STAY)
-    start, end = _mixtures(rng, seed, topics, topic_giveaway)
-    row.update({f"topic_start_{name}": share for name, share in zip(TOPICS, start)})
-    row.update({f"topic_end_{name}": share for name, share in zip(TOPICS, end)})
-    return row
+    row["active_from"] = min(max(begin, 0.0), 1 - MIN_STAY)
+    row["active_to"] = max(min(begin + stay, 1.0), row["active_from"] + MIN_STAY)
+
+    start, end = _topic_mixtures(rng, seed, topics, topic_giveaway)
+    return row | _named("topic_start_", TOPICS, start) | _named("topic_end_", TOPICS, end)
 
 
-def _mixtures(rng, seed, topics, giveaway):
-    """Topic shares at both ends of the span."""
+def _named(prefix, names, shares):
+    return {f"{prefix}{name}": share for name, share in zip(names, shares)}
+
+
+def _topic_mixtures(rng, seed, topics, giveaway):
+    """Draw topic shares at the start and at the end of the span."""
     common = np.random.default_rng([seed, 1]).dirichlet(np.full(topics, 4.0))
     if giveaway == 0:
         return common, common
     concentration = max(13 * (1 - giveaway) / giveaway, 0.02)
-
-    def draw():
-        return rng.dirichlet(np.maximum(concentration * common, 1e-3))
-
-    start = end = draw()
+    alpha = np.maximum(concentration * common, 1e-3)
+    start = rng.dirichlet(alpha)
+    end = start
+    step = 0.2 * (1 - giveaway)
     for _ in range(3):
-        step = 0.2 * (1 - giveaway)
-        end = (1 - step) * end + step * draw()
+        end = (1 - step) * end + step * rng.dirichlet(alpha)
     return start, end
 
 
-def _rows(who, counts, hostile, seed, topics, topic_giveaway, drops):
-    """The posts of some authors, one author after the other; nothing is dropped."""
-    first = np.cumsum(counts) - counts
-    names = list(TOPICS)[:topics]
-    for i in who:
-        row, rng = _author(i, seed, topics, topic_giveaway), np.random.default_rng([seed, 4, i])
-        time, at = _times(row, counts[i], rng)
-        start, end = (
-            np.array([row[f"topic_{side}_{name}"] for name in names]) for side in ("start", "end")
-        )
-        edges = np.cumsum(start + at[:, None] * (end - start), axis=1)
-        drawn = (rng.random((len(at), 1)) * edges[:, -1:] > edges).sum(axis=1)
-        topic = [names[k] for k in drawn.tolist()]
-        text = Writer(row, names, rng).texts(topic)
-        for post in hostile:
-            if 0 <= post - first[i] < len(text):
-                text[post - first[i]] += " <script>alert(1)</script>"
-        yield from zip(repeat(row["author"]), time.tolist(), topic, text)
+def _rows(numbers, ends, hostile_posts, options, drops):
+    """Yield the posts of some authors, one author after the other; nothing is dropped.
+
+    ends : (authors,) number of posts up to and with each author. options : seed, topics and
+    topic_giveaway.
+    """
+    seed, topics, topic_giveaway = options
+    topic_names = list(TOPICS)[:topics]
+    counts = np.diff(ends, prepend=0)
+    for number in numbers:
+        row = _author_habits(number, seed, topics, topic_giveaway)
+        rng = np.random.default_rng([seed, 4, number])
+        time = _times(row, counts[number], rng)
+        post_topics = _topics(row, topic_names, (time - START) / (DAYS * 86_400), rng)
+        texts = Writer(row, topic_names, rng).texts(post_topics)
+        for post in hostile_posts - (ends[number] - counts[number]):
+            if 0 <= post < len(texts):
+                texts[post] += HOSTILE_TAIL
+        yield from zip(repeat(row["author"]), time.tolist(), post_topics, texts)
 
 
-def _times(row, n, rng):
-    """Sorted times in seconds, and the fraction of the span each lies at."""
-    at = row["active_from"] + (row["active_to"] - row["active_from"]) * rng.random(n)
-    second_peak = rng.random(n) < row["hour_share2"]
-    hour = np.where(second_peak, row["hour_peak2"], row["hour_peak"]) + row[
-        "hour_spread"
-    ] * rng.standard_normal(n)
-    day = np.minimum((at * DAYS).astype(np.int64), DAYS - 1)
-    time = np.sort(START + day * 86_400 + (hour % 24 * 3600).astype(np.int64) % 86_400)
-    return time, (time - START) / (DAYS * 86_400)
+def _topics(row, topic_names, fraction, rng):
+    """Draw a topic for each post, by the author's mixture at its fraction of the span."""
+    start = np.array([row[f"topic_start_{name}"] for name in topic_names])
+    end = np.array([row[f"topic_end_{name}"] for name in topic_names])
+    edges = np.cumsum(start + fraction[:, None] * (end - start), axis=1)
+    positions = rng.random((len(fraction), 1)) * edges[:, -1:]
+    return [topic_names[topic] for topic in (positions > edges).sum(axis=1)]
+
+
+def _times(row, n_posts, rng):
+    """Draw times in seconds, sorted."""
+    stay = row["active_to"] - row["active_from"]
+    fraction = row["active_from"] + stay * rng.random(n_posts)
+    is_second_peak = rng.random(n_posts) < row["hour_share2"]
+    peak = np.where(is_second_peak, row["hour_peak2"], row["hour_peak"])
+    hour = peak + row["hour_spread"] * rng.standard_normal(n_posts)
+    day = np.minimum((fraction * DAYS).astype(np.int64), DAYS - 1)
+    return np.sort(START + day * 86_400 + (hour % 24 * 3600).astype(np.int64) % 86_400)

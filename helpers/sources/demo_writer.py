@@ -1,129 +1,199 @@
-"""How an author of the demo corpus writes: habits turned into sentences, marks and slips, by patterns."""
+"""Texts of the demo corpus: an author's habits become sentences, marks and slips, by patterns."""
 
 import re
-from itertools import chain, repeat
 
 import numpy as np
 
 from helpers.sources.demo_lexicon import PATTERNS, TOPICS, slot_fillings
 
-STRAY = 0.3  # share of sentences about any topic, so that text tells less about the topic than its column
-ONESELF = re.compile(r"\bI\b")
-CLOSING = {"“": "”"}
-LINKED = ("personal", "impersonal")  # voices of a second clause
+# share of sentences about any topic, so that text tells less about the topic than its column
+STRAY_SHARE = 0.3
+LINK_SHARE = 0.02  # of posts that end with an address or with code
+SINGULAR_I = re.compile(r"\bI\b")
+CLOSING_QUOTE = {"“": "”"}  # others close as they open
+SECOND_CLAUSE_VOICES = ("personal", "impersonal")
 
 
 class Writer:
-    """Writes one author's posts.
+    """Write one author's posts.
 
-    row : habits, one of :func:`helpers.sources.demo.style_truth`. names : of the topics. rng : the author's own.
+    Parameters
+    ----------
+    habits : dict
+        a row of :func:`helpers.sources.demo.style_truth`, by column
+    topics : list of str
+        names of the topics
+    rng : numpy Generator
+        the author's own
     """
 
-    def __init__(self, row, names, rng):
-        self.row, self.names, self.rng = row, names, rng
-        self.u = chain.from_iterable(
-            rng.random(4096).tolist() for _ in repeat(None)
-        ).__next__  # uniform numbers
-        self.habits = slot_fillings(row)
-        self.slots = {name: self.habits | TOPICS[name] for name in names}
+    def __init__(self, habits: dict, topics: list[str], rng: np.random.Generator):
+        self.habits = habits
+        self.topics = topics
+        self.rng = rng
+        self.uniform = _uniform(rng)
+        general_slots = slot_fillings(habits)
+        self.slots = {topic: general_slots | TOPICS[topic] for topic in topics}
 
-    def texts(self, topics) -> list[str]:
-        """One text per entry of ``topics``."""
-        lengths = np.clip(
-            1 + self.rng.poisson(self.row["sentences"] - 1, len(topics)), 1, 5
-        ).tolist()
-        return [self.post(topic, length) for topic, length in zip(topics, lengths)]
+    def texts(self, post_topics: list[str]) -> list[str]:
+        """Return one text per entry of ``post_topics``."""
+        more_sentences = self.rng.poisson(self.habits["sentences"] - 1, len(post_topics))
+        lengths = np.clip(1 + more_sentences, 1, 5)
+        return [self._post(topic, length) for topic, length in zip(post_topics, lengths)]
 
-    def chance(self, habit) -> bool:
-        return bool(self.u() < self.row[habit])
+    def _chance(self, habit):
+        """Return whether the author follows a habit this time."""
+        return next(self.uniform) < self.habits[habit]
 
-    def pick(self, options):
-        return options[int(self.u() * len(options))]
+    def _pick(self, options):
+        """Return one of the options."""
+        return options[int(next(self.uniform) * len(options))]
 
-    def fill(self, tokens, slot) -> list[str]:
+    def _fill(self, pattern, slots):
+        """Return the words of a pattern, its slots filled."""
         words = []
-        for token in tokens:
-            if token in slot:
-                words.append(self.pick(slot[token]))
+        for token in pattern:
+            if token in slots:
+                words.append(self._pick(slots[token]))
             elif token == "QN":
-                mark = self.pick(slot["QUOTE"])
-                words.append(mark + self.pick(slot["N"]) + CLOSING.get(mark, mark))
+                mark = self._pick(slots["QUOTE"])
+                words.append(mark + self._pick(slots["N"]) + CLOSING_QUOTE.get(mark, mark))
             else:
                 words.append(token)
         return words
 
-    def statement(self, voice, slot) -> list[str]:
-        """Words of a statement, its parts in the author's order."""
-        tokens, when, hedge = self.pick(PATTERNS[voice]), [], []
-        if tokens[0] == "HEDGE":
-            tokens, hedge = tokens[1:], ["HEDGE"]
-        elif self.chance("hedged"):
-            hedge = ["HEDGE"]
-        late = bool(hedge) and self.chance("hedge_last")
-        place = next((at for at, token in enumerate(tokens) if token in ("TIME", "PLACE")), None)
-        if place is not None and self.chance("fronted"):
-            when = [tokens[place], ","] if self.chance("front_comma") else [tokens[place]]
-            tokens = tokens[:place] + tokens[place + 1 :]
-        words = self.fill(when + (hedge * (not late)) + tokens, slot)
-        if self.chance("linked"):
-            comma = [","] if self.chance("clause_comma") else []
-            link = self.pick(slot["LINK"]).split()
-            words += self.fill(
-                comma * (link != ["DASH"]) + link + self.pick(PATTERNS[self.pick(LINKED)]), slot
-            )
-        return words + self.fill([",", "HEDGE"], slot) * late
+    def _statement(self, voice, slots):
+        """Return the words of a statement, its parts in the author's order."""
+        pattern = self._pick(PATTERNS[voice])
+        is_hedged = pattern[0] == "HEDGE"
+        if is_hedged:
+            pattern = pattern[1:]
+        else:
+            is_hedged = self._chance("hedged")
+        hedge_last = is_hedged and self._chance("hedge_last")
 
-    def sentence(self, slot, lower) -> tuple[str, str]:
-        """Text and the mark that ends it."""
-        voice = self.pick(slot["VOICE"])
-        asks = voice == "question"
-        words = self.fill(self.pick(PATTERNS[voice]), slot) if asks else self.statement(voice, slot)
-        if self.chance("opener"):
-            words = [
-                self.pick(slot["OPENER"]) + ("," if self.chance("opener_comma") else "")
-            ] + words
-        if self.u() < self.row["typo"] * len(words):
-            at = int(self.u() * len(words))
-            if len(words[at]) > 3 and words[at].isalpha():
-                words[at] = _typo(words[at], self.pick(slot["TYPO"]), self.u())
+        front, pattern = self._move_to_front(pattern)
+        if is_hedged and not hedge_last:
+            front = [*front, "HEDGE"]
+        words = self._fill(front + pattern, slots)
+        if self._chance("linked"):
+            words += self._second_clause(slots)
+
+        # filled in any case: the random numbers that follow do not depend on its place
+        last_hedge = self._fill([",", "HEDGE"], slots)
+        if hedge_last:
+            words += last_hedge
+        return words
+
+    def _move_to_front(self, pattern):
+        """Return the time or place that the author puts in front, or nothing, and what remains."""
+        places = [place for place, token in enumerate(pattern) if token in ("TIME", "PLACE")]
+        if not places or not self._chance("fronted"):
+            return [], pattern
+        front = [pattern[places[0]]]
+        if self._chance("front_comma"):
+            front.append(",")
+        return front, pattern[: places[0]] + pattern[places[0] + 1 :]
+
+    def _second_clause(self, slots):
+        """Return the words of a clause that follows a statement, its link first."""
+        has_comma = self._chance("clause_comma")
+        link = self._pick(slots["LINK"]).split()
+        if has_comma and link != ["DASH"]:
+            link = [",", *link]
+        voice = self._pick(SECOND_CLAUSE_VOICES)
+        return self._fill(link + self._pick(PATTERNS[voice]), slots)
+
+    def _sentence(self, slots, is_lower):
+        """Return the text of a sentence and the mark that ends it."""
+        voice = self._pick(slots["VOICE"])
+        if voice == "question":
+            words = self._fill(self._pick(PATTERNS[voice]), slots)
+        else:
+            words = self._statement(voice, slots)
+        if self._chance("opener"):
+            opener = self._pick(slots["OPENER"])
+            if self._chance("opener_comma"):
+                opener += ","
+            words.insert(0, opener)
+        self._mistype(words, slots)
+
         text = " ".join(words).replace(" ,", ",").replace(" ;", ";")
-        text = text.lower() if lower else text[0].upper() + text[1:]
-        mark = ("??" if self.chance("double_mark") else "?") if asks else self.pick(slot["END"])
-        return text, " " * (mark != "." and self.chance("spaced_mark")) + mark
+        if is_lower:
+            text = text.lower()
+        else:
+            text = text[0].upper() + text[1:]
+        return text, self._end_mark(voice, slots)
 
-    def post(self, name, length) -> str:
-        slots, habits = self.slots, self.habits
-        lower, small = self.chance("lower_case"), self.chance("small_i")
-        sentences = [
-            self.sentence(slots[self.pick(self.names) if self.u() < STRAY else name], lower)
-            for _ in range(length)
-        ]
-        if self.chance("no_final"):
+    def _end_mark(self, voice, slots):
+        """Return the mark after a sentence, with a blank before it where the author puts one."""
+        if voice != "question":
+            mark = self._pick(slots["END"])
+        elif self._chance("double_mark"):
+            mark = "??"
+        else:
+            mark = "?"
+        if mark != "." and self._chance("spaced_mark"):
+            return " " + mark
+        return mark
+
+    def _mistype(self, words, slots):
+        """Put a slip into one of the words, in place, as often as the author makes one."""
+        if next(self.uniform) >= self.habits["typo"] * len(words):
+            return
+        place = int(next(self.uniform) * len(words))
+        if len(words[place]) > 3 and words[place].isalpha():
+            kind = self._pick(slots["TYPO"])
+            words[place] = _mistyped(words[place], kind, next(self.uniform))
+
+    def _post(self, topic, n_sentences):
+        """Return the text of a post."""
+        is_lower = self._chance("lower_case")
+        has_small_i = self._chance("small_i")
+        sentences = []
+        for _ in range(n_sentences):
+            is_stray = next(self.uniform) < STRAY_SHARE
+            sentence_topic = self._pick(self.topics) if is_stray else topic
+            sentences.append(self._sentence(self.slots[sentence_topic], is_lower))
+        if self._chance("no_final"):
             sentences[-1] = (sentences[-1][0], "")
-        text = ("  " if self.chance("double_space") else " ").join(
-            body + mark for body, mark in sentences
-        )
-        if small:
-            text = ONESELF.sub("i", text)
-        if self.chance("closer"):
-            closer = self.pick(habits["CLOSER"])
-            text += " " + (closer if lower else closer.capitalize())
-        if self.chance("emoji"):
-            text += " " + self.pick(habits["EMOJI"])
-        if self.u() < 0.02:
-            word = self.pick(slots[name]["N"]).replace(" ", "_")
-            text += (
-                f" https://example.org/{name}/{word}"
-                if self.u() < 0.5
-                else f" `{word} = {int(self.u() * 100)}`"
-            )
+        blank = "  " if self._chance("double_space") else " "
+        text = blank.join(body + mark for body, mark in sentences)
+        if has_small_i:
+            text = SINGULAR_I.sub("i", text)
+        return text + self._tail(topic, is_lower)
+
+    def _tail(self, topic, is_lower):
+        """Return what follows the sentences of a post: closing words, an emoji, a link or code."""
+        slots = self.slots[topic]
+        text = ""
+        if self._chance("closer"):
+            closer = self._pick(slots["CLOSER"])
+            text += " " + (closer if is_lower else closer.capitalize())
+        if self._chance("emoji"):
+            text += " " + self._pick(slots["EMOJI"])
+        if next(self.uniform) < LINK_SHARE:
+            word = self._pick(slots["N"]).replace(" ", "_")
+            if next(self.uniform) < 0.5:
+                text += f" https://example.org/{topic}/{word}"
+            else:
+                text += f" `{word} = {int(next(self.uniform) * 100)}`"
         return text
 
 
-def _typo(word, kind, u):
-    at = 1 + int(u * (len(word) - 2))
+def _uniform(rng):
+    """Yield uniform random numbers, drawn 4096 at a time."""
+    while True:
+        yield from rng.random(4096).tolist()
+
+
+def _mistyped(word, kind, position):
+    """Return a word with a letter dropped, swapped or doubled, at a position from 0 to 1 in it."""
+    place = 1 + int(position * (len(word) - 2))
+    before = word[:place]
+    letter = word[place]
     if kind == "dropped":
-        return word[:at] + word[at + 1 :]
+        return before + word[place + 1 :]
     if kind == "swapped":
-        return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return word[:at] + word[at] + word[at:]
+        return before + word[place + 1] + letter + word[place + 2 :]
+    return before + letter + word[place:]

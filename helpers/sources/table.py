@@ -1,8 +1,9 @@
-"""Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines, the latter two also gzipped.
+"""Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines.
 
-Read in batches, so a file may be larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text,
-dates written as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; a byte
-that is none is read as cp1252.
+CSV and JSON lines may be gzipped. Files are read in batches, so one may be larger than memory.
+Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written as digits, or
+numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; a byte that
+is none is read as cp1252.
 """
 
 import csv
@@ -25,225 +26,296 @@ from helpers.cleaning.text import is_bot
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.parameters import unknown
 from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.json_lines import DAMAGE, LONGEST, json_records
+from helpers.sources.json_lines import DAMAGE, MAX_LINE_BYTES, json_records
 from helpers.sources.timestamps import unix_seconds
 
-ROWS = 50_000  # of one frame
-LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
+FRAME_ROWS = 50_000  # of one frame, at most
+MAX_ROW_LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
-csv.field_size_limit(LONGEST)
+TEXT = pa.large_string()
+csv.field_size_limit(MAX_LINE_BYTES)
 
 
 def parts(
     location: str | list[str], *, columns: dict | None = None, raw: bool = False
 ) -> list[Part]:
-    """One part per file.
+    """Return one part per file.
 
-    location: a file, a folder (searched recursively) or a list of these.
-    columns: the file's column for each of author, time, topic, text and, if wanted, id; the same name where absent. A
-        list of columns is joined with "/". For the topic None stands for the file's name, alone or in a list; for the
-        time None says that there is none: it is 0, the first second of 1970, so a split by time says nothing.
-    raw: accepted for all sources; a table has no markup of its own to remove.
-    Drops counted: broken_row (a row of a CSV file with a stray quote or more or fewer values than columns; a warning
-    names the first), broken_json, truncated_file, bad_time, empty_author, empty_text, empty_topic, bot. Noted:
-    note_cp1252, rows with bytes that are no UTF-8.
-    Raises ValueError where a location is missing, a file is unreadable or lacks a column (it lists those found).
+    Drops counted: broken_row (a row of a CSV file with a stray quote or more or fewer values than
+    columns; a warning names the first), broken_json, truncated_file, bad_time, empty_author,
+    empty_text, empty_topic, bot. Noted: note_cp1252, rows with bytes that are no UTF-8.
+
+    Parameters
+    ----------
+    location : str or list of str
+        a file or a folder (searched recursively)
+    columns : dict
+        the file's column for each of author, time, topic, text and, if wanted, id; the same name
+        where absent. A list of columns is joined with "/". For the topic None stands for the file's
+        name, alone or in a list; for the time None says that there is none: it is 0, the first
+        second of 1970, so a split by time says nothing.
+    raw : bool
+        accepted for all sources; a table has no markup of its own to remove
+
+    Raises
+    ------
+    ValueError
+        A location is missing, a file is unreadable or lacks a column (the message lists those that
+        it has).
     """
-    if message := unknown(columns or {}, [*COLUMNS, "id"], "column of the posts table"):
-        raise ValueError(message)
-    columns = {name: name for name in COLUMNS} | (columns or {})
-    for name, column in columns.items():
-        several = isinstance(column, list) and column and name != "time"
-        missing = (None,) * (name in ("time", "topic"))  # stands for the file's name, or no time
-        if not all(
-            each in missing or each and isinstance(each, str)
-            for each in (column if several else [column])
-        ):
-            raise ValueError(f"table: name the file's column for {name!r}")
-    columns = {
-        name: column if isinstance(column, list) else [column] for name, column in columns.items()
-    }
-    named = source_files("table", location, _kind)
-    for path in named.values():
-        _check(path, columns)
+    file_columns = _file_columns(columns or {})
+    files = source_files("table", location, _kind)
+    for path in files.values():
+        _check_columns(path, file_columns)
     return [
-        Part(name, partial(read_table_rows, columns, path), file_stats_fingerprint(path))
-        for name, path in named.items()
+        Part(name, partial(read_table_rows, file_columns, path), file_stats_fingerprint(path))
+        for name, path in files.items()
     ]
 
 
 def read_table_rows(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
-    """The posts of one file in frames of at most ROWS rows."""
-    reader = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl}[_kind(path)]
+    """Yield the posts of one file in frames of at most FRAME_ROWS rows.
+
+    Parameters
+    ----------
+    columns : dict of lists
+        the file's columns for each column of the posts table
+    path : Path
+        of the file
+    drops : Counter
+        of the reasons
+    """
+    reader = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}[_kind(path)]
     try:
         for batch in reader(path, _needed(columns), drops):
-            frame = _frame(batch, columns, _unpacked(path).stem, drops)
+            frame = _frame(batch, columns, _without_gz(path).stem, drops)
             if len(frame):
                 yield frame
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
 
 
-def _frame(batch, columns, stem, drops):
-    frame = pd.DataFrame(
-        {
-            name: _text(batch, column, name, stem)
-            for name, column in columns.items()
-            if name != "time"
-        },
-        index=range(len(batch)),
-    )
-    frame["time"] = (
-        0 if columns["time"] == [None] else unix_seconds(batch.column(columns["time"][0]))
-    )
-    bots = {author for author in frame["author"].dropna().unique() if is_bot(author)}
-    faults = {
-        f"empty_{name}": frame[name].fillna("").str.strip().eq("")
-        for name in ("author", "text", "topic")
-    }
-    faults |= {"bad_time": frame["time"].lt(0), "bot": frame["author"].isin(bots)}
-    reason = np.select(
-        [fault.to_numpy(bool) for fault in faults.values()], list(faults), ""
-    )  # the first counts
-    drops.update(reason[reason != ""].tolist())
-    order = [*COLUMNS, *(["id"] if "id" in frame else [])]
-    return frame.loc[reason == "", order].reset_index(drop=True).astype({"time": "int64"})
+def _file_columns(columns):
+    """Return the file's columns for each column of the posts table, as lists."""
+    message = unknown(columns, [*COLUMNS, "id"], "column of the posts table")
+    if message:
+        raise ValueError(message)
+    file_columns = {name: [name] for name in COLUMNS}
+    for name, column in columns.items():
+        may_be_list = name != "time"
+        if not isinstance(column, list) or not may_be_list:
+            column = [column]
+        may_be_none = name in ("time", "topic")  # stands for the file's name, or no time
+        is_named = [
+            isinstance(file_column, str)
+            and file_column != ""
+            or may_be_none
+            and file_column is None
+            for file_column in column
+        ]
+        if not is_named or not all(is_named):
+            raise ValueError(f"table: name the file's column for {name!r}")
+        file_columns[name] = column
+    return file_columns
 
 
 def _needed(columns):
-    """The file's columns that are needed, each once."""
-    return list(
-        dict.fromkeys(name for names in columns.values() for name in names if name is not None)
-    )
+    """Return the file's columns that are needed, each once."""
+    names = dict.fromkeys(chain.from_iterable(columns.values()))
+    return [name for name in names if name is not None]
 
 
-def _text(batch, names, name, stem):
-    """A column as text; several are joined with "/" and missing where one of them is; None is the file's name."""
-    if names == [None]:
+def _frame(batch, columns, stem, drops):
+    """Return the posts of a batch; count what is dropped."""
+    texts = {
+        name: _text(batch, file_columns, name, stem)
+        for name, file_columns in columns.items()
+        if name != "time"
+    }
+    frame = pd.DataFrame(texts, index=range(len(batch)))
+    frame["time"] = 0
+    if columns["time"] != [None]:
+        frame["time"] = unix_seconds(batch.column(columns["time"][0]))
+
+    bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
+    faults = {
+        "empty_author": _is_blank(frame["author"]),
+        "empty_text": _is_blank(frame["text"]),
+        "empty_topic": _is_blank(frame["topic"]),
+        "bad_time": frame["time"] < 0,
+        "bot": frame["author"].isin(bots),
+    }
+    reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
+    drops.update(reason[reason != ""].tolist())
+    order = [name for name in [*COLUMNS, "id"] if name in frame]
+    return frame.loc[reason == "", order].reset_index(drop=True).astype({"time": "int64"})
+
+
+def _is_blank(texts):
+    return texts.fillna("").str.strip() == ""
+
+
+def _text(batch, file_columns, name, stem):
+    """Return a column of the posts table as text.
+
+    Several columns are joined with "/" and missing where one of them is; None is the file's name.
+    """
+    if file_columns == [None]:
         return stem
-    kind = pa.large_string()
+    texts = []
     try:
-        texts = [
-            pa.scalar(stem, kind) if each is None else pc.cast(batch.column(each), kind)
-            for each in names
-        ]
+        for file_column in file_columns:
+            if file_column is None:
+                texts.append(pa.scalar(stem, TEXT))
+            else:
+                texts.append(batch.column(file_column).cast(TEXT))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
-            f"column {', '.join(map(str, names))} for {name!r} is not text: {error}"
+            f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
         ) from None
-    return (
-        texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, pa.scalar("/", kind))
-    ).to_pandas()
+    if len(texts) == 1:
+        return texts[0].to_pandas()
+    return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
 
 
-def _parquet(path, needed, drops):
+def _read_parquet(path, needed, drops):
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(ROWS, columns=needed)
+        yield from file.iter_batches(FRAME_ROWS, columns=needed)
 
 
-def _csv(path, needed, drops):
-    rows = _rows(path, drops)
+def _read_csv(path, needed, drops):
+    rows = _csv_rows(path, drops)
     header = next(rows)
     places = [header.index(column) for column in needed]
-    return _batches(([row[place] for place in places] for row in rows), needed)
+    return _tables(([row[place] for place in places] for row in rows), needed)
 
 
-def _rows(path, drops):
-    """The rows of a CSV file, header first. A row with a stray quote costs its line; what it took in is read again."""
-    lines, again, number, width, broken = (
-        [],
-        deque(),
-        1,
-        0,
-        False,
-    )  # lines: of the row that begins in line ``number``
+def _read_jsonl(path, needed, drops):
+    rows = (
+        [_json_text(post.get(column)) for column in needed] for post in _json_objects(path, drops)
+    )
+    return _tables(rows, needed)
 
-    def feed(file):
-        size = 0
+
+def _tables(rows, needed):
+    """Yield tables of at most FRAME_ROWS rows and not many more than MAX_LINE_BYTES characters."""
+    table_rows = []
+    n_chars = 0
+    for row in rows:
+        if len(table_rows) == FRAME_ROWS or n_chars > MAX_LINE_BYTES:
+            yield _table(table_rows, needed)
+            table_rows = []
+            n_chars = 0
+        table_rows.append(row)
+        n_chars += sum(len(value) for value in row if value)
+    if table_rows:
+        yield _table(table_rows, needed)
+
+
+def _table(rows, names):
+    columns = [pa.array(values, TEXT) for values in zip(*rows, strict=True)]
+    return pa.table(columns, names=names)
+
+
+class _CsvLines:
+    """Lines of a CSV file as its reader takes them; those of a broken row can be read again."""
+
+    def __init__(self, file, drops):
+        self.file = file
+        self.drops = drops
+        self.pending = deque()  # to be read again
+        self.row_lines = []  # of the row that is read; "" is the end of the file, None damage
+        self.row_chars = 0
+        self.row_number = 1  # of the row's first line
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        line = self.pending.popleft() if self.pending else self.read_line()
+        self.row_lines.append(line)
+        if not line:
+            raise StopIteration
+        self.row_chars += len(line)
+        if self.row_chars > MAX_LINE_BYTES:
+            raise ValueError(
+                f"the row that begins in line {self.row_number} is over {MAX_LINE_BYTES:,} "
+                "characters; an open quote?"
+            )
+        return line
+
+    def read_line(self):
+        try:
+            return self.file.readline(MAX_LINE_BYTES + 1)
+        except DAMAGE:
+            self.drops["truncated_file"] += 1
+            return None
+
+    def begin_row(self):
+        self.row_number += len(self.row_lines)
+        self.row_lines = []
+        self.row_chars = 0
+
+    def read_again(self):
+        """Keep the first line of the row as read; the lines after it come again."""
+        self.pending.extendleft(reversed(self.row_lines[1:]))
+        del self.row_lines[1:]
+
+
+def _csv_rows(path, drops):
+    """Yield the rows of a CSV file, its header first.
+
+    A row with a stray quote costs its line; what it took in is read again.
+    """
+    opener = gzip.open if path.suffix == ".gz" else open
+    delimiter = "\t" if ".tsv" in path.suffixes else ","
+    with opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        lines = _CsvLines(file, drops)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        n_columns = 0
+        is_warned = False
         while True:
-            try:
-                lines.append(again.popleft() if again else file.readline(LONGEST + 1))
-            except DAMAGE:
-                drops["truncated_file"] += 1
-                lines.append(None)
-            if not lines[-1]:
-                return
-            size = len(lines[-1]) + (size if len(lines) > 1 else 0)
-            if size > LONGEST:
-                raise ValueError(
-                    f"the row that begins in line {number} is over {LONGEST:,} characters; an open quote?"
-                )
-            yield lines[-1]
-
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.reader(
-            feed(file), delimiter="\t" if ".tsv" in path.suffixes else ",", strict=True
-        )
-        while True:
-            lines.clear()
+            lines.begin_row()
             try:
                 row = next(reader)
             except StopIteration:
                 return
             except csv.Error:
-                row = None
-                if lines[-1] is None:  # the file is cut within a quote
+                if lines.row_lines[-1] is None:  # the file is cut within a quote
                     return
-            width = width or len(row or [])
-            if row is None or len(row) not in (0, width):
-                if not width or not lines[-1] or len(lines) > LINES:
-                    raise ValueError(
-                        f"the row that begins in line {number} has a quote that is not closed"
-                    )
-                if not broken:
-                    warnings.warn(
-                        f"table: {path}: the row that begins in line {number} is broken",
-                        stacklevel=2,
-                    )
-                broken = True
-                drops["broken_row"] += 1
-                if row is None:
-                    again.extendleft(reversed(lines[1:]))
-                    del lines[1:]
-            elif row:
-                yield _utf8(row, drops)
-            number += len(lines)
+                row = None
+            if row == []:
+                continue
+            if row and n_columns in (0, len(row)):
+                n_columns = len(row)
+                yield _as_utf8(row, drops)
+                continue
+
+            place = f"the row that begins in line {lines.row_number}"
+            n_lines = len(lines.row_lines)
+            if not n_columns or not lines.row_lines[-1] or n_lines > MAX_ROW_LINES:
+                raise ValueError(f"{place} has a quote that is not closed")
+            if not is_warned:
+                warnings.warn(f"table: {path}: {place} is broken", stacklevel=2)
+            is_warned = True
+            drops["broken_row"] += 1
+            if row is None:
+                lines.read_again()
 
 
-def _utf8(row, drops):
+def _as_utf8(row, drops):
+    """Return the values of a row; bytes that are no UTF-8 came as surrogates."""
     try:
         "".join(row).encode()
         return row
-    except UnicodeEncodeError:  # bytes that are no UTF-8 came as surrogates
+    except UnicodeEncodeError:
         drops["note_cp1252"] += 1
-        return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
 
 
-def _batches(rows, needed):
-    """Tables of at most ROWS rows and not many more than LONGEST characters."""
-    some, size = [], 0
-    for row in chain(rows, [None]):
-        if some and (row is None or len(some) == ROWS or size > LONGEST):
-            yield pa.table(
-                [pa.array(values, pa.large_string()) for values in zip(*some, strict=True)],
-                names=needed,
-            )
-            some, size = [], 0
-        if row:
-            some.append(row)
-            size += sum(len(value) for value in row if value)
-
-
-def _jsonl(path, needed, drops):
-    return _batches(
-        ([_plain(row.get(column)) for column in needed] for row in _objects(path, drops)), needed
-    )
-
-
-def _objects(path, drops):
-    """The objects of a JSON lines file."""
+def _json_objects(path, drops):
+    """Yield the objects of a JSON lines file."""
     for record in json_records(path, drops):
         if isinstance(record, dict) and record:
             yield record
@@ -251,56 +323,62 @@ def _objects(path, drops):
             drops["broken_json"] += 1
 
 
-def _plain(value):
-    """A JSON value as text; what is neither text nor number is missing."""
+def _json_text(value):
+    """Return a JSON value as text; what is neither text nor number is missing."""
     if isinstance(value, str):
-        return (
-            value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-        )  # lone surrogates
-    return str(value) if type(value) in (int, float) and math.isfinite(value) else None
+        return value.encode("utf-8", "replace").decode()  # lone surrogates
+    if type(value) in (int, float) and math.isfinite(value):
+        return str(value)
+    return None
 
 
-def _check(path, columns):
-    """Raise ValueError where a file is unreadable or lacks a needed column; it lists the columns there are."""
+def _check_columns(path, columns):
+    """Check that a file is readable and has the needed columns, each once."""
     kind = _kind(path)
     if not kind:
         raise ValueError(
             f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds with .gz)"
         )
     try:
-        if kind == "parquet":
-            present = pa.parquet.read_schema(path).names
-        elif kind == "csv":
-            present = next(_rows(path, Counter()), [])
-        else:
-            present = list(
-                dict.fromkeys(key for row in islice(_objects(path, Counter()), 1000) for key in row)
-            )
+        present = _column_names(path, kind)
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
     if not present:
         row = "JSON object" if kind == "jsonl" else "row"
         raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
-    if missing := [column for column in _needed(columns) if column not in present]:
+
+    missing = [column for column in _needed(columns) if column not in present]
+    if missing:
         raise ValueError(
             f"table: {path.name} has no column {', '.join(map(repr, missing))}; it has "
-            f"{', '.join(map(repr, present)) or 'none'}; say which is which with columns={{...}}"
+            f"{', '.join(map(repr, present))}; say which is which with columns={{...}}"
         )
-    if twice := [column for column in _needed(columns) if present.count(column) > 1]:
-        raise ValueError(
-            f"table: {path.name} has the column {twice[0]!r} {present.count(twice[0])} times; rename one"
-        )
+    for column in _needed(columns):
+        if present.count(column) > 1:
+            raise ValueError(
+                f"table: {path.name} has the column {column!r} {present.count(column)} times; "
+                "rename one"
+            )
+
+
+def _column_names(path, kind):
+    """Return the columns of a file; of JSON lines those of the first 1,000."""
+    if kind == "parquet":
+        return pa.parquet.read_schema(path).names
+    if kind == "csv":
+        return next(_csv_rows(path, Counter()), [])
+    objects = islice(_json_objects(path, Counter()), 1000)
+    return list(dict.fromkeys(chain.from_iterable(objects)))
 
 
 def _unreadable(path, error):
-    return ValueError(
-        f"table: cannot read {path}: {' '.join(str(error).split())}"
-    )  # Arrow's are several lines
+    words = " ".join(str(error).split())  # Arrow's are several lines
+    return ValueError(f"table: cannot read {path}: {words}")
 
 
-def _unpacked(path):
+def _without_gz(path):
     return path.with_suffix("") if path.suffix == ".gz" else path
 
 
 def _kind(path):
-    return KINDS.get(_unpacked(path).suffix.lower())
+    return KINDS.get(_without_gz(path).suffix.lower())

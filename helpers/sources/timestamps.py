@@ -5,69 +5,77 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-EARLIEST = 283_996_800  # 1979-01-01 in seconds, the year of Usenet: a smaller number is a year, a count, "missing"
+# 1979-01-01 in seconds, the year of Usenet: a smaller number is a year, a count, "missing"
+EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
-CALENDAR = (8, 12, 14)  # digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
+DATE_DIGITS = (8, 12, 14)  # of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
+DATE_FORMAT = "%Y%m%d%H%M%S"
+TEXT_TYPES = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_string_view,
+    pa.types.is_null,
+    pa.types.is_boolean,  # "true" is no time
+)
 
 
-def unix_seconds(column: pa.Array) -> np.ndarray:
-    """A column of any time type as int64 seconds UTC, -1 where unreadable or not between 1979 and 2100.
+def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return a column of any time type as int64 seconds UTC.
 
-    Text is ISO 8601 or a number. A number, in text or not, is a date where it has the digits of one: YYYYMMDD,
-    YYYYMMDDhhmm or YYYYMMDDhhmmss. Else it counts since 1970: seconds, milli-, micro- or nanoseconds, by its size. A
-    lone year such as 2020 is no time. Raises ValueError where the column holds neither times, numbers nor text.
+    A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
+    count as UTC. Text is ISO 8601 or a number. A number, in text or not, is a date where it has the
+    digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. Else it counts since 1970: seconds,
+    milli-, micro- or nanoseconds, by its size. A lone year such as 2020 is no time.
+
+    Raises
+    ------
+    ValueError
+        The column holds neither times, numbers nor text.
     """
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_date(column.type):
-        column = pc.cast(column, pa.timestamp("s"))
+        column = column.cast(column.type.value_type)
     kind = column.type
-    if pa.types.is_null(kind) or pa.types.is_boolean(kind):
-        return np.full(len(column), -1)
-    if pa.types.is_timestamp(kind):  # held as UTC where it has a zone; without one it counts as UTC
-        ticks = pc.fill_null(pc.cast(column, pa.int64()), -1).to_numpy()
-        return _within(ticks // {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit])
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("s"))
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        seconds = column.cast(pa.timestamp("s", column.type.tz), safe=False)
+        return _within_bounds(pc.fill_null(seconds.cast(pa.int64()), -1).to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _moments(pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    if not (
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    ):
-        raise ValueError(f"a column of type {kind} holds no times")
-    text = column.to_pandas().astype("object").str.strip()
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(np.float64)
-    times, rest = (
-        _moments(numbers),
-        np.isnan(numbers) & text.str.match(r"\d", na=False).to_numpy(bool),
-    )  # no "today"
-    if rest.any():
-        times[rest] = _whole(
-            pd.to_datetime(text[rest], errors="coerce", utc=True, format="ISO8601")
-        )
+        return _of_numbers(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    if any(is_type(kind) for is_type in TEXT_TYPES):
+        return _of_texts(column.cast(pa.large_string()).to_pandas().str.strip())
+    raise ValueError(f"a column of type {kind} holds no times")
+
+
+def _of_texts(texts):
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
+    times = _of_numbers(numbers)
+    # ISO 8601 begins with a digit, "today" does not
+    is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
+    if is_date.any():
+        times[is_date] = _of_dates(texts[is_date], "ISO8601")
     return times
 
 
-def _moments(numbers):
-    """Dates written as digits, and numbers since 1970: beyond 2100 they are in milli-, micro- or nanoseconds."""
-    values = np.array(numbers, np.float64)
-    for _ in range(3):
-        values = np.where(values > LATEST, values / 1000, values)
-    times = _within(np.floor(np.nan_to_num(values, nan=-1) + 1e-6))  # 1e-6: undo rounding
-    dated = np.isin(np.searchsorted(10.0 ** np.arange(16), numbers, "right"), CALENDAR) & (
-        times < 0
-    )
-    if dated.any():
-        digits = pd.Series(numbers[dated]).map("{:.15g}".format).str.ljust(CALENDAR[-1], "0")
-        times[dated] = _whole(
-            pd.to_datetime(digits, errors="coerce", utc=True, format="%Y%m%d%H%M%S")
-        )
+def _of_numbers(numbers):
+    """Return the times of dates written as digits, and of numbers since 1970."""
+    seconds = numbers
+    for _ in range(3):  # beyond 2100 they are in milli-, micro- or nanoseconds
+        seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
+    times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
+
+    n_digits = np.searchsorted(10.0 ** np.arange(16), numbers, "right")
+    is_date = np.isin(n_digits, DATE_DIGITS) & (times < 0)
+    if is_date.any():
+        digits = pd.Series(numbers[is_date]).map("{:.15g}".format).str.ljust(14, "0")
+        times[is_date] = _of_dates(digits, DATE_FORMAT)
     return times
 
 
-def _whole(moments):
-    return _within(
-        moments.dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
-    )  # NaT: far below 0
+def _of_dates(texts, date_format):
+    dates = pd.to_datetime(texts, errors="coerce", utc=True, format=date_format)
+    return _within_bounds(dates.to_numpy("datetime64[s]").astype(np.int64))  # NaT: far below 0
 
 
-def _within(times):
+def _within_bounds(times):
     return np.where((times >= EARLIEST) & (times <= LATEST), times, -1).astype(np.int64)

@@ -21,7 +21,6 @@ from helpers.sources.demo_lexicon import (
     PATTERNS,
     SPELLING,
     TOPICS,
-    past_tense,
     slot_fillings,
 )
 
@@ -145,9 +144,12 @@ def test_every_slot_of_every_pattern_is_filled():
         len(set(words["N"])) >= 34 and len(words["V"]) == len(words["VD"]) >= 12
         for words in TOPICS.values()
     )
-    assert [
-        past_tense(verb) for verb in ("bake", "tuck-in", "trim", "carry", "open-up", "teach-about")
-    ] == ["baked", "tucked in", "trimmed", "carried", "opened up", "taught about"]
+    past_tenses = {}
+    for words in TOPICS.values():
+        past_tenses |= zip(words["V"], words["VD"])
+    verbs = ["bake", "tuck in", "trim", "carry", "teach about"]
+    expected = ["baked", "tucked in", "trimmed", "carried", "taught about"]
+    assert [past_tenses[verb] for verb in verbs] == expected
 
 
 # the text obeys the truth
@@ -168,7 +170,7 @@ def rate(posts, second, first):
 )
 def test_word_habits_show_in_the_text(posts, truth, name):
     if name == "british":
-        forms = [word.split(":") for words in SPELLING.values() for word in words]
+        forms = [form for words in SPELLING.values() for form in words.items()]
         second, first = ("|".join(form[k] for form in forms) for k in (0, 1))
     elif name == "digits":
         second, first = r"[2-9]|1[02]", "two|three|four|five|six|seven|eight|nine|ten|twelve"

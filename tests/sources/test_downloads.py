@@ -84,7 +84,7 @@ def test_a_redirect_stays_on_its_host(tmp_path):
 
 
 def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(downloads, "MAX_FILE", 3 << 20)
+    monkeypatch.setattr(downloads, "MAX_FILE_BYTES", 3 << 20)
     chunked = {"Transfer-Encoding": "chunked"}
     answers = {"/cut": (200, {"Content-Length": "1000"}, b"x" * 10), "/long": (200, {}, b"x" * (5 << 20)),
                "/whole": (200, {"Content-Length": str(2 << 20)}, b"x" * (2 << 20)),
@@ -109,13 +109,13 @@ def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
     identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
         subprocess.run(["git", *command], cwd=origin, check=True)
-    monkeypatch.setattr(downloads, "MAX_FILE", 2 << 20)
+    monkeypatch.setattr(downloads, "MAX_FILE_BYTES", 2 << 20)
     with pytest.raises(
         ValueError, match=f"^{origin.as_uri()} is larger than 2,097,152 bytes; clone it yourself"
     ):
         downloads.clone_repository(origin.as_uri())
     assert not list((tmp_path / "data" / "clones").iterdir())
-    monkeypatch.setattr(downloads, "MAX_FILE", 1 << 30)
+    monkeypatch.setattr(downloads, "MAX_FILE_BYTES", 1 << 30)
     assert (downloads.clone_repository(origin.as_uri()) / "zeros").stat().st_size == 3 << 20
 
 

@@ -1,4 +1,4 @@
-"""MUD's tokenised streams: decoded with the model that made the ids, times from weekdays or day counts."""
+"""MUD's tokenised streams: decoded with the model that made the ids, times from weekdays."""
 
 import gzip
 import io
@@ -92,17 +92,10 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
     assert 0 <= found[0] - datetime(2015, 7, 1, tzinfo=UTC).timestamp() < week
 
 
-def test_days_that_count_from_the_epoch(tmp_path):
-    path = write(tmp_path, author(day=[0, 400]))
-    assert iso(read("mud", path, day="count")[0]["time"]) == [
-        "2015-07-01 00:00",
-        "2016-08-04 23:59",
-    ]
-    assert iso(read("mud", path, day="count", epoch="2016-12-31")[0]["time"]) == [
-        "2016-12-31 00:00",
-        "2018-02-04 23:59",
-    ]
-    assert read("mud", path)[1] == {"bad_time": 1}  # 400 is no weekday
+def test_a_day_is_a_weekday_and_time_begins_at_the_epoch(tmp_path):
+    path = write(tmp_path, author(day=[5, 400]))
+    rows, drops = read("mud", path, epoch="2016-12-31")  # a Saturday
+    assert iso(rows["time"]) == ["2016-12-31 00:00"] and drops == {"bad_time": 1}
 
 
 def test_every_drop_is_counted(tmp_path, pieces):
@@ -150,7 +143,6 @@ def test_a_cut_file(tmp_path):
     [
         ({"epoch": "July"}, "epoch must be a date"),
         ({"epoch": "2015-02-30"}, "epoch must"),
-        ({"day": "week"}, "weekday"),
     ],
 )
 def test_bad_options(tmp_path, options, message):

@@ -131,7 +131,7 @@ def test_unreadable_locations(tmp_path):
 
 
 def test_what_is_too_large_is_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(newsgroups, "LONGEST", 10_000)
+    monkeypatch.setattr(newsgroups, "MAX_MESSAGE_BYTES", 10_000)
     rows, drops = read("newsgroups", tree(tmp_path, message(), message("word " * 4000)))
     assert len(rows) == 1 and drops == {"too_large": 1}
 

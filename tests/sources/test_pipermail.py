@@ -175,7 +175,7 @@ def test_a_month_is_read_in_pieces(tmp_path, monkeypatch, piece):
     texts = [f"the number {n} is größer\n\nFrom Monday on it is not" for n in range(9)]
     months(tmp_path, "".join(map(mail, texts)).replace("\n", "\r\n"), name="a/2001.txt.gz")
     whole, _ = read("pipermail", tmp_path)
-    monkeypatch.setattr(pipermail, "PIECE", piece)
+    monkeypatch.setattr(pipermail, "PIECE_BYTES", piece)
     rows, drops = read("pipermail", tmp_path)
     pd.testing.assert_frame_equal(rows, whole)
     assert len(rows) == 9 and not drops

@@ -122,9 +122,9 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
     path = dump(tmp_path, map(json.dumps, records), end="")
     expected = slow(records)[0]
     for size in (1, 7, 1000, 1 << 20):
-        monkeypatch.setattr(json_lines, "BLOCK", size)
+        monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
         assert read(path, raw=True)[0].values.tolist() == expected
-    monkeypatch.setattr(pushshift, "ROWS", 100)
+    monkeypatch.setattr(pushshift, "FRAME_ROWS", 100)
     frames = list(pushshift.read_comments(path, Counter(), raw=True))
     assert len(frames) > 1 and pd.concat(frames).values.tolist() == expected
 
@@ -214,11 +214,11 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
         5 * 10**6,
         len(GOOD["body"]),
     ]
-    monkeypatch.setattr(json_lines, "LONGEST", 10**6)
+    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 10**6)
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
-    monkeypatch.setattr(json_lines, "LONGEST", 1000)
-    monkeypatch.setattr(json_lines, "BLOCK", 64)  # the line after the long one is in several pieces
+    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 64)  # the line after the long one is in several pieces
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
     assert len(rows) == 3 and drops == {"broken_json": 1}
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000], end=""))

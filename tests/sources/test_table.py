@@ -192,7 +192,7 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "LONGEST", 1000)
+    monkeypatch.setattr(table, "MAX_LINE_BYTES", 1000)
     for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
         (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
         with pytest.raises(ValueError, match="p.csv: the row that begins in line 3 is over"):
@@ -314,7 +314,7 @@ def test_columns_are_named_by_text(tmp_path, columns):
 
 
 def test_table_reads_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "ROWS", 10)
+    monkeypatch.setattr(table, "FRAME_ROWS", 10)
     frame = pd.DataFrame(
         {"author": "a", "time": range(1577836800, 1577836835), "topic": "t", "text": "x"}
     )

@@ -27,9 +27,9 @@ class Encoder(nn.Module):
     Attributes
     ----------
     dim : int
-        D, the size of a vector.
+        D, the size of a vector
     unit : bool
-        False for the few encoders whose rows are not of unit length.
+        false for the few encoders whose rows are not of unit length
     """
 
     dim: int
@@ -72,10 +72,15 @@ def embed(
     Parameters
     ----------
     encoder : Encoder
-    samples : N samples of a store
-    max_tokens : L, tokens read of each post
-    batch_size : samples at a time
-    progress : whether a bar is shown where it takes over two seconds
+        of any kind
+    samples : Samples
+        N samples of a store
+    max_tokens : int
+        L, tokens read of each post
+    batch_size : int
+        samples at a time
+    progress : bool
+        whether a bar is shown where it takes over two seconds
 
     Returns
     -------
@@ -115,8 +120,10 @@ def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
 
     Parameters
     ----------
-    samples : N samples of a store
-    max_tokens : L, tokens read of each post
+    samples : Samples
+        N samples of a store
+    max_tokens : int
+        L, tokens read of each post
     """
     for begin in range(0, len(samples), SAMPLES_AT_ONCE):
         yield samples.batch(slice(begin, begin + SAMPLES_AT_ONCE), max_tokens)

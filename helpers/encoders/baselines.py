@@ -37,14 +37,22 @@ def fit_lsa(
 
     Parameters
     ----------
-    store : training posts
-    tokenizer : not used; every baseline is given it
-    max_tokens : L, tokens read of each post
-    seed : of the random projection
-    posts : M, posts of a training sample
-    frequent : number of most frequent tokens that are read, 0 for all
-    dim : D, at most
-    buckets : for the hashes of pairs of tokens
+    store : TokenStore
+        training posts
+    tokenizer : Tokenizer
+        not used; every baseline is given it
+    max_tokens : int
+        L, tokens read of each post
+    seed : int
+        of the random projection
+    posts : int
+        M, posts of a training sample
+    frequent : int
+        number of most frequent tokens that are read, 0 for all
+    dim : int
+        D, at most
+    buckets : int
+        for the hashes of pairs of tokens
     """
     windows = training_windows(store, posts)
     vocabulary = store.meta["vocabulary"]
@@ -69,8 +77,10 @@ def zero_shot(model: str, tokenizer) -> Encoder:
 
     Parameters
     ----------
-    model : name or folder, as of :mod:`helpers.tokens.pretrained_models`
-    tokenizer : of the store
+    model : str
+        name or folder, as of :mod:`helpers.tokens.pretrained_models`
+    tokenizer : Tokenizer
+        of the store
     """
     if pretrained_models.is_luar(model):
         config = stream_config("luar", features="T", post="transformer", model=model)
@@ -102,12 +112,18 @@ def fit_baseline(
 
     Parameters
     ----------
-    name : one of BASELINES
-    store : training posts
-    tokenizer : of the store
-    max_tokens : L, tokens read of each post
-    seed : of what is drawn at random
-    posts : M, posts of a training sample, of encoders that count whole samples: as many as will be
+    name : str
+        one of BASELINES
+    store : TokenStore
+        training posts
+    tokenizer : Tokenizer
+        of the store
+    max_tokens : int
+        L, tokens read of each post
+    seed : int
+        of what is drawn at random
+    posts : int
+        M, posts of a training sample, of encoders that count whole samples: as many as will be
         compared, 1 for documents
 
     Raises
@@ -125,7 +141,8 @@ def fusion_members(features: str) -> list[str]:
 
     Parameters
     ----------
-    features : of the stream, T, TP or TPS
+    features : str
+        of the stream, T, TP or TPS
     """
     names = ["lsa"]
     if "P" in features:

@@ -16,8 +16,10 @@ class ChunkMean(Encoder):
 
     Parameters
     ----------
-    encoder : of the groups
-    posts : of a group
+    encoder : Encoder
+        of the groups
+    posts : int
+        of a group
     """
 
     def __init__(self, encoder: Encoder, posts: int = 1):

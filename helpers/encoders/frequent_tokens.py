@@ -24,9 +24,10 @@ class FrequentTokens(Encoder):
 
     Parameters
     ----------
-    encoder : LSA whose ``vocabulary`` is the number of tokens that it is shown, and one for the
-        others
-    vocabulary : kinds of tokens of the store
+    encoder : LSAEncoder
+        LSA whose ``vocabulary`` is the number of tokens that it is shown, and one for the others
+    vocabulary : int
+        kinds of tokens of the store
     """
 
     def __init__(self, encoder: LSAEncoder, vocabulary: int):
@@ -51,9 +52,12 @@ class FrequentTokens(Encoder):
 
         Parameters
         ----------
-        samples : of training authors
-        max_tokens : L, tokens read of each post
-        seed : of the random projection
+        samples : Samples
+            of training authors
+        max_tokens : int
+            L, tokens read of each post
+        seed : int
+            of the random projection
         """
         vocabulary = len(self.shown)
         frequency = np.zeros(vocabulary, np.int64)

@@ -27,9 +27,12 @@ class LSAEncoder(Encoder):
 
     Parameters
     ----------
-    vocabulary : kinds of tokens
-    dim : D
-    buckets : for the hashes of pairs of neighbouring tokens
+    vocabulary : int
+        kinds of tokens
+    dim : int
+        D
+    buckets : int
+        for the hashes of pairs of neighbouring tokens
     """
 
     def __init__(self, vocabulary: int, dim: int = 512, buckets: int = 2**16):
@@ -62,10 +65,14 @@ class LSAEncoder(Encoder):
 
         Parameters
         ----------
-        samples : N training samples
-        max_tokens : L, tokens read of each post
-        seed : of the random projection
-        view : what shows a batch to the encoder, where it is not shown as it is
+        samples : Samples
+            N training samples
+        max_tokens : int
+            L, tokens read of each post
+        seed : int
+            of the random projection
+        view : callable or None
+            what shows a batch to the encoder, where it is not shown as it is
 
         Raises
         ------

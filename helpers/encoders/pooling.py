@@ -20,7 +20,9 @@ def pad_posts(posts: Tensor, mask: Tensor) -> Tensor:
     Parameters
     ----------
     posts : (N, W)
-    mask : (B, M) bool, true for the N real posts
+        vectors of the real posts
+    mask : (B, M) bool
+        true for the N real posts
     """
     padded = posts.new_zeros(*mask.shape, posts.shape[1])
     padded[mask] = posts
@@ -32,17 +34,19 @@ class Pooling(nn.Module):
 
     Parameters
     ----------
-    width : W
-    settings : a :class:`~helpers.encoders.stream.StreamConfig`
+    width : int
+        W
+    settings : StreamConfig
+        of :mod:`helpers.encoders.stream`
 
     Attributes
     ----------
     dim : int
-        Entries of a pooled sample.
+        entries of a pooled sample
     xavier : bool
-        Whether its weights and those of the projection are drawn by Xavier's rule.
+        whether its weights and those of the projection are drawn by Xavier's rule
     group : int or None
-        Posts of a group, where the vectors of groups are averaged.
+        posts of a group, where the vectors of groups are averaged
     """
 
     xavier = False
@@ -107,9 +111,13 @@ def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, lay
     Parameters
     ----------
     posts : (B, M, W)
-    mask : (B, M) bool, true for real posts
-    query, key : W -> layers * A
-    layers : attentions side by side
+        vectors of posts in their places
+    mask : (B, M) bool
+        true for real posts
+    query, key : Linear
+        W -> layers * A
+    layers : int
+        attentions side by side
 
     Returns
     -------

@@ -19,7 +19,8 @@ class HourProfile(Encoder):
 
     Parameters
     ----------
-    turns : waves a day, of which each gives a cosine and a sine
+    turns : int
+        waves a day, of which each gives a cosine and a sine
     """
 
     unit = False

@@ -81,9 +81,12 @@ class TopicEmbedding(nn.Module):
 
     Parameters
     ----------
-    topics : rows of the list (paper: 2049); a topic beyond them is "other", too
-    dim : of the vectors
-    dropout : share of posts whose topic training hides behind "other" (paper: none)
+    topics : int
+        rows of the list (paper: 2049); a topic beyond them is "other", too
+    dim : int
+        of the vectors
+    dropout : float
+        share of posts whose topic training hides behind "other" (paper: none)
     """
 
     def __init__(self, topics: int, dim: int, dropout: float = 0.0):
@@ -95,11 +98,11 @@ class TopicEmbedding(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return (N, dim)."""
-        other = self.embedding.num_embeddings - 1
-        topics = batch.topics[batch.mask].clamp(max=other)
+        last_row = self.embedding.num_embeddings - 1  # "other"
+        topics = batch.topics[batch.mask].clamp(max=last_row)
         if self.training and self.dropout:
             hidden = torch.rand(topics.shape, device=topics.device) < self.dropout
-            topics = topics.masked_fill(hidden, other)
+            topics = topics.masked_fill(hidden, last_row)
         return self.embedding(topics)
 
 

@@ -29,23 +29,38 @@ class StreamConfig(Config):
 
     Attributes
     ----------
-    post : what reads the text of a post
-    join_posts : whether the posts of a sample are read one after the other as one text
-    features : T text, TP text and time, TPS text, time and topic
-    time : how the time is read
-    pooling : how posts become one vector
-    projection : the last layers, from a pooled sample to its embedding
-    filters : of each convolution width
-    widths : of the convolutions, in tokens
-    token_dim : of token and topic embeddings
-    attention : A, outputs of an attention of the pooling
-    layers : attentions of the pooling side by side
-    dim : D, of the embedding, unless the projection is "none" or "wccn"
-    dropout : of pooling and transformer
-    topic_dropout : share of training posts whose topic is hidden
-    model, max_tokens, precision, depth, frozen, every_layer : of a transformer, see
-        :class:`~helpers.encoders.transformer.Transformer`
-    unit : False for vectors as they are, which the margins above 2 of tyo2021 Table 2 are for
+    post : str
+        what reads the text of a post
+    join_posts : bool
+        whether the posts of a sample are read one after the other as one text
+    features : str
+        T text, TP text and time, TPS text, time and topic
+    time : str
+        how the time is read
+    pooling : str
+        how posts become one vector
+    projection : str
+        the last layers, from a pooled sample to its embedding
+    filters : int
+        of each convolution width
+    widths : tuple of int
+        of the convolutions, in tokens
+    token_dim : int
+        of token and topic embeddings
+    attention : int
+        A, outputs of an attention of the pooling
+    layers : int
+        attentions of the pooling side by side
+    dim : int
+        D, of the embedding, unless the projection is "none" or "wccn"
+    dropout : float
+        of pooling and transformer
+    topic_dropout : float
+        share of training posts whose topic is hidden
+    model, max_tokens, precision, depth, frozen, every_layer : str, int or bool
+        of a transformer, see :class:`~helpers.encoders.transformer.Transformer`
+    unit : bool
+        False for vectors as they are, which the margins above 2 of tyo2021 Table 2 are for
     """
 
     post: Literal["text_cnn", "transformer"] = "text_cnn"
@@ -118,8 +133,10 @@ def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
 
     Parameters
     ----------
-    preset : one of PRESETS
-    settings : fields of :class:`StreamConfig`
+    preset : str
+        one of PRESETS
+    **settings
+        fields of :class:`StreamConfig`
 
     Raises
     ------
@@ -138,11 +155,16 @@ class StreamEncoder(Encoder):
 
     Parameters
     ----------
-    post : (N, L) tokens -> (N, dim), with ``dim``
-    side : modules of :mod:`helpers.encoders.side_features`
-    pooling : of :mod:`helpers.encoders.pooling`
-    projection : (B, pooling.dim) -> (B, D)
-    config : the settings, of which ``join_posts`` and ``unit`` are read
+    post : Module
+        (N, L) tokens -> (N, dim), with ``dim``
+    side : list of Module
+        modules of :mod:`helpers.encoders.side_features`
+    pooling : Module
+        of :mod:`helpers.encoders.pooling`
+    projection : Sequential
+        (B, pooling.dim) -> (B, D)
+    config : StreamConfig
+        the settings, of which ``join_posts`` and ``unit`` are read
     """
 
     def __init__(
@@ -194,12 +216,17 @@ def build_stream_encoder(
 
     Parameters
     ----------
-    config : its settings
-    vocabulary : kinds of tokens of the store
-    topics : rows of the store's topic list, the last one for "other"
-    seed : of the weights
-    tokenizer : of the store, for a pretrained transformer of other tokens; an encoder whose weights
-        will be loaded needs none
+    config : StreamConfig
+        its settings
+    vocabulary : int
+        kinds of tokens of the store
+    topics : int
+        rows of the store's topic list, the last one for "other"
+    seed : int
+        of the weights
+    tokenizer : Tokenizer or None
+        of the store, for a pretrained transformer of other tokens; an encoder whose weights will be
+        loaded needs none
 
     Raises
     ------

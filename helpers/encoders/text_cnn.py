@@ -32,12 +32,17 @@ class TextCNN(nn.Module):
 
     Parameters
     ----------
-    vocabulary : kinds of tokens
-    token_dim : d
-    filters : F, of each width
-    widths : of the convolutions, in tokens
-    method : "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA,
-        projected elsewhere
+    vocabulary : int
+        kinds of tokens
+    token_dim : int
+        d
+    filters : int
+        F, of each width
+    widths : tuple of int
+        of the convolutions, in tokens
+    method : str
+        "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA, projected
+        elsewhere
     """
 
     def __init__(

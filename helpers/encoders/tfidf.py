@@ -93,9 +93,12 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
 
     Parameters
     ----------
-    tokens : (B, M, L) int64, PAD where there is none
-    vocabulary : kinds of tokens
-    buckets : for the hashes of pairs, whose features follow those of the tokens
+    tokens : (B, M, L) int64
+        PAD where there is none
+    vocabulary : int
+        kinds of tokens
+    buckets : int
+        for the hashes of pairs, whose features follow those of the tokens
 
     Returns
     -------
@@ -131,8 +134,10 @@ class TfidfEncoder(Encoder):
 
     Parameters
     ----------
-    kind : one of WEIGHTINGS
-    tokenizer : has ``decode(ids) -> text`` and ``vocabulary``
+    kind : str
+        one of WEIGHTINGS
+    tokenizer : Tokenizer
+        has ``decode(ids) -> text`` and ``vocabulary``
     """
 
     def __init__(self, kind: str, tokenizer):
@@ -146,8 +151,10 @@ class TfidfEncoder(Encoder):
 
         Parameters
         ----------
-        samples : of training authors, or of a gallery
-        max_tokens : L, tokens read of each post
+        samples : Samples
+            of training authors, or of a gallery
+        max_tokens : int
+            L, tokens read of each post
 
         Raises
         ------
@@ -198,12 +205,18 @@ def fit_tfidf(
 
     Parameters
     ----------
-    kind : one of WEIGHTINGS
-    store : training posts
-    tokenizer : of the store
-    max_tokens : L, tokens read of each post
-    seed : of the posts that are drawn; at most FIT_POSTS single ones are, as released
-    posts : M, posts of a training sample where subwords or topics are counted
+    kind : str
+        one of WEIGHTINGS
+    store : TokenStore
+        training posts
+    tokenizer : Tokenizer
+        of the store
+    max_tokens : int
+        L, tokens read of each post
+    seed : int
+        of the posts that are drawn; at most FIT_POSTS single ones are, as released
+    posts : int
+        M, posts of a training sample where subwords or topics are counted
     """
     if kind in ("tfidf_subword", "topics"):
         samples = training_windows(store, posts)

@@ -22,7 +22,7 @@ TINY = {
     "intermediate_size": 128,
 }
 # tokens, padding included, that pass through the transformer at once
-BUCKET = {"cpu": 2**13, "cuda": 2**17}
+BUCKET_TOKENS = {"cpu": 2**13, "cuda": 2**17}
 
 
 class Transformer(nn.Module):
@@ -33,8 +33,10 @@ class Transformer(nn.Module):
 
     Parameters
     ----------
-    vocabulary : kinds of tokens of the store
-    settings : a :class:`~helpers.encoders.stream.StreamConfig`, of which are read
+    vocabulary : int
+        kinds of tokens of the store
+    settings : StreamConfig
+        of :mod:`helpers.encoders.stream`, of which are read
 
         * model : as of :mod:`helpers.tokens.pretrained_models` (paper: bert-base-cased), or "tiny":
           two layers with random weights for the tokens of any tokenizer
@@ -45,7 +47,8 @@ class Transformer(nn.Module):
         * every_layer : means of the embeddings and of all layers, one after the other, instead of
           the last layer's; lower ones tell style
         * dropout : in all layers
-    tokenizer : of the store, where its tokens are not the model's own
+    tokenizer : Tokenizer or None
+        of the store, where its tokens are not the model's own
 
     Raises
     ------
@@ -61,7 +64,9 @@ class Transformer(nn.Module):
         model = settings.model
         self.store_tokenizer = None
         self.model_tokenizer = None
-        self.before, self.after = [], []  # special tokens around a text
+        # special tokens around a text
+        self.before = []
+        self.after = []
         if model == "tiny":
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
         else:
@@ -135,7 +140,7 @@ class Transformer(nn.Module):
 
     def _buckets(self, order, count):
         """Cut rows in the given order, the shortest first, where a bucket would be too large."""
-        limit = BUCKET[order.device.type]
+        limit = BUCKET_TOKENS[order.device.type]
         cuts = []
         begin = 0
         for end, length in enumerate(count[order].tolist()):

@@ -37,8 +37,10 @@ class WCCN(Encoder):
 
         Parameters
         ----------
-        samples : of training authors, several each
-        max_tokens : L, tokens read of each post
+        samples : Samples
+            of training authors, several each
+        max_tokens : int
+            L, tokens read of each post
 
         Raises
         ------
@@ -59,9 +61,12 @@ def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
 
     Parameters
     ----------
-    encoder : a stream encoder with the projection "wccn", a linear layer
-    samples : of training authors, several each
-    max_tokens : L, tokens read of each post
+    encoder : StreamEncoder
+        with the projection "wccn", a linear layer
+    samples : Samples
+        of training authors, several each
+    max_tokens : int
+        L, tokens read of each post
 
     Raises
     ------
@@ -91,7 +96,9 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     vectors : (N, D)
+        of training samples, finite
     authors : (N,)
+        of the samples
 
     Returns
     -------
@@ -100,7 +107,7 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        Where no author has two rows, or a vector is not finite.
+        Where no author has two rows.
     """
     _, author, n_samples = np.unique(authors, return_inverse=True, return_counts=True)
     if n_samples.max(initial=0) < 2:

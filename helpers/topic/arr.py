@@ -4,7 +4,7 @@ A student unlearns what topic explains. A teacher G, trained and frozen, gives t
 two samples of a batch have one author. So does a bias model H that knows topics only. The more
 probability H gives to the same-author pairs, the flatter the probabilities of the teacher become.
 The student F learns these; it begins with the pretrained weights that the teacher began with, or
-with the teacher's own (:mod:`helpers.topic.students`). Only F is needed afterwards.
+with the teacher's own (:mod:`helpers.topic.distillation`). Only F is needed afterwards.
 
 B is the size of a batch here; the paper's B, the bias, is written out.
 """
@@ -190,13 +190,10 @@ class ARR(nn.Module):
 
     def __init__(self, teacher: Encoder, topic_bias: Encoder, **settings):
         super().__init__()
-        config = ARRConfig.of(settings, "loss 'arr'")
+        self.config = ARRConfig.of(settings, "loss 'arr'")
         # past nn.Module, which would make them parts; a copy, for the student is often the teacher
         object.__setattr__(self, "teacher", copy.deepcopy(teacher).requires_grad_(False))
         object.__setattr__(self, "topic_bias", topic_bias)
-        self.temperature = config.temperature
-        self.targets = config.targets
-        self.bias_temperature = config.bias_temperature or config.temperature
         self.last_bias = torch.tensor(float("nan"))
 
     def _apply(self, change, recurse=True):
@@ -217,19 +214,21 @@ class ARR(nn.Module):
             for teacher and topic model
         """
         targets = self._soft_targets(batch, labels, embeddings.device)
-        log_p_f = log_probabilities(pairwise_cosines(embeddings), self.temperature)
-        return arr_loss(log_p_f, targets)
+        cosines = pairwise_cosines(embeddings)
+        return arr_loss(log_probabilities(cosines, self.config.temperature), targets)
 
     @torch.no_grad()
     def _soft_targets(self, batch, labels, device):
         """Return the targets S (B, B), and note the bias of the batch."""
+        temperature = self.config.temperature
         topical = _cosines(self.topic_bias(batch.to(self.topic_bias.device)), device)
-        log_p_h = log_probabilities(topical, self.bias_temperature)
+        log_p_h = log_probabilities(topical, self.config.bias_temperature or temperature)
         self.last_bias = bias_of_batch(log_p_h, labels)
+
         similarity = _cosines(self.teacher.eval()(batch), device)
-        if self.targets == "released":
-            return released_targets(similarity, self.temperature, self.last_bias)
-        return soft_targets(log_probabilities(similarity, self.temperature), self.last_bias)
+        if self.config.targets == "released":
+            return released_targets(similarity, temperature, self.last_bias)
+        return soft_targets(log_probabilities(similarity, temperature), self.last_bias)
 
 
 def _cosines(rows, device):

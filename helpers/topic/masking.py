@@ -69,8 +69,9 @@ def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
 
 
 def _mask_word(match, keep, marks):
-    word, placeholder = match[0], match[1]
-    if placeholder or word.lower() in keep:
+    word = match[0]
+    is_placeholder = match[1] is not None
+    if is_placeholder or word.lower() in keep:
         return word
     for pattern, mark in marks:
         word = pattern.sub(mark, word)

@@ -126,7 +126,7 @@ def _correlation(predicted, values, weights):
     return ((share @ (predicted * values)) / np.where(spread > 1e-12, spread, np.inf)).mean()
 
 
-def disjoint_samples(rows: int, max_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def disjoint_samples(rows: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw two disjoint samples of as many row numbers, each ascending.
 
     One is for a probe, the other for what is done to the vectors before it: an erasure would be
@@ -138,10 +138,8 @@ def disjoint_samples(rows: int, max_rows: int, seed: int = 0) -> tuple[np.ndarra
         number of rows
     max_rows : int
         of a sample, which has at most half of the rows
-    seed : int
-        of the draw
     """
-    order = np.random.default_rng(seed).permutation(rows)
+    order = np.random.default_rng(0).permutation(rows)
     count = min(max_rows, rows // 2)
     return np.sort(order[:count]), np.sort(order[count : 2 * count])
 

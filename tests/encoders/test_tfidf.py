@@ -215,6 +215,3 @@ def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
 
 
-def test_unknown_kind():
-    with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word, tfidf_char"):
-        TfidfEncoder("lda", Bytes())

@@ -112,7 +112,7 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
 def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
     together = every_post(store, **DENSE)
     posts = np.arange(store.posts)
-    monkeypatch.setitem(transformer.BUCKET, "cpu", 30)  # a bucket of its own for nearly each text
+    monkeypatch.setitem(transformer.BUCKET_TOKENS, "cpu", 30)  # a bucket of its own for nearly each text
     assert np.allclose(together, every_post(store, **DENSE), atol=1e-5)
     encoder = make(**DENSE)
     for post in posts:
@@ -146,7 +146,7 @@ def test_a_text_without_tokens_is_a_number_and_alike_for_all():
 
 
 def test_buckets_hold_everything_once_and_no_more_than_they_should(store, monkeypatch):
-    monkeypatch.setitem(transformer.BUCKET, "cpu", 64)
+    monkeypatch.setitem(transformer.BUCKET_TOKENS, "cpu", 64)
     count = torch.tensor([3, 3, 8, 10, 20, 30, 70, 80])
     buckets = make().post._buckets(torch.arange(8), count)
     assert torch.cat(buckets).tolist() == list(range(8))

@@ -12,7 +12,6 @@ from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig
 from helpers.tokens.samplers import SamplerConfig
-from helpers.topic.arr import train_with_students
 from helpers.topic.cross_topic import (
     chance_level,
     compare_systems,
@@ -20,6 +19,7 @@ from helpers.topic.cross_topic import (
     measure_retrieval,
     open_trained,
 )
+from helpers.topic.distillation import train_with_students
 from helpers.topic.probes import disjoint_samples, probe_encoder
 from helpers.topic.topic_corpus import make_corpus, open_corpus
 from helpers.training.model_selection import experiments_of

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from helpers.encoders import wccn
@@ -35,8 +34,8 @@ def windows(store):
 
 @pytest.fixture
 def batch(store):
-    some = training_windows(store, 8, 2)
-    return some.batch(np.arange(len(some)), 20)
+    windows = training_windows(store, 8, 2)
+    return windows.batch(np.arange(len(windows)), 20)
 
 
 def test_counts_are_those_of_a_loop(batch):
@@ -95,31 +94,36 @@ def test_whitening_makes_the_within_author_covariance_the_identity(monkeypatch):
         size=(5, 5)
     )
     whitened = vectors @ wccn_matrix(vectors, author)
-    means = np.stack([whitened[author == one].mean(0) for one in range(200)])
+    means = np.stack([whitened[author == number].mean(0) for number in range(200)])
     deviation = whitened - means[author]
     np.testing.assert_allclose(deviation.T @ deviation / len(deviation), np.eye(5), atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["lsa", "hours", "topics"])
 def test_every_fitted_encoder_finds_authors(store, name):
-    """First windows against second ones: the own author is the nearest far more often than by chance (1 in 40)."""
-    encoder, some = fit_baseline(name, store, Bytes()), training_windows(store, 8, 2)
-    first, second = (embed(encoder, some[np.arange(half, len(some), 2)], 20) for half in (0, 1))
+    """First windows against second ones: the own author is far more often nearest than 1 in 40."""
+    encoder, windows = fit_baseline(name, store, Bytes()), training_windows(store, 8, 2)
+    first, second = (
+        embed(encoder, windows[np.arange(half, len(windows), 2)], 20) for half in (0, 1)
+    )
     assert (np.asarray((first @ second.T).argmax(1)).ravel() == np.arange(40)).mean() > 0.08
 
 
-@pytest.mark.parametrize("features, names", [
-    ("T", ["lsa"]), ("TP", ["lsa", "hours"]), ("TPS", ["lsa", "hours", "topics"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "features, names",
+    [("T", ["lsa"]), ("TP", ["lsa", "hours"]), ("TPS", ["lsa", "hours", "topics"])],
+)
 def test_a_stream_is_fused_with_what_sees_no_more_than_it(features, names):
     assert fusion_members(features) == names and set(names) <= set(BASELINES)
 
 
 def test_a_store_of_documents_is_fitted_on_single_ones(store):
     encoder = fit_baseline("lsa", store, Bytes(), 20, posts=1)
-    some = training_windows(store, 1, 16)
-    lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(some) // 6)).fit(some, 20)
-    assert np.array_equal(embed(encoder, some, 20), embed(WCCN(lsa).fit(some, 20), some, 20))
+    documents = training_windows(store, 1, 16)
+    lsa = LSAEncoder(store.meta["vocabulary"], min(1024, len(documents) // 6)).fit(documents, 20)
+    assert np.array_equal(
+        embed(encoder, documents, 20), embed(WCCN(lsa).fit(documents, 20), documents, 20)
+    )
 
 
 def test_they_need_enough_samples(store):

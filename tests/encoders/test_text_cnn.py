@@ -1,4 +1,4 @@
-"""The projected convolution against Conv1d and maximum, and Conv1d and maximum against plain loops."""
+"""The projected convolution against Conv1d and maximum, and these against plain loops."""
 
 import pytest
 import torch
@@ -53,7 +53,7 @@ CASES = {
 
 
 def loops(text, tokens):
-    """One window at a time. A window starts at every token, and reads zeros past the end of the post."""
+    """One window at a time; it starts at every token, and reads zeros past the end of the post."""
     table = text.embedding.weight.detach()
     result = torch.zeros(len(tokens), text.dim, dtype=table.dtype)
     for number, post in enumerate(tokens.tolist()):
@@ -103,14 +103,14 @@ def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypat
     tokens = CASES[case]
     upstream = torch.randn(len(tokens), 15, dtype=dtype, generator=torch.Generator().manual_seed(2))
     features, gradients = outcome(make("projected", dtype), tokens, upstream)
-    wanted, wanted_gradients = outcome(make("dense", dtype), tokens, upstream)
+    expected, expected_gradients = outcome(make("dense", dtype), tokens, upstream)
     assert features.dtype == dtype
     torch.testing.assert_close(
-        features, wanted, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
+        features, expected, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
     )
     for name, gradient in gradients.items():
-        scale = wanted_gradients[name].abs().max().clamp(min=1e-3)
-        error = (gradient - wanted_gradients[name]).abs().max() / scale
+        scale = expected_gradients[name].abs().max().clamp(min=1e-3)
+        error = (gradient - expected_gradients[name]).abs().max() / scale
         assert error < (1e-5 if dtype == torch.float32 else 1e-12), name
 
 
@@ -119,11 +119,11 @@ def test_any_widths_in_any_order(widths):
     tokens = CASES["ragged"]
     upstream = torch.randn(len(tokens), 5 * len(widths), dtype=torch.float64)
     features, gradients = outcome(make("projected", torch.float64, widths=widths), tokens, upstream)
-    wanted, wanted_gradients = outcome(
+    expected, expected_gradients = outcome(
         make("dense", torch.float64, widths=widths), tokens, upstream
     )
-    torch.testing.assert_close(features, wanted)
-    torch.testing.assert_close(gradients, wanted_gradients)
+    torch.testing.assert_close(features, expected)
+    torch.testing.assert_close(gradients, expected_gradients)
 
 
 def test_gradients_by_finite_differences():
@@ -152,17 +152,17 @@ def test_a_token_that_is_absent_or_never_wins_gets_no_gradient():
 def test_a_post_depends_on_nothing_but_itself(method, grad):
     text, tokens = make(method), CASES["ragged"]
     with torch.set_grad_enabled(grad):
-        wanted = text(tokens).detach()
+        expected = text(tokens).detach()
         wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
-        torch.testing.assert_close(wider, wanted, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(wider, expected, rtol=1e-6, atol=1e-6)
         order = torch.randperm(len(tokens))
         torch.testing.assert_close(
-            text(tokens[order]).detach(), wanted[order], rtol=1e-6, atol=1e-6
+            text(tokens[order]).detach(), expected[order], rtol=1e-6, atol=1e-6
         )
         alone = torch.cat(
             [text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]
         ).detach()
-        torch.testing.assert_close(alone, wanted, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(alone, expected, rtol=1e-6, atol=1e-6)
 
 
 class TestInference:
@@ -177,7 +177,7 @@ class TestInference:
 
     def test_no_table_where_it_would_be_too_large_or_convolutions_are_dense(self, monkeypatch):
         text, tokens = make(), CASES["long"]
-        wanted = text(tokens).detach()
+        expected = text(tokens).detach()
         text.method = "dense"
         with text.inference():
             assert text._table is None
@@ -185,7 +185,7 @@ class TestInference:
         monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
         with text.inference():
             assert text._table is None
-            torch.testing.assert_close(text(tokens), wanted, rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(text(tokens), expected, rtol=1e-6, atol=1e-6)
 
     def test_it_goes_with_an_error(self):
         text = make()
@@ -233,16 +233,16 @@ def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():
     text, tokens = make(), CASES["ragged"]
     upstream = torch.randn(len(tokens), 15)
     with torch.no_grad():
-        wanted = text(tokens)
+        expected = text(tokens)
     _, gradients = outcome(text, tokens, upstream)
     fresh = make()
     with torch.autocast("cpu", torch.bfloat16):
         features, mixed = outcome(fresh, tokens, upstream)
         with torch.no_grad():
             fresh(tokens)
-    torch.testing.assert_close(features.float(), wanted, rtol=0.05, atol=0.3)
+    torch.testing.assert_close(features.float(), expected, rtol=0.05, atol=0.3)
     with torch.no_grad():
-        torch.testing.assert_close(fresh(tokens), wanted)
+        torch.testing.assert_close(fresh(tokens), expected)
     for name in gradients:
         assert mixed[name].dtype == torch.float32 and torch.isfinite(mixed[name]).all()
 

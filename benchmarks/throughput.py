@@ -97,7 +97,7 @@ def synthetic(step, vocabulary, topics, sampler):
 
 def make(name, vocabulary, topics, sizes, seed=0):
     encoder = build_stream_encoder(stream_config(**sizes), vocabulary, topics, seed)
-    encoder.post.path = "projected"
+    encoder.post.method = "projected"
     if not name.startswith("projected"):
         encoder.post = {"plain": Plain, "dense": Dense}[name](encoder.post)
     return encoder, torch.optim.AdamW(encoder.parameters(), 1e-3, fused=True)

@@ -23,15 +23,15 @@ from helpers.accounts.samples import (
     texts_of,
     whole_accounts,
 )
+from helpers.cleaning.text import WORD
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.tfidf import BUCKETS, TfidfEncoder, ngram_counts
+from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
 from helpers.encoders.wccn import WCCN
 from helpers.evaluation.score_norm import NormalisedGallery, statistics
 from helpers.figures.style import escape_html
 from helpers.tokens.batch import PAD, Batch, Samples
-from helpers.topic.masking import WORD
 
 MEAN = "(unlike the mean of all)"
 OFFSET = "(s-norm: similarity to all others)"
@@ -212,7 +212,7 @@ def _features(encoder: Encoder, query: Samples, target, tokenizer) -> Iterator[t
     if isinstance(encoder, TfidfEncoder):
         product = encoder(batch).multiply(target).tocoo()
         if encoder.kind == "tfidf_subword":
-            names = _names(batch, encoder.tokenizer.vocabulary, BUCKETS, tokenizer.piece)
+            names = _names(batch, encoder.tokenizer.vocabulary, PAIR_BUCKETS, tokenizer.piece)
         else:
             names = encoder.weighting.get_feature_names_out()
         yield from (
@@ -279,6 +279,6 @@ def _names(batch: Batch, vocabulary: int, buckets: int, spell) -> dict[int, str]
         for token in post:
             names.setdefault(token, {})[spell(token)] = None
         for left, right in zip(post, post[1:]):
-            hashed = (left * 1_000_003 + right * 7_919) % buckets + vocabulary
+            hashed = pair_bucket(left, right, buckets) + vocabulary
             names.setdefault(hashed, {})[f"{spell(left)}{spell(right)}"] = None
     return {feature: " / ".join(each) for feature, each in names.items()}

@@ -13,13 +13,13 @@ from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import AccountGallery, Decision
 from helpers.accounts.reading import OwnPosts
 from helpers.accounts.samples import halves, in_memory, last_posts, texts_of
+from helpers.cleaning.text import WORD
 from helpers.core.names import label
 from helpers.evaluation import ranking
 from helpers.evaluation.calibration import calibration_metrics, reliability_bins
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
-from helpers.topic.masking import WORD
 
 ACCOUNTS = 1000  # at most, drawn at random, are cut in halves
 LEAST = 8  # posts of a half

@@ -17,6 +17,8 @@ PLACEHOLDERS = [
     "@code",
     "@self",
 ]  # what stands for content that is removed
+# letters and digits, apostrophes inside; group 1: a placeholder, which stands for any content
+WORD = re.compile(rf"({'|'.join(PLACEHOLDERS)})(?!\w)|[^\W_]+(?:['’][^\W_]+)*")
 ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # C0/C1 controls but tab and newline, soft hyphen, zero-width and direction marks, BOM, lone surrogates. The zero-width
 # joiners stay where they join: Persian, Indic scripts and composed emoji are spelled with them.

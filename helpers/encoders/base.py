@@ -1,10 +1,11 @@
-"""What every encoder is: a batch of samples -> one vector each, whatever it is made of.
+"""The contract of every encoder: a batch of samples becomes one vector a sample.
 
-Letters: B samples of a batch, N of a list, D dimensions.
+Letters: B samples of a batch, N samples of a list, D dimensions.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from itertools import chain
 
 import numpy as np
 import torch
@@ -14,34 +15,45 @@ from torch import Tensor, nn
 from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
+SAMPLES_AT_ONCE = 1024  # where words are counted
+
 
 class Encoder(nn.Module):
-    """A batch -> (B, ``dim``) rows of unit length, whose product is the score of a pair.
+    """Map a batch to (B, ``dim``) unit rows, whose product is the score of a pair.
 
-    Rows are a float tensor, or a SciPy CSR matrix for the encoders that count. A row depends on its own sample only:
-    not on padding, on the other rows, or on the size of the batch.
+    Rows are a float tensor, or a SciPy CSR matrix for the encoders that count. A row depends on its
+    own sample only: not on padding, on the other rows, or on the size of the batch.
+
+    Attributes
+    ----------
+    dim : int
+        D, the size of a vector
+    unit : bool
+        false for the few encoders whose rows are not of unit length
     """
 
     dim: int
+    unit: bool = True
 
     def forward(self, batch: Batch) -> Tensor | sparse.csr_matrix:
-        """Batch of B samples -> (B, dim)."""
+        """Return the (B, dim) rows of a batch of B samples."""
         raise NotImplementedError
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Open around many batches with unchanged weights: what parts with an ``inference`` prepare for them."""
-        with ExitStack() as opened:
+        """Open around many batches with unchanged weights, for which parts prepare something."""
+        with ExitStack() as stack:
             for part in self.children():
-                opened.enter_context(getattr(part, "inference", nullcontext)())
+                if hasattr(part, "inference"):
+                    stack.enter_context(part.inference())
             yield
 
     @property
     def device(self) -> torch.device:
-        """Where batches must be."""
-        return next(
-            (tensor.device for tensor in (*self.parameters(), *self.buffers())), torch.device("cpu")
-        )
+        """The device that batches must be on."""
+        for tensor in chain(self.parameters(), self.buffers()):
+            return tensor.device
+        return torch.device("cpu")
 
 
 @torch.no_grad()
@@ -52,38 +64,81 @@ def embed(
     batch_size: int = 256,
     progress: bool = False,
 ) -> np.ndarray | sparse.csr_matrix:
-    """The vectors of many samples, in their order, at bounded memory.
+    """Return the vectors of many samples, in their order, at bounded memory and in eval mode.
 
-    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long ones, in eval mode.
+    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long
+    ones.
 
-    max_tokens : tokens read of each post, L. batch_size : samples at a time. progress : a bar where it takes over two
-    seconds. Returns (N, D) float32, an array or a CSR matrix. Raises ValueError for no sample or vectors not finite.
+    Parameters
+    ----------
+    encoder : Encoder
+        of any kind
+    samples : Samples
+        N samples of a store
+    max_tokens : int
+        L, tokens read of each post
+    batch_size : int
+        samples at a time
+    progress : bool
+        whether a bar is shown where it takes over two seconds
+
+    Returns
+    -------
+    (N, D) float32, an array or a CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        Where there is no sample, or a vector is not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")
-    modes = [
-        (module, module.training) for module in encoder.modules()
-    ]  # a wrapper may hold an encoder in eval mode
+    offsets = samples.store.post_offsets
+    n_tokens = offsets[samples.first + samples.count] - offsets[samples.first]
+    order = np.lexsort((n_tokens, samples.count))  # by the last key first
+    begins = range(0, len(order), batch_size)
+
+    # module by module, since a wrapper may hold an encoder in eval mode
+    modes = [(module, module.training) for module in encoder.modules()]
     encoder.eval()
-    end = samples.store.post_offsets[samples.first + samples.count]
-    order = np.lexsort((end - samples.store.post_offsets[samples.first], samples.count))
-    pieces = []
+    blocks = []
     with encoder.inference():
-        for begin in progress_bar(
-            range(0, len(order), batch_size), progress=progress, desc="embedding", delay=2
-        ):
-            rows = encoder(
-                samples.batch(order[begin : begin + batch_size], max_tokens).to(encoder.device)
-            )
-            pieces.append(rows if sparse.issparse(rows) else rows.float().cpu().numpy())
-            finite = np.isfinite(np.asarray(pieces[-1].sum(1))).ravel()
-            if not finite.all():
-                bad = order[begin + finite.argmin()]
-                raise ValueError(f"{type(encoder).__name__}: the vector of sample {bad} (author "
-                                 f"{samples.authors[bad]}) is not finite")  # fmt: skip
+        for begin in progress_bar(begins, progress=progress, desc="embedding", delay=2):
+            rows = order[begin : begin + batch_size]
+            blocks.append(_embed_rows(encoder, samples, rows, max_tokens))
     for module, training in modes:
         module.training = training
-    back = np.argsort(order)
-    return (
-        sparse.vstack(pieces).tocsr() if sparse.issparse(pieces[0]) else np.concatenate(pieces)
-    )[back]
+
+    original_order = np.argsort(order)
+    if sparse.issparse(blocks[0]):
+        return sparse.vstack(blocks).tocsr()[original_order]
+    return np.concatenate(blocks)[original_order]
+
+
+def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
+    """Yield many samples in batches, in their order.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples of a store
+    max_tokens : int
+        L, tokens read of each post
+    """
+    for begin in range(0, len(samples), SAMPLES_AT_ONCE):
+        yield samples.batch(slice(begin, begin + SAMPLES_AT_ONCE), max_tokens)
+
+
+def _embed_rows(encoder, samples, rows, max_tokens):
+    """Return the finite vectors of some rows of the samples, on the CPU."""
+    vectors = encoder(samples.batch(rows, max_tokens).to(encoder.device))
+    if not sparse.issparse(vectors):
+        vectors = vectors.float().cpu().numpy()
+    finite = np.isfinite(np.asarray(vectors.sum(1))).ravel()
+    if not finite.all():
+        bad = rows[finite.argmin()]
+        raise ValueError(
+            f"{type(encoder).__name__}: the vector of sample {bad} "
+            f"(author {samples.authors[bad]}) is not finite"
+        )
+    return vectors

@@ -16,10 +16,8 @@ from helpers.encoders.wccn import WCCN, training_windows
 from helpers.tokens import pretrained_models
 from helpers.tokens.store import TokenStore
 
-LSA_DIM, FREQUENT = (
-    1024,
-    300,
-)  # dimensions of the dense vectors; most frequent tokens that are not masked
+LSA_DIM = 1024  # dimensions of LSA, at most
+FREQUENT = 300  # most frequent tokens, which the masked view shows
 PRETRAINED = ("minilm", *pretrained_models.LUAR)
 
 
@@ -33,39 +31,78 @@ def fit_lsa(
     dim: int = LSA_DIM,
     buckets: int = 2**16,
 ) -> WCCN:
-    """LSA and WCCN of a training store; of small ones with a sixth as many dimensions as there are samples.
+    """Fit LSA and WCCN on a training store.
 
-    frequent : so many of the most frequent tokens are read, 0 for all. dim : at most. buckets : of pairs of tokens.
+    A small store gives fewer dimensions: a sixth of the number of its samples.
+
+    Parameters
+    ----------
+    store : TokenStore
+        training posts
+    tokenizer : Tokenizer
+        not used; every baseline is given it
+    max_tokens : int
+        L, tokens read of each post
+    seed : int
+        of the random projection
+    posts : int
+        M, posts of a training sample
+    frequent : int
+        number of most frequent tokens that are read, 0 for all
+    dim : int
+        D, at most
+    buckets : int
+        for the hashes of pairs of tokens
     """
     windows = training_windows(store, posts)
-    lsa = LSAEncoder(
-        frequent + 1 if frequent else store.meta["vocabulary"], min(dim, len(windows) // 6), buckets
-    )
-    encoder = FrequentTokens(lsa, store.meta["vocabulary"]) if frequent else lsa
-    return WCCN(encoder.fit(windows, max_tokens, seed)).fit(windows, max_tokens)
+    vocabulary = store.meta["vocabulary"]
+    dim = min(dim, len(windows) // 6)
+    if frequent:
+        encoder = FrequentTokens(LSAEncoder(frequent + 1, dim, buckets), vocabulary)
+    else:
+        encoder = LSAEncoder(vocabulary, dim, buckets)
+    encoder.fit(windows, max_tokens, seed)
+    return WCCN(encoder).fit(windows, max_tokens)
+
+
+def _fit_hours(store, tokenizer, max_tokens, seed, posts):
+    return WCCN(HourProfile()).fit(training_windows(store, posts), max_tokens=1)
 
 
 def zero_shot(model: str, tokenizer) -> Encoder:
-    """A pretrained model as it is, on a GPU where there is one: LUAR, whole, or a sentence encoder.
+    """Return a pretrained model as it is, on a GPU where there is one.
 
-    The latter reads posts as one text, eight at a time (khan2021 section 4.3).
+    LUAR reads posts as it was trained. A sentence encoder reads them as one text, eight at a time
+    (khan2021 section 4.3).
+
+    Parameters
+    ----------
+    model : str
+        name or folder, as of :mod:`helpers.tokens.pretrained_models`
+    tokenizer : Tokenizer
+        of the store
     """
-    luar = {"preset": "luar", "features": "T", "post": "transformer"}
-    config = stream_config(
-        **luar if pretrained_models.is_luar(model) else {"preset": "sawatphol2022"}, model=model
-    )
-    encoder = build_stream_encoder(config, tokenizer.vocabulary, 1, 0, tokenizer).to(
-        "cuda" if torch.cuda.is_available() else "cpu"
-    )
-    return ChunkMean(encoder, 8) if config.join_posts else encoder
+    if pretrained_models.is_luar(model):
+        config = stream_config("luar", features="T", post="transformer", model=model)
+    else:
+        config = stream_config("sawatphol2022", model=model)
+    encoder = build_stream_encoder(config, tokenizer.vocabulary, topics=1, tokenizer=tokenizer)
+    encoder.to("cuda" if torch.cuda.is_available() else "cpu")
+    return ChunkMean(encoder, posts=8) if config.join_posts else encoder
 
 
-BASELINES: dict[str, Callable[..., Encoder]] = {  # called with (store, tokenizer, max_tokens, seed, posts)
-    **{kind: lambda *given, kind=kind: fit_tfidf(kind, *given) for kind in WEIGHTINGS},
+def _load_pretrained(model, store, tokenizer, max_tokens, seed, posts):
+    return zero_shot(model, tokenizer)
+
+
+# each is called with (store, tokenizer, max_tokens, seed, posts)
+BASELINES: dict[str, Callable[..., Encoder]] = {
+    **{kind: partial(fit_tfidf, kind) for kind in WEIGHTINGS},
     "lsa": fit_lsa,
     "lsa_masked": partial(fit_lsa, frequent=FREQUENT),
-    "hours": lambda store, *given: WCCN(HourProfile()).fit(training_windows(store, given[-1]), 1),
-    **{name: lambda store, tokenizer, *_, name=name: zero_shot(name, tokenizer) for name in PRETRAINED}}  # fmt: skip
+    "hours": _fit_hours,
+    **{model: partial(_load_pretrained, model) for model in PRETRAINED},
+}
 
 
 def fit_baseline(
@@ -73,9 +110,26 @@ def fit_baseline(
 ) -> Encoder:
     """Fit the named encoder on a training store.
 
-    name : one of FITTED. tokenizer : of the store. max_tokens : read of each post, L. posts : of a training sample of
-    those that count whole samples, as many as will be compared; 1 for documents.
-    Raises ValueError for another name, or where the store is too small, or a pretrained model is not installed.
+    Parameters
+    ----------
+    name : str
+        one of BASELINES
+    store : TokenStore
+        training posts
+    tokenizer : Tokenizer
+        of the store
+    max_tokens : int
+        L, tokens read of each post
+    seed : int
+        of what is drawn at random
+    posts : int
+        M, posts of a training sample, of encoders that count whole samples: as many as will be
+        compared, 1 for documents
+
+    Raises
+    ------
+    ValueError
+        For another name, where the store is too small, or a pretrained model is not installed.
     """
     if name not in BASELINES:
         raise ValueError(f"encoder {name!r}: one of {', '.join(BASELINES)}")
@@ -83,14 +137,23 @@ def fit_baseline(
 
 
 def fusion_members(features: str) -> list[str]:
-    """Return the names in FITTED that see no more than a stream with these features (T, TP or TPS), to fuse with it."""
-    return [
-        "lsa",
-        *(name for letter, name in (("P", "hours"), ("S", "topics")) if letter in features),
-    ]
+    """Return the baselines to fuse with a stream: those that see no more than its features.
+
+    Parameters
+    ----------
+    features : str
+        of the stream, T, TP or TPS
+    """
+    names = ["lsa"]
+    if "P" in features:
+        names.append("hours")
+    if "S" in features:
+        names.append("topics")
+    return names
 
 
 def check_installed(names: list[str]) -> None:
-    """Raise ValueError where one of the names needs a model that is not installed, before long work begins."""
-    for name in {*names}.intersection(PRETRAINED):
-        pretrained_models.locate_model(name)
+    """Raise ValueError where a named model is not installed, before long work begins."""
+    for name in names:
+        if name in PRETRAINED:
+            pretrained_models.locate_model(name)

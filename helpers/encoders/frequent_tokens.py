@@ -1,8 +1,9 @@
-"""A masked view: an encoder that is shown which frequent tokens stand where, and nothing of the others.
+"""A masked view: an encoder is shown which frequent tokens stand where, and nothing of the others.
 
-Text distortion (Stamatatos 2017), of tokens. What the most frequent subwords and marks look like side by side tells
-authors apart, and errs differently from what counts all words: a view to fuse, and to ask what is left of style. Few
-tokens are words of a topic, but in a corpus of few topics the most frequent of those are among them.
+Text distortion (Stamatatos 2017), of tokens. How the most frequent subwords and marks follow each
+other tells authors apart, and errs differently from counts of all words: a view to fuse, and to ask
+what is left of style. Few tokens are words of a topic, but in a corpus of few topics the most
+frequent words of these are among them.
 """
 
 from dataclasses import replace
@@ -15,37 +16,57 @@ from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.tokens.batch import PAD, Batch, Samples
 
+COUNTED_AT_ONCE = 10**7  # tokens of a store
+
 
 class FrequentTokens(Encoder):
-    """An LSA encoder of the most frequent tokens, to which all others are one and the same.
+    """Encode the most frequent tokens; all others are one and the same token.
 
-    encoder : its ``vocabulary`` is the number of tokens it is shown, and one for the others. vocabulary : of a store.
+    Parameters
+    ----------
+    encoder : LSAEncoder
+        LSA whose ``vocabulary`` is the number of tokens that it is shown, and one for the others
+    vocabulary : int
+        kinds of tokens of the store
     """
 
     def __init__(self, encoder: LSAEncoder, vocabulary: int):
         super().__init__()
-        self.encoder, self.dim = encoder, encoder.dim
+        self.encoder = encoder
+        self.dim = encoder.dim
         self.register_buffer("shown", torch.zeros(vocabulary, dtype=torch.long))
 
     def view(self, batch: Batch) -> Batch:
-        """The batch as the encoder is shown it."""
-        tokens = batch.tokens
-        return replace(
-            batch, tokens=torch.where(tokens == PAD, PAD, self.shown[tokens.clamp(min=0)])
-        )
+        """Return the batch as the encoder is shown it."""
+        shown = self.shown[batch.tokens.clamp(min=0)]
+        return replace(batch, tokens=torch.where(batch.tokens == PAD, PAD, shown))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Batch of B samples -> (B, D)."""
+        """Return the (B, D) rows of a batch of B samples."""
         return self.encoder(self.view(batch))
 
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "FrequentTokens":
-        """Choose the most frequent tokens of the samples' store, of equally frequent ones the first, and fit."""
-        tokens, vocabulary = samples.store.tokens, len(self.shown)
-        parts = np.array_split(tokens, 1 + len(tokens) // 10**7)
-        frequency = sum(np.bincount(part, minlength=vocabulary) for part in parts)
-        frequent = torch.from_numpy(
-            np.argsort(-frequency, kind="stable")[: self.encoder.vocabulary - 1]
-        )
+        """Choose the most frequent tokens of the samples' store, and fit the encoder on the view.
+
+        Of equally frequent tokens the first ones are chosen.
+
+        Parameters
+        ----------
+        samples : Samples
+            of training authors
+        max_tokens : int
+            L, tokens read of each post
+        seed : int
+            of the random projection
+        """
+        vocabulary = len(self.shown)
+        frequency = np.zeros(vocabulary, np.int64)
+        tokens = samples.store.tokens
+        for part in np.array_split(tokens, 1 + len(tokens) // COUNTED_AT_ONCE):
+            frequency += np.bincount(part, minlength=vocabulary)
+
+        by_frequency = np.argsort(-frequency, kind="stable")
+        frequent = torch.from_numpy(by_frequency[: self.encoder.vocabulary - 1])
         self.shown.fill_(len(frequent))
         self.shown[frequent] = torch.arange(len(frequent))
         self.encoder.fit(samples, max_tokens, seed, self.view)

@@ -1,9 +1,12 @@
-"""LSA: an author's words as a dense vector, in closed form (TF-IDF, then a truncated singular value decomposition).
+"""LSA: an author's words as a dense vector, in closed form.
 
-Convolutions with max-pooling see *whether* something occurs, and a network trained on a few hundred or thousand
-authors memorises them. Counts of rare words carry over to authors it has never seen, which is why TF-IDF is hard to
-beat. Latent semantic analysis (Deerwester et al. 1990) keeps that strength in few dimensions; with WCCN on top
+TF-IDF, then a truncated singular value decomposition. Convolutions with max-pooling see *whether*
+something occurs, and a network trained on a few hundred or thousand authors memorises them. Counts
+of rare words carry over to authors it has never seen, which is why TF-IDF is hard to beat. Latent
+semantic analysis (Deerwester et al. 1990) keeps that strength in few dimensions; with WCCN on top
 (:class:`~helpers.encoders.wccn.WCCN`) it is the strongest single encoder of small archives here.
+
+Letters: B samples of a batch, N training samples, F features, D dimensions.
 """
 
 from collections.abc import Callable
@@ -14,30 +17,38 @@ import torch.nn.functional as nnf
 from scipy import sparse
 from torch import Tensor
 
-from helpers.encoders.base import Encoder
+from helpers.encoders.base import Encoder, batches_of
 from helpers.encoders.tfidf import count_matrix, ngram_counts
 from helpers.tokens.batch import Batch, Samples
 
 
 class LSAEncoder(Encoder):
-    """Sublinear TF-IDF of subwords and of pairs of neighbouring subwords, hashed, projected on D singular vectors.
+    """Project sublinear TF-IDF of subwords and hashed pairs of them on D singular vectors.
 
-    vocabulary : kinds of tokens. dim : D. buckets : for the hashes of pairs.
+    Parameters
+    ----------
+    vocabulary : int
+        kinds of tokens
+    dim : int
+        D
+    buckets : int
+        for the hashes of pairs of neighbouring tokens
     """
 
     def __init__(self, vocabulary: int, dim: int = 512, buckets: int = 2**16):
         super().__init__()
-        self.vocabulary, self.buckets, self.dim = vocabulary, buckets, dim
+        self.vocabulary = vocabulary
+        self.buckets = buckets
+        self.dim = dim
         self.register_buffer("idf", torch.ones(vocabulary + buckets))
         self.register_buffer("axes", torch.zeros(vocabulary + buckets, dim))
 
     @torch.no_grad()
     def forward(self, batch: Batch) -> Tensor:
-        """Batch of B samples -> (B, D), unit length; zero where a sample holds no token."""
+        """Return the (B, D) rows of a batch; zero where a sample holds no token."""
         sample, feature, count = ngram_counts(batch.tokens, self.vocabulary, self.buckets)
-        weight = (1 + count.float().log()) * self.idf[
-            feature
-        ]  # the length of a row goes with the normalisation
+        # TF-IDF not of unit length: the length of a row goes with the normalisation
+        weight = (1 + count.float().log()) * self.idf[feature]
         begin = torch.searchsorted(sample, torch.arange(len(batch), device=sample.device))
         latent = nnf.embedding_bag(feature, self.axes, begin, mode="sum", per_sample_weights=weight)
         return nnf.normalize(latent, dim=1)
@@ -48,48 +59,69 @@ class LSAEncoder(Encoder):
         samples: Samples,
         max_tokens: int = 32,
         seed: int = 0,
-        view: Callable[[Batch], Batch] = lambda batch: batch,
+        view: Callable[[Batch], Batch] | None = None,
     ) -> "LSAEncoder":
-        """Fit idf and axes on samples, as ``view`` shows their batches.
+        """Fit idf and axes on samples.
 
-        Raises ValueError where samples are no more than dimensions, or these are none.
+        Parameters
+        ----------
+        samples : Samples
+            N training samples
+        max_tokens : int
+            L, tokens read of each post
+        seed : int
+            of the random projection
+        view : callable or None
+            what shows a batch to the encoder, where it is not shown as it is
+
+        Raises
+        ------
+        ValueError
+            Where samples are no more than dimensions, or these are none.
         """
         if not 0 < self.dim < len(samples):
             raise ValueError(
                 f"{len(samples)} samples cannot fit an LSA encoder of {self.dim} dimensions"
             )
-        from sklearn.preprocessing import (
-            normalize,  # here: what is only loaded need not wait for it
-        )
-        from sklearn.utils.extmath import randomized_range_finder
+        blocks = []
+        for batch in batches_of(samples, max_tokens):
+            if view is not None:
+                batch = view(batch)
+            blocks.append(count_matrix(batch.tokens, self.vocabulary, self.buckets))
 
-        blocks = (
-            samples.batch(slice(begin, begin + 512), max_tokens)
-            for begin in range(0, len(samples), 512)
-        )
-        counts = [
-            count_matrix(view(batch).tokens, self.vocabulary, self.buckets) for batch in blocks
-        ]
-        matrix = sparse.vstack(counts).tocsr()
-        matrix.data = 1 + np.log(matrix.data)
-        idf = (
-            np.log(
-                (1 + len(samples)) / (1 + np.bincount(matrix.indices, minlength=matrix.shape[1]))
-            )
-            + 1
-        )
-        matrix = normalize(matrix.multiply(idf.astype(np.float32)).tocsr(), copy=False)
+        idf, tfidf = _fit_tfidf(sparse.vstack(blocks).tocsr())
         self.idf.copy_(torch.from_numpy(idf))
-        # the first right singular vectors (F, D) of (N, F), by a randomised projection (Halko et al. 2011); of the
-        # projected matrix, (D, F), the Gram matrix is decomposed: half the time of an SVD of itself
-        size = min(self.dim + 10, *matrix.shape)
-        projected = (
-            randomized_range_finder(matrix, size=size, n_iter=2, random_state=seed).T @ matrix
-        )
-        squares, rotation = np.linalg.eigh((projected @ projected.T).astype(np.float64))
-        largest = np.maximum(squares[::-1][: self.dim], np.finfo(np.float32).tiny)
-        rotation = rotation[:, ::-1][:, : self.dim] / np.sqrt(largest)
-        self.axes.copy_(
-            torch.from_numpy(np.ascontiguousarray(projected.T @ rotation.astype(np.float32)))
-        )
+        self.axes.copy_(torch.from_numpy(_singular_vectors(tfidf, self.dim, seed)))
         return self
+
+
+# scikit-learn is imported where it fits: an encoder that is only loaded need not wait for it
+
+
+def _fit_tfidf(counts):
+    """Return idf (F,) and the sublinear TF-IDF in unit rows (N, F) of counts (N, F)."""
+    from sklearn.preprocessing import normalize
+
+    document_frequency = np.bincount(counts.indices, minlength=counts.shape[1])
+    idf = np.log((1 + counts.shape[0]) / (1 + document_frequency)) + 1
+    counts.data = 1 + np.log(counts.data)
+    tfidf = counts.multiply(idf.astype(np.float32)).tocsr()
+    return idf, normalize(tfidf, copy=False)
+
+
+def _singular_vectors(matrix, dim, seed):
+    """Return the first right singular vectors (F, dim) of a sparse (N, F), approximately.
+
+    By a randomised projection (Halko et al. 2011). Of the projected matrix the Gram matrix is
+    decomposed, which takes half the time of its own singular value decomposition.
+    """
+    from sklearn.utils.extmath import randomized_range_finder
+
+    size = min(dim + 10, *matrix.shape)
+    basis = randomized_range_finder(matrix, size=size, n_iter=2, random_state=seed)
+    projected = basis.T @ matrix  # (size, F)
+
+    squares, vectors = np.linalg.eigh((projected @ projected.T).astype(np.float64))
+    largest_squares = np.maximum(squares[::-1][:dim], np.finfo(np.float32).tiny)
+    rotation = vectors[:, ::-1][:, :dim] / np.sqrt(largest_squares)
+    return projected.T @ rotation.astype(np.float32)

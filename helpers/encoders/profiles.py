@@ -1,4 +1,4 @@
-"""When an account posts: the profile of its hours, nothing of the text."""
+"""The hours at which an account posts: a profile, and nothing of the text."""
 
 import math
 
@@ -11,21 +11,28 @@ from helpers.tokens.batch import Batch
 
 
 class HourProfile(Encoder):
-    """Mean cosines and sines of 1, 2 ... turns a day over a sample's posts; the steadier the hours the longer.
+    """Average cosines and sines of 1, 2 ... turns a day over a sample's posts.
 
-    Sixteen posts say when a day begins and ends; a share for each of 24 hours would be mostly noise. Its rows have no
-    unit length, which is part of what they say: compare them through :class:`~helpers.encoders.wccn.WCCN`.
+    Sixteen posts say when a day begins and ends; a share for each of 24 hours would be mostly
+    noise. The steadier the hours, the longer the row. Its length is part of what it says, so
+    compare rows through :class:`~helpers.encoders.wccn.WCCN`.
+
+    Parameters
+    ----------
+    turns : int
+        waves a day, of which each gives a cosine and a sine
     """
 
     unit = False
 
     def __init__(self, turns: int = 2):
         super().__init__()
-        self.turns, self.dim = turns, 2 * turns
+        self.turns = turns
+        self.dim = 2 * turns
 
     def forward(self, batch: Batch) -> Tensor:
-        """Batch of B samples -> (B, 2 turns)."""
-        angle = batch.hours[..., None] * torch.arange(1, self.turns + 1, device=batch.hours.device)
-        angle = angle * (2 * math.pi / HOURS)
-        waves = torch.cat([angle.cos(), angle.sin()], 2) * batch.mask[..., None]
+        """Return the (B, 2 turns) rows of a batch of B samples."""
+        turns = torch.arange(1, self.turns + 1, device=batch.hours.device)
+        angles = batch.hours[..., None] * turns * (2 * math.pi / HOURS)
+        waves = torch.cat([angles.cos(), angles.sin()], 2) * batch.mask[..., None]
         return waves.sum(1) / batch.mask.sum(1, keepdim=True)

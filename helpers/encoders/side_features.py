@@ -1,8 +1,9 @@
-"""What a post tells beside its text: its time (the P of khan2021's TPS) and its topic (the S).
+"""Features of a post beside its text: its time (the P of khan2021's TPS) and its topic (the S).
 
-The paper's features know the hour of day only. Its section 5 asks for a continuous-time encoder that sees the gaps
-between posts; "continuous" is one, built of waves, so that near times have near vectors and nothing is cut into bins.
-Every feature is a module: Batch -> (N, ``dim``), the N real posts of the batch in order.
+The paper's features know the hour of day only. Its section 5 asks for a continuous-time encoder
+that sees the gaps between posts; "continuous" is one, built of waves, so that near times have near
+vectors and nothing is cut into bins. Every feature is a module: Batch -> (N, ``dim``), the N real
+posts of the batch in order.
 """
 
 import math
@@ -13,85 +14,95 @@ from torch import Tensor, nn
 
 from helpers.tokens.batch import Batch
 
-FEATURES = {"T": (), "TP": ("time",), "TPS": ("time", "topic")}  # beside the text
+FEATURES = ("T", "TP", "TPS")  # text; text and time; text, time and topic
 HOURS = 24
-DAY, WEEK = 86_400, 7 * 86_400
+DAY = 86_400  # seconds
+WEEK = 7 * DAY
 MONDAY = 4 * DAY  # 1970-01-01 was a Thursday
-LEARNED = 256  # the only natural width with which the counts of Table 6 come out as printed
-LONGEST_GAP = math.log1p(365 * DAY)  # longer gaps are told apart no more
+HOUR_DIM = 256  # the only natural width with which the counts of Table 6 come out as printed
+MAX_LOG_GAP = math.log1p(365 * DAY)  # longer gaps are told apart no more
 GAP_WAVES = 4
 
 
 class HourOneHot(nn.Module):
-    """One of 24 hours, UTC, as released."""
+    """Tell the hour of a post, UTC, as one of 24, as released."""
 
     dim = HOURS
 
     def forward(self, batch: Batch) -> Tensor:
-        """(N, 24)."""
+        """Return (N, 24)."""
         return nnf.one_hot(batch.hours[batch.mask], HOURS).float()
 
 
 class HourEmbedding(nn.Module):
-    """A learned vector for each hour: the reading that reproduces Table 6 (44.0, 44.1, 45.5 million)."""
+    """Learn a vector for each hour, which reproduces Table 6 (44.0, 44.1 and 45.5 million)."""
 
-    dim = LEARNED
+    dim = HOUR_DIM
 
     def __init__(self):
         super().__init__()
-        self.embedding = nn.Embedding(HOURS, LEARNED)
+        self.embedding = nn.Embedding(HOURS, HOUR_DIM)
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
 
     def forward(self, batch: Batch) -> Tensor:
-        """(N, 256)."""
+        """Return (N, 256)."""
         return self.embedding(batch.hours[batch.mask])
 
 
 class ContinuousTime(nn.Module):
-    """Time of day and of week as waves of 1 and 2 turns, and the logarithm of the gap to the post before.
+    """Tell the time of day and of week as waves, and the logarithm of the gap to the post before.
 
-    The first post of a sample has no gap: zeros, so that an embedding depends on its own posts only.
+    Waves are of 1 and 2 turns. The first post of a sample has no gap: zeros, so that an embedding
+    depends on its own posts only.
     """
 
     dim = 2 * 2 * 2 + 2 * GAP_WAVES
 
     def forward(self, batch: Batch) -> Tensor:
-        """(N, 16)."""
-        within = [
-            (batch.times % DAY).double() / DAY,
-            ((batch.times - MONDAY) % WEEK).double() / WEEK,
-        ]
-        turns = torch.stack([turn * part for part in within for turn in (1, 2)], 2) * (2 * math.pi)
-        gap = (batch.times[:, 1:] - batch.times[:, :-1]).clamp(min=0).double().log1p() / LONGEST_GAP
-        half_turns = (
-            gap.clamp(max=1)[..., None]
-            * torch.arange(1, GAP_WAVES + 1, device=gap.device)
-            * math.pi
-        )
+        """Return (N, 16)."""
+        day = (batch.times % DAY).double() / DAY
+        week = ((batch.times - MONDAY) % WEEK).double() / WEEK
+        turns = torch.stack([day, 2 * day, week, 2 * week], 2) * (2 * math.pi)
+
+        gap = (batch.times[:, 1:] - batch.times[:, :-1]).clamp(min=0)
+        log_gap = (gap.double().log1p() / MAX_LOG_GAP).clamp(max=1)
+        waves = torch.arange(1, GAP_WAVES + 1, device=gap.device)
+        half_turns = log_gap[..., None] * waves * math.pi
         gaps = nnf.pad(torch.cat([half_turns.cos(), half_turns.sin()], 2), (0, 0, 1, 0))
+
         return torch.cat([turns.cos(), turns.sin(), gaps], 2).float()[batch.mask]
 
 
 class TopicEmbedding(nn.Module):
-    """A learned vector for each row of the topic list; the last row is "other".
+    """Learn a vector for each row of the topic list; the last row is "other".
 
-    topics : rows of the list (paper: 2049); a topic beyond them is "other", too. dim : of the vectors.
-    dropout : share of posts whose topic training hides behind "other" (paper: none). Where the list holds every
-    training topic, "other" occurs in no training post, and its row would stay as it was drawn.
+    Where the list holds every training topic, "other" occurs in no training post, and its row would
+    stay as it was drawn; ``dropout`` trains it.
+
+    Parameters
+    ----------
+    topics : int
+        rows of the list (paper: 2049); a topic beyond them is "other", too
+    dim : int
+        of the vectors
+    dropout : float
+        share of posts whose topic training hides behind "other" (paper: none)
     """
 
     def __init__(self, topics: int, dim: int, dropout: float = 0.0):
         super().__init__()
-        self.dim, self.dropout = dim, dropout
+        self.dim = dim
+        self.dropout = dropout
         self.embedding = nn.Embedding(topics, dim)
         nn.init.uniform_(self.embedding.weight, -0.05, 0.05)
 
     def forward(self, batch: Batch) -> Tensor:
-        """(N, dim)."""
-        topics = batch.topics[batch.mask].clamp(max=self.embedding.num_embeddings - 1)
+        """Return (N, dim)."""
+        last_row = self.embedding.num_embeddings - 1  # "other"
+        topics = batch.topics[batch.mask].clamp(max=last_row)
         if self.training and self.dropout:
             hidden = torch.rand(topics.shape, device=topics.device) < self.dropout
-            topics = topics.masked_fill(hidden, self.embedding.num_embeddings - 1)
+            topics = topics.masked_fill(hidden, last_row)
         return self.embedding(topics)
 
 

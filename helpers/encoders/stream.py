@@ -1,10 +1,10 @@
-"""StreamEncoder(post, side, pooling, projection): samples of posts to unit vectors, composed of exchangeable parts.
+"""The stream encoder: samples of posts become unit vectors, by parts that can be exchanged.
 
-khan2021's encoder, IUR, LUAR's pooling and the Siamese transformer of tyo2021 are configurations of it (PRESETS).
-Letters: B samples, M posts a sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
+``StreamEncoder(post, side, pooling, projection)``: khan2021's encoder, IUR, LUAR's pooling and the
+Siamese transformer of tyo2021 are configurations of it (PRESETS). Letters: B samples, M posts a
+sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Literal
 
 import torch
@@ -23,54 +23,57 @@ from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
-# from a pooled sample to its embedding, of (width, D): the last layers by name
-PROJECTIONS: dict[str, Callable[[int, int], nn.Sequential]] = {
-    # two layers without bias between LayerNorms, as released
-    "khan2021": lambda width, dim: nn.Sequential(
-        nn.LayerNorm(width),
-        nn.Linear(width, dim, bias=False),
-        nn.ReLU(),
-        nn.Linear(dim, dim, bias=False),
-        nn.LayerNorm(dim),
-    ),
-    # two layers with bias, as the paper's text says
-    "khan2021_text": lambda width, dim: nn.Sequential(
-        nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim)
-    ),
-    "linear": lambda width, dim: nn.Sequential(nn.Linear(width, dim)),
-    "tyo2021": lambda width, dim: nn.Sequential(
-        nn.Linear(width, dim), nn.ReLU()
-    ),  # a dense layer, as released
-    "wccn": lambda width, dim: nn.Sequential(
-        nn.Linear(width, width)
-    ),  # begins as WCCN of training authors
-    "none": lambda width, dim: (
-        nn.Sequential()
-    ),  # the pooled vector itself, as sentence encoders are made
-}
-
 
 class StreamConfig(Config):
-    """What a stream encoder is made of; the defaults are khan2021's (Appendix B), as its authors released them.
+    """Settings of a stream encoder; the defaults are khan2021's (Appendix B), as released.
 
-    post : what reads the text of a post. join_posts : the posts of a sample are read one after the other as one text.
-    features : T text, TP text and time, TPS text, time and topic. time : how the time is read.
-    filters : of each convolution width. token_dim : of token and topic embeddings. attention : outputs of a pooling.
-    dim : D, of the embedding, unless the projection is "none" or "wccn". topic_dropout : share of training posts whose
-    topic is hidden. model, max_tokens, precision, depth, frozen, every_layer : of a transformer. unit : False for
-    vectors as they are, which the margins above 2 of tyo2021 Table 2 are for.
+    Attributes
+    ----------
+    post : str
+        what reads the text of a post
+    join_posts : bool
+        whether the posts of a sample are read one after the other as one text
+    features : str
+        T text, TP text and time, TPS text, time and topic
+    time : str
+        how the time is read
+    pooling : str
+        how posts become one vector
+    projection : str
+        the last layers, from a pooled sample to its embedding
+    filters : int
+        of each convolution width
+    widths : tuple of int
+        of the convolutions, in tokens
+    token_dim : int
+        of token and topic embeddings
+    attention : int
+        A, outputs of an attention of the pooling
+    layers : int
+        attentions of the pooling side by side
+    dim : int
+        D, of the embedding, unless the projection is "none" or "wccn"
+    dropout : float
+        of pooling and transformer
+    topic_dropout : float
+        share of training posts whose topic is hidden
+    model, max_tokens, precision, depth, frozen, every_layer : str, int or bool
+        of a transformer, see :class:`~helpers.encoders.transformer.Transformer`
+    unit : bool
+        False for vectors as they are, which the margins above 2 of tyo2021 Table 2 are for
     """
 
     post: Literal["text_cnn", "transformer"] = "text_cnn"
     join_posts: bool = False
-    features: Literal[tuple(FEATURES)] = "TPS"
+    features: Literal[FEATURES] = "TPS"
     time: Literal[tuple(TIMES)] = "hour"
     pooling: Literal[tuple(POOLINGS)] = "khan2021"
-    projection: Literal[tuple(PROJECTIONS)] = "khan2021"
+    projection: Literal["khan2021", "khan2021_text", "linear", "tyo2021", "wccn", "none"] = (
+        "khan2021"
+    )
     filters: int = Field(512, ge=1)
-    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (2, 3, 4), min_length=1, strict=False
-    )  # of a list, too
+    # not strict, so that it may be a list, too
+    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field((2, 3, 4), min_length=1, strict=False)
     token_dim: int = Field(512, ge=1)
     attention: int = Field(512, ge=1)
     layers: int = Field(4, ge=1)
@@ -87,14 +90,15 @@ class StreamConfig(Config):
 
     @property
     def is_pretrained(self) -> bool:
-        """Does it begin with weights that were learned elsewhere?"""
+        """Whether it begins with weights that were learned elsewhere."""
         return self.post == "transformer" and self.model != "tiny"
 
     @model_validator(mode="after")
     def _one_text_has_one_time(self):
         if self.join_posts and self.features != "T":
             raise ValueError(
-                "posts that are joined to one text have no time or topic of their own: features must be T"
+                "posts that are joined to one text have no time or topic of their own: "
+                "features must be T"
             )
         return self
 
@@ -108,29 +112,59 @@ _DOCUMENT = {
 }
 PRESETS = {
     "khan2021": {},
-    # one attention over the posts' features, two layers with bias: the text of the paper taken literally
+    # one attention over the posts' features, two layers with bias: the paper taken literally
     "khan2021_text": {"pooling": "khan2021_text", "projection": "khan2021_text"},
-    "iur": {"pooling": "iur", "filters": 256, "widths": (2, 3, 4, 5), "attention": 256, "dim": 512, "dropout": 0.1},
+    "iur": {
+        "pooling": "iur",
+        "filters": 256,
+        "widths": (2, 3, 4, 5),
+        "attention": 256,
+        "dim": 512,
+        "dropout": 0.1,
+    },
     "luar": {"pooling": "luar", "projection": "linear", "dim": 512},
     "tyo2021": _DOCUMENT | {"projection": "tyo2021", "dim": 256},
-    "sawatphol2022": _DOCUMENT | {"projection": "none"}}  # fmt: skip
+    "sawatphol2022": _DOCUMENT | {"projection": "none"},
+}
 
 
 def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
-    """The config of a preset with some settings changed. Raises ValueError for an unknown preset or setting."""
+    """Return the config of a preset with some settings changed.
+
+    Parameters
+    ----------
+    preset : str
+        one of PRESETS
+    **settings
+        fields of :class:`StreamConfig`
+
+    Raises
+    ------
+    ValueError
+        For an unknown preset or setting.
+    """
     if preset not in PRESETS:
         raise ValueError(f"encoder {preset!r}: one of {', '.join(PRESETS)}")
     return StreamConfig.of(PRESETS[preset] | settings, f"encoder {preset}")
 
 
 class StreamEncoder(Encoder):
-    """Each post through ``post`` and ``side``, its posts through ``pooling``, the sample through ``projection``.
+    """Read each post, pool the posts of a sample, project the sample.
 
     Padded posts take part in nothing, so an embedding depends on its own posts only.
 
-    post : (N, L) tokens -> (N, dim), with ``dim``. side : modules of :mod:`helpers.encoders.side_features`.
-    pooling : of :mod:`helpers.encoders.pooling`. projection : (B, pooling.dim) -> (B, D).
-    config : the rest: ``join_posts``, ``unit``.
+    Parameters
+    ----------
+    post : Module
+        (N, L) tokens -> (N, dim), with ``dim``
+    side : list of Module
+        modules of :mod:`helpers.encoders.side_features`
+    pooling : Module
+        of :mod:`helpers.encoders.pooling`
+    projection : Sequential
+        (B, pooling.dim) -> (B, D)
+    config : StreamConfig
+        the settings, of which ``join_posts`` and ``unit`` are read
     """
 
     def __init__(
@@ -142,17 +176,14 @@ class StreamEncoder(Encoder):
         config: StreamConfig,
     ):
         super().__init__()
-        self.post, self.side, self.pooling, self.projection = (
-            post,
-            nn.ModuleList(side),
-            pooling,
-            projection,
-        )
-        self.config, self.join_posts, self.unit = config, config.join_posts, config.unit
-        self.dim = next(
-            (one.out_features for one in reversed(projection) if isinstance(one, nn.Linear)),
-            pooling.dim,
-        )
+        self.post = post
+        self.side = nn.ModuleList(side)
+        self.pooling = pooling
+        self.projection = projection
+        self.config = config
+        self.unit = config.unit
+        keeps_width = config.projection in ("wccn", "none")
+        self.dim = pooling.dim if keeps_width else config.dim
         if pooling.xavier:
             for module in (*pooling.modules(), *projection):
                 if isinstance(module, nn.Linear):
@@ -161,12 +192,13 @@ class StreamEncoder(Encoder):
                         nn.init.zeros_(module.bias)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Batch of (B, M, L) tokens -> (B, D) float32, unit length unless ``unit`` is false."""
-        batch = batch.joined() if self.join_posts else batch
-        posts = torch.cat(
-            [self.post(batch.tokens[batch.mask]), *(feature(batch) for feature in self.side)], 1
-        )
-        vectors = self.projection(self.pooling(posts, batch.mask)).float()
+        """Return the (B, D) float32 rows of a batch, unit length unless ``unit`` is false."""
+        if self.config.join_posts:
+            batch = batch.joined()
+        features = [self.post(batch.tokens[batch.mask])]
+        features += [feature(batch) for feature in self.side]
+        pooled = self.pooling(torch.cat(features, 1), batch.mask)
+        vectors = self.projection(pooled).float()
         return nnf.normalize(vectors, dim=1) if self.unit else vectors
 
 
@@ -177,50 +209,89 @@ def build_stream_encoder(
     seed: int = 0,
     tokenizer: Tokenizer | None = None,
 ) -> Encoder:
-    """A new encoder; the same seed gives the same weights.
+    """Build a new encoder; the same seed gives the same weights.
 
-    vocabulary : kinds of tokens of the store. topics : rows of its topic list, the last one for "other".
-    tokenizer : of the store, for a pretrained transformer of other tokens; one whose weights will be loaded needs none.
-    Where a model brings a last layer of its own, as LUAR does, the projection "linear" begins as that.
-    Raises ValueError where a transformer is not there or does not fit the store, or sizes do not fit together.
+    Where a model brings a last layer of its own, as LUAR does, the projection "linear" begins as
+    that.
+
+    Parameters
+    ----------
+    config : StreamConfig
+        its settings
+    vocabulary : int
+        kinds of tokens of the store
+    topics : int
+        rows of the store's topic list, the last one for "other"
+    seed : int
+        of the weights
+    tokenizer : Tokenizer or None
+        of the store, for a pretrained transformer of other tokens; an encoder whose weights will be
+        loaded needs none
+
+    Raises
+    ------
+    ValueError
+        Where a transformer is not there or does not fit the store, or sizes do not fit together.
     """
     torch.manual_seed(seed)
-    post = (
-        Transformer(vocabulary, config, tokenizer)
-        if config.post == "transformer"
-        else TextCNN(vocabulary, config.token_dim, config.filters, config.widths)
-    )
-    makers = {
-        "time": TIMES[config.time],
-        "topic": lambda: TopicEmbedding(topics, config.token_dim, config.topic_dropout),
-    }
-    side = [makers[feature]() for feature in FEATURES[config.features]]
-    pooling = POOLINGS[config.pooling](post.dim + sum(feature.dim for feature in side), config)
-    projection, shape = (
-        PROJECTIONS[config.projection](pooling.dim, config.dim),
-        (config.dim, pooling.dim),
-    )
-    if (
-        config.projection == "linear"
-        and config.is_pretrained
-        and (last := pretrained_models.model_parts(config.model)[1])
-    ):
-        if last.weight.shape != shape:
-            raise ValueError(
-                f"{config.model} ends in {tuple(last.weight.shape)} weights, not {shape}: features, dim?"
-            )
-        projection = nn.Sequential(last)
+    if config.post == "transformer":
+        post = Transformer(vocabulary, config, tokenizer)
+    else:
+        post = TextCNN(vocabulary, config.token_dim, config.filters, config.widths)
+    side = []
+    if "P" in config.features:
+        side.append(TIMES[config.time]())
+    if "S" in config.features:
+        side.append(TopicEmbedding(topics, config.token_dim, config.topic_dropout))
+
+    width = post.dim + sum(feature.dim for feature in side)
+    pooling = POOLINGS[config.pooling](width, config)
+    projection = _projection(config.projection, pooling.dim, config.dim)
+    if config.projection == "linear" and config.is_pretrained:
+        projection = _released_projection(config.model, projection)
     encoder = StreamEncoder(post, side, pooling, projection, config)
     return ChunkMean(encoder, pooling.group) if pooling.group else encoder
 
 
+def _projection(name, width, dim):
+    """Return the last layers of that name, from a pooled sample (width) to its embedding (dim)."""
+    if name == "khan2021":  # as released: without bias, between LayerNorms
+        return nn.Sequential(
+            nn.LayerNorm(width),
+            nn.Linear(width, dim, bias=False),
+            nn.ReLU(),
+            nn.Linear(dim, dim, bias=False),
+            nn.LayerNorm(dim),
+        )
+    if name == "khan2021_text":  # as the paper's text says
+        return nn.Sequential(nn.Linear(width, dim), nn.ReLU(), nn.Linear(dim, dim))
+    if name == "linear":
+        return nn.Sequential(nn.Linear(width, dim))
+    if name == "tyo2021":  # a dense layer, as released
+        return nn.Sequential(nn.Linear(width, dim), nn.ReLU())
+    if name == "wccn":  # begins as WCCN of training authors
+        return nn.Sequential(nn.Linear(width, width))
+    return nn.Sequential()  # "none": the pooled vector itself, as sentence encoders are made
+
+
+def _released_projection(model, projection):
+    """Return the last layer that a pretrained model brings, or the projection where it has none."""
+    _, layer = pretrained_models.model_parts(model)
+    if layer is None:
+        return projection
+    shape = tuple(projection[0].weight.shape)
+    if layer.weight.shape != shape:
+        raise ValueError(
+            f"{model} ends in {tuple(layer.weight.shape)} weights, not {shape}: features, dim?"
+        )
+    return nn.Sequential(layer)
+
+
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:
-    """Number of trained values per part of an encoder, and their ``total`` (khan2021 Table 6)."""
-    counts = {
-        name: sum(value.numel() for value in part.parameters())
-        for name, part in encoder.named_children()
-    }
-    return {
-        **{name: count for name, count in counts.items() if count},
-        "total": sum(counts.values()),
-    }
+    """Count the trained values of each part of an encoder, and their ``total``, as Table 6."""
+    counts = {}
+    for name, part in encoder.named_children():
+        count = sum(value.numel() for value in part.parameters())
+        if count:
+            counts[name] = count
+    return counts | {"total": sum(counts.values())}

@@ -55,6 +55,25 @@ class Documents:
     tokenizer: tokenizer.Tokenizer
 
 
+def build_stores(
+    paths: dict[str, Path], folder: Path, tokenizer: tokenizer.Tokenizer, topics: list[str]
+) -> dict[str, TokenStore]:
+    """Encode posts tables into a token store a split, or open what is current.
+
+    Parameters
+    ----------
+    paths : split -> its posts table
+    folder : of the stores, each in a folder named after its split
+    tokenizer : of all
+    topics : of training posts
+    """
+    stores = {}
+    for split, path in paths.items():
+        encoding = (tokenizer.encode, topics, tokenizer.fingerprint, tokenizer.vocabulary)
+        stores[split] = build_store(path, folder / split, *encoding)
+    return stores
+
+
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
     """Join and encode the posts of a run, or open what is current. ValueError: no posts, tokenizer or document left."""
     folder = files.folder / "documents"
@@ -62,8 +81,7 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     paths = {split: config.documents_of(files.posts / f"{split}.parquet", folder / f"{split}.parquet")
              for split in SPLITS}  # fmt: skip
     tokens = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
-    stores = {split: build_store(path, folder / "tokens" / split, tokens.encode, topics, tokens.fingerprint,
-                                 tokens.vocabulary) for split, path in paths.items()}  # fmt: skip
+    stores = build_stores(paths, folder / "tokens", tokens, topics)
     # all columns but the texts, which of long documents do not fit the memory
     tables = {split: pd.read_parquet(path, columns=[name for name in ("author", "topic", "id")
                                                     if name in pq.read_schema(path).names])

@@ -1,4 +1,7 @@
-"""Retrieval among the documents of a split by topic, across topics and in distribution, put into the results table."""
+"""Retrieval among the documents of a split by topic, put into the results table.
+
+Across topics, where no test topic was trained on, and in distribution.
+"""
 
 import numpy as np
 import pandas as pd
@@ -21,25 +24,52 @@ def protocol_name(kind: str) -> str:
     return f"retrieval, {kind}"
 
 
-def system_names(bases: list[str], students: list[str], baselines: list[str], name: str,
-                 encoder: StreamConfig) -> dict[str, str]:  # fmt: skip
-    """Return the names of all models of a notebook by their identifiers: "supcon_arr" is "SupCon + ARR".
+def system_names(
+    bases: list[str], students: list[str], baselines: list[str], name: str, encoder: StreamConfig
+) -> dict[str, str]:
+    """Return the names of all models of a notebook by their identifiers.
 
-    name : of a second encoder, part of its identifiers: "minilm-supcon_arr" is "MiniLM SupCon + ARR".
+    "supcon_arr" is "SupCon + ARR"; of the second encoder minilm, "minilm-supcon_arr" is
+    "MiniLM SupCon + ARR".
+
+    Parameters
+    ----------
+    bases, students, baselines : list of str
+        identifiers of models
+    name : str
+        of a second encoder, part of its identifiers, or empty
+    encoder : StreamConfig
+        of bases and students
     """
     prefix = f"{name}-" if name else ""
-    trained = [*bases, *(f"{base}_{student}" for base in bases for student in students)]
-    names = {prefix + model: f"{label(name)} {label(model)}".strip() for model in trained}
+    models = list(bases)
+    for base in bases:
+        models += [f"{base}_{student}" for student in students]
+    names = {prefix + model: f"{label(name)} {label(model)}".strip() for model in models}
     names |= {prefix + model: label(model) for model in baselines}
-    own_name = system_of(encoder)
-    names[prefix + ZERO_SHOT] = own_name if encoder.is_pretrained else f"{own_name}, untrained"
-    return names
+    encoder_name = system_of(encoder)
+    if not encoder.is_pretrained:
+        encoder_name += ", untrained"
+    return names | {prefix + ZERO_SHOT: encoder_name}
 
 
 def fit_topic_baseline(
     name: str, corpus: TopicCorpus, encoder: StreamConfig, max_tokens: int
 ) -> Encoder:
-    """One of :data:`helpers.encoders.baselines.BASELINES`, or "zero_shot": an encoder's pretrained model as it is."""
+    """Fit a baseline on the training documents of a corpus.
+
+    Parameters
+    ----------
+    name : str
+        one of :data:`helpers.encoders.baselines.BASELINES`, or "zero_shot": an encoder's pretrained
+        model as it is
+    corpus : TopicCorpus
+        with a part ``train``
+    encoder : StreamConfig
+        whose model "zero_shot" is
+    max_tokens : int
+        L, tokens read of each document
+    """
     if name == ZERO_SHOT:
         return zero_shot(encoder.model, corpus.tokenizer)
     return fit_baseline(name, corpus.stores["train"], corpus.tokenizer, max_tokens, posts=1)
@@ -48,98 +78,175 @@ def fit_topic_baseline(
 def measure_retrieval(
     files: Run, corpus: TopicCorpus, encoder: Encoder, max_tokens: int, **about
 ) -> dict[str, pd.Series]:
-    """Retrieval on the tests, recorded; about: fields of :func:`results.record`. Returns the ranks."""
+    """Measure an encoder's retrieval on the tests of a corpus, and record it.
+
+    Parameters
+    ----------
+    files : Run
+        whose results table the metrics are put into
+    corpus : TopicCorpus
+        whose documents are ranked
+    encoder : Encoder
+        what is measured
+    max_tokens : int
+        L, tokens read of each document
+    **about
+        fields of :func:`helpers.core.results.record`
+
+    Returns
+    -------
+    The ranks by test, (Q,) each.
+    """
     ranks = {}
     for part in corpus.tests:
-        store = corpus.stores[part]
-        trials = retrieval.retrieval_trials(store)
+        trials = retrieval.retrieval_trials(corpus.stores[part])
         table, ranks[part] = retrieval.evaluate_retrieval(
             encoder, trials, max_tokens, topics=corpus.topics(part)
         )
-        results.record(files, table, protocol=protocol_name(corpus.kind), split=part, data=store.meta["fingerprint"],
-                       queries=len(trials.queries), targets=len(trials.targets), **about)  # fmt: skip
+        sizes = {"queries": len(trials.queries), "targets": len(trials.targets)}
+        results.record(files, table, **_measured_on(corpus, part), **sizes, **about)
     return ranks
 
 
-def compare_systems(files: Run, corpus: TopicCorpus, ranks: list[dict[str, pd.Series]],
-            base_ranks: list[dict[str, pd.Series]], **about) -> pd.DataFrame:  # fmt: skip
-    """Paired differences between two models on the tests, recorded; ranks: of :func:`measure_retrieval`, one each a seed.
+def compare_systems(
+    files: Run,
+    corpus: TopicCorpus,
+    ranks: list[dict[str, pd.Series]],
+    base_ranks: list[dict[str, pd.Series]],
+    **about,
+) -> pd.DataFrame:
+    """Compare two models on the tests of a corpus by paired differences, and record these.
 
-    Returns: Rows ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
+    Parameters
+    ----------
+    files : Run
+        whose results table the differences are put into
+    corpus : TopicCorpus
+        whose documents were ranked
+    ranks, base_ranks : list of dict
+        of :func:`measure_retrieval`, one each a seed
+    **about
+        fields of :func:`helpers.core.results.record`
+
+    Returns
+    -------
+    Columns ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
     """
-    rows = []
+    tables = []
     for part in corpus.tests:
         # no sign test: the queries of one author depend on each other
         table = ranking.ranking_differences(
-            *([one[part] for one in side] for side in (ranks, base_ranks))
+            [ranks_of_seed[part] for ranks_of_seed in ranks],
+            [ranks_of_seed[part] for ranks_of_seed in base_ranks],
         )
-        results.record(files, table, protocol=protocol_name(corpus.kind), split=part,
-                       data=corpus.stores[part].meta["fingerprint"], **about)  # fmt: skip
-        rows.append(table.reset_index().assign(kind=corpus.kind, split=part, **about))
-    return pd.concat(rows, ignore_index=True)
+        results.record(files, table, **_measured_on(corpus, part), **about)
+        tables.append(table.reset_index().assign(kind=corpus.kind, split=part, **about))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _measured_on(corpus, part):
+    data = corpus.stores[part].meta["fingerprint"]
+    return {"protocol": protocol_name(corpus.kind), "split": part, "data": data}
 
 
 def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
-    """``R@8 by chance``, and ``targets on query's topic``: the share of the targets that are on a query's topic."""
-    trials, topics = retrieval.retrieval_trials(corpus.stores[part]), corpus.topics(part)
-    asking, answering = (pd.Series(topics[side.first]) for side in (trials.queries, trials.targets))
-    size = np.bincount(trials.targets.authors)[trials.queries.authors]
-    missed = [
-        (1 - size / (len(trials.targets) - drawn)).clip(0) for drawn in range(8)
-    ]  # one target after the other
-    share = asking.map(answering.value_counts(normalize=True)).fillna(0)
+    """Return what retrieval gives by chance.
+
+    Parameters
+    ----------
+    corpus : TopicCorpus
+        whose documents are ranked
+    part : str
+        one of its tests
+
+    Returns
+    -------
+    ``R@8 by chance``, and ``targets on query's topic``: the share of the targets that are on a
+    query's topic.
+    """
+    trials = retrieval.retrieval_trials(corpus.stores[part])
+    topics = corpus.topics(part)
+    query_topics = pd.Series(topics[trials.queries.first])
+    target_topics = pd.Series(topics[trials.targets.first])
+    share_on_topic = query_topics.map(target_topics.value_counts(normalize=True)).fillna(0)
+
+    own_targets = np.bincount(trials.targets.authors)[trials.queries.authors]
+    # eight targets are drawn one after the other, and each time an own one may be missed
+    missed = [(1 - own_targets / (len(trials.targets) - n)).clip(0) for n in range(8)]
     return {
         "R@8 by chance": float(1 - np.prod(missed, 0).mean()),
-        "targets on query's topic": float(share.mean()),
+        "targets on query's topic": float(share_on_topic.mean()),
     }
 
 
 def with_chance_level(corpora: dict[str, TopicCorpus], rows: pd.DataFrame) -> pd.DataFrame:
-    """Put R@8 and the share of errors that fall on the query's topic beside what chance gives.
+    """Put R@8 and the share of errors on the query's topic beside what chance gives.
 
-    rows : of :func:`helpers.core.results.wide`, indexed by the key of their corpus.
-    Returns: The four columns, indexed by key, split and system.
+    Parameters
+    ----------
+    corpora : dict of str to TopicCorpus
+        by kind of split
+    rows : DataFrame
+        of :func:`helpers.core.results.wide`, indexed by kind of split
+
+    Returns
+    -------
+    The four columns, indexed by kind of split, split and system.
     """
-    chance = {
-        (key, part): chance_level(corpus, part)
-        for key, corpus in corpora.items()
-        for part in corpus.tests
-    }
-    on_topic = rows["same_topic_error"] / (1 - rows["right"])
-    measured = rows.assign(**{"errors on query's topic": on_topic}).rename_axis("kind of split")
-    measured = measured.set_index(["split", "model"], append=True)[
-        ["R@8", "errors on query's topic"]
-    ]
+    chance = {}
+    for kind, corpus in corpora.items():
+        for part in corpus.tests:
+            chance[kind, part] = chance_level(corpus, part)
     chance = pd.DataFrame(chance).T.rename_axis(["kind of split", "split"])
-    return measured.join(chance).rename_axis(index={"model": "system"})
+
+    errors = "errors on query's topic"
+    measured = rows.assign(**{errors: rows["same_topic_error"] / (1 - rows["right"])})
+    measured = measured.rename_axis("kind of split").set_index(["split", "model"], append=True)
+    return measured[["R@8", errors]].join(chance).rename_axis(index={"model": "system"})
 
 
 def open_trained(
     files: Run, kind: str, models: list[str], seed: int = 0
 ) -> tuple[TopicCorpus, dict[str, Trained]]:
-    """Open what notebook 05 made: the documents of a kind of split, and trained models by their names in the results.
+    """Open what notebook 05 made: the documents of a kind of split, and trained models.
 
-    Raises ValueError: where the results of the run hold no such model, or the models do not read the same tokens.
+    Parameters
+    ----------
+    files : Run
+        the run
+    kind : str
+        of the split
+    models : list of str
+        by their names in the results
+    seed : int
+        of their training
+
+    Returns
+    -------
+    The documents, and the models by name.
+
+    Raises
+    ------
+    ValueError
+        Where the results of the run hold no such model, or the models do not read the same tokens.
     """
     rows = results.read(files).query(
-        "protocol == @protocol_name(@kind) and base == '' and experiment != ''"
+        "protocol == @protocol_name(@kind) and split == 'test_cross' and seed == @seed "
+        "and base == '' and experiment != ''"
     )
-    rows = (
-        rows[(rows.split == "test_cross") & (rows.seed == seed)]
-        .drop_duplicates("model")
-        .set_index("model")
-    )
-    if missing := [model for model in models if model not in rows.index]:
-        raise ValueError(f"notebook 05 has no model {missing[0]!r} of the split {kind!r}, seed {seed}; "
-                         f"it has: {', '.join(rows.index) or 'none'}")  # fmt: skip
+    rows = rows.drop_duplicates("model").set_index("model")
+    missing = [model for model in models if model not in rows.index]
+    if missing:
+        raise ValueError(
+            f"notebook 05 has no model {missing[0]!r} of the split {kind!r}, seed {seed}; "
+            f"it has: {', '.join(rows.index) or 'none'}"
+        )
     rows = rows.loc[models]
     if rows.data.nunique() > 1:
         raise ValueError(
             f"{', '.join(models)} do not read the same tokens: choose models of one encoder"
         )
     corpus = open_corpus(files, kind, rows.data.iloc[0])
-    folder = files.models / "arr"
-    return corpus, {
-        model: load_trained(folder / name, corpus.stores["train"])
-        for model, name in rows.experiment.items()
-    }
+    train = corpus.stores["train"]
+    folders = {model: files.models / "arr" / name for model, name in rows.experiment.items()}
+    return corpus, {model: load_trained(folder, train) for model, folder in folders.items()}

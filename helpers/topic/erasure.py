@@ -1,13 +1,17 @@
-"""Least-squares concept erasure, LEACE (Belrose et al., NeurIPS 2023): topic taken out of finished vectors.
+"""Least-squares concept erasure, LEACE (Belrose et al., NeurIPS 2023): topic out of vectors.
 
-ARR trains a student that should unlearn topic. LEACE removes in closed form all that a linear map can predict of it.
-Among the affine maps r after which the vector x and the topic z have no covariance, it is the one that moves the
-vectors least:
+ARR trains a student that should unlearn topic. LEACE removes in closed form all that a linear map
+can predict of it. Among the affine maps r after which the vector x and the topic z have no
+covariance, it is the one that moves the vectors least:
 
-    r(x) = x - W^+ P W (x - mean),    W = cov(x)^(-1/2),    P the projection on the columns of W cov(x, z).
+    r(x) = x - W^+ P W (x - mean),    W = cov(x)^(-1/2),    P the projection on the columns of
+                                                            W cov(x, z).
 
-It works on the vectors of any dense encoder, without training. It erases the topics that it was fitted on. Other topics
-are erased as far as they lie in the same directions, and so is what the authors of one topic have in common.
+It works on the vectors of any dense encoder, without training. It erases the topics that it was
+fitted on. Other topics are erased as far as they lie in the same directions, and so is what the
+authors of one topic have in common.
+
+Letters: N samples, D dimensions.
 """
 
 from collections.abc import Sequence
@@ -22,83 +26,107 @@ from torch import Tensor
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
 
-FLAT = 1e-8  # of the largest variance or covariance: what is below is rounding
+NO_VARIANCE = 1e-8  # of the largest variance or covariance: what is below is rounding
 
 
 @dataclass(frozen=True)
 class LeaceEraser:
-    """Erase a concept: r(x) as above.
+    """Erase a concept from vectors: r(x) as above.
 
-    mean : (D,) float64. kept : (D, D) float64, the identity without the directions that predict the concept.
+    Attributes
+    ----------
+    mean : (D,) float64
+        Of the vectors that it was fitted on.
+    kept : (D, D) float64
+        The identity without the directions that predict the concept.
     """
 
     mean: np.ndarray
     kept: np.ndarray
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """Map (N, D) to (N, D) float32 unit vectors; a vector that vanishes stays zero.
-
-        Raises ValueError for another D.
-        """
-        vectors = np.asarray(vectors, np.float64)
-        if vectors.ndim != 2 or vectors.shape[1] != len(self.mean):
-            raise ValueError(
-                f"vectors {vectors.shape}: need (N, {len(self.mean)}), as those it was fitted on"
-            )
-        erased = (vectors - self.mean) @ self.kept.T + self.mean
+        """Map (N, D) to (N, D) float32 unit vectors; a vector that vanishes stays zero."""
+        erased = (np.asarray(vectors, np.float64) - self.mean) @ self.kept.T + self.mean
         length = np.linalg.norm(erased, axis=1, keepdims=True)
-        return np.divide(erased, length, out=np.zeros_like(erased), where=length > 0).astype(
-            np.float32
-        )
+        unit = np.divide(erased, length, out=np.zeros_like(erased), where=length > 0)
+        return unit.astype(np.float32)
 
     @classmethod
     def fit(cls, vectors: np.ndarray, labels: Sequence) -> Self:
-        """Fit the erasure of a concept on training vectors (N, D) and labels (N,) of any type.
+        """Fit the erasure of a concept; directions without variance stay as they are.
 
-        Directions in which the vectors do not vary stay as they are. Raises ValueError for other shapes, sparse
-        vectors, values that are not finite, or fewer than two different labels.
+        Parameters
+        ----------
+        vectors : (N, D)
+            of training samples, finite
+        labels : (N,)
+            the concept of each sample, of any type
+
+        Raises
+        ------
+        ValueError
+            For sparse vectors, or fewer than two different labels.
         """
         if sparse.issparse(vectors):
             raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
-        vectors, labels = np.asarray(vectors, np.float64), np.asarray(labels)
-        if vectors.ndim != 2 or labels.shape != vectors.shape[:1]:
-            raise ValueError(
-                f"vectors {vectors.shape} and labels {labels.shape}: need (N, D) and (N,)"
-            )
-        names, codes = np.unique(labels.astype(str), return_inverse=True)
+        names, codes = np.unique(np.asarray(labels).astype(str), return_inverse=True)
         if len(names) < 2:
-            raise ValueError(
-                f"{len(names)} different labels in {len(labels)} rows: need at least 2"
-            )
-        if not np.isfinite(vectors).all():
-            raise ValueError("vectors must be finite")
+            raise ValueError(f"{len(names)} different labels in {len(codes)} rows: need at least 2")
+        vectors = np.asarray(vectors, np.float64)
         mean = vectors.mean(0)
-        centred, one_hot = vectors - mean, np.eye(len(names))[codes]
+        centred = vectors - mean
+        one_hot = np.eye(len(names))[codes]
+
         variances, axes = np.linalg.eigh(centred.T @ centred / len(vectors))
-        varies = variances > FLAT * variances.max()
-        axes, spread = axes[:, varies], np.sqrt(variances[varies])
+        varies = variances > NO_VARIANCE * variances.max()
+        axes = axes[:, varies]
+        spread = np.sqrt(variances[varies])
         covariance = (axes / spread).T @ (centred.T @ one_hot) / len(vectors)
-        telling, size, _ = np.linalg.svd(covariance, full_matrices=False)
-        telling = telling[:, size > FLAT * max(size.max(initial=0), 1)]
-        erased = (axes * spread) @ telling @ telling.T @ (axes / spread).T
+
+        # the columns of W cov(x, z), orthogonal
+        predicting, size, _ = np.linalg.svd(covariance, full_matrices=False)
+        predicting = predicting[:, size > NO_VARIANCE * max(size.max(initial=0), 1)]
+        erased = (axes * spread) @ predicting @ predicting.T @ (axes / spread).T
         return cls(mean, np.eye(len(mean)) - erased)
 
 
 class Erased(Encoder):
-    """Encode with a frozen dense encoder, then erase a concept from its vectors."""
+    """Encode with a frozen dense encoder, then erase a concept from its vectors.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        a dense one
+    eraser : LeaceEraser
+        fitted on its vectors
+    """
 
     def __init__(self, encoder: Encoder, eraser: LeaceEraser):
         super().__init__()
-        self.encoder, self.eraser, self.dim = encoder, eraser, encoder.dim
+        self.encoder = encoder
+        self.eraser = eraser
+        self.dim = encoder.dim
 
     @classmethod
     def fit(
         cls, encoder: Encoder, samples: Samples, labels: Sequence, max_tokens: int = 32
     ) -> Self:
-        """Fit the erasure on N training samples and their labels (N,), such as topics."""
+        """Fit the erasure on an encoder's vectors of training samples.
+
+        Parameters
+        ----------
+        encoder : Encoder
+            a dense one
+        samples : Samples
+            N training samples
+        labels : (N,)
+            the concept of each sample, such as its topic
+        max_tokens : int
+            L, tokens read of each post
+        """
         return cls(encoder, LeaceEraser.fit(embed(encoder, samples, max_tokens), labels))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Batch of B samples -> (B, D) float32 unit rows, without gradients."""
+        """Return the (B, D) float32 unit rows of a batch, without gradients."""
         rows = self.encoder(batch).detach()
         return torch.from_numpy(self.eraser(rows.float().cpu().numpy())).to(rows.device)

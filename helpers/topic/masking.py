@@ -1,24 +1,25 @@
-"""Topic taken out of the text itself, before the tokenizer: what ARR is compared with (sawatphol2022).
+"""Topic taken out of the text itself, before the tokenizer: what ARR is compared with.
 
-Text distortion (Stamatatos 2017): words outside the k most frequent ones are masked, their length or place is left.
-A word is a run of letters and digits, with apostrophes inside; case does not matter to whether it is frequent.
+Text distortion (Stamatatos 2017), as in sawatphol2022: words outside the k most frequent ones are
+masked, their length or place is left. A word is a run of letters and digits, with apostrophes
+inside; case does not matter to whether it is frequent. A placeholder of cleaning is never masked
+and never counted.
 """
 
 import heapq
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.cleaning.text import PLACEHOLDERS
+from helpers.cleaning.text import WORD
 from helpers.core.artifacts import atomic_write
 from helpers.core.progress import progress_bar
 
-# a placeholder of cleaning is one word that stands for any content: group 1, never masked and never counted
-WORD = re.compile(rf"({'|'.join(PLACEHOLDERS)})(?!\w)|[^\W_]+(?:['’][^\W_]+)*")
 MARKS = {
     "multiple": ((re.compile(r"\d"), "#"), (re.compile(r"[^\W\d_]"), "*")),
     "single": ((re.compile(r"\d+"), "#"), (re.compile(r"[^\W\d_]+"), "*")),
@@ -26,62 +27,81 @@ MARKS = {
 
 
 def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
-    """The k most frequent words of training texts, lower-cased; of equally frequent ones the first by the alphabet.
+    """Return the k most frequent words of training texts, lower-cased; fewer where there are fewer.
 
-    Fewer where the texts hold fewer. Raises ValueError for a negative k.
+    Of equally frequent words the first ones by the alphabet are taken.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        training texts
+    k : int
+        number of words
     """
-    if k < 0:
-        raise ValueError(f"k {k}: must be at least 0")
-    counts = Counter(
-        match[0].lower() for text in texts for match in WORD.finditer(text) if not match[1]
-    )
-    return frozenset(heapq.nsmallest(k, counts, key=lambda word: (-counts[word], word)))
+    counts = Counter()
+    for text in texts:
+        counts.update(word[0].lower() for word in WORD.finditer(text) if not word[1])
+    by_frequency = [(-count, word) for word, count in counts.items()]
+    return frozenset(word for _, word in heapq.nsmallest(k, by_frequency))
 
 
 def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     """Mask every word that is not in ``keep``; punctuation, spaces and placeholders stay.
 
-    kind: "multiple" (DV-MA), each letter becomes ``*`` and each digit ``#``; "single" (DV-SA), each run of them. Raises
-    ValueError for another kind.
+    Parameters
+    ----------
+    text : str
+        text to mask
+    keep : frozenset of str
+        words that stay, lower-cased
+    kind : str
+        "multiple" (DV-MA): each letter becomes ``*`` and each digit ``#``; "single" (DV-SA): each
+        run of them does
+
+    Raises
+    ------
+    ValueError
+        For another kind.
     """
     if kind not in MARKS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(MARKS)}")
+    return WORD.sub(partial(_mask_word, keep=keep, marks=MARKS[kind]), text)
 
-    def masked(match: re.Match) -> str:
-        word = match[0]
-        if match[1] or word.lower() in keep:
-            return word
-        for pattern, mark in MARKS[kind]:
-            word = pattern.sub(mark, word)
+
+def _mask_word(match, keep, marks):
+    word = match[0]
+    is_placeholder = match[1] is not None
+    if is_placeholder or word.lower() in keep:
         return word
+    for pattern, mark in marks:
+        word = pattern.sub(mark, word)
+    return word
 
-    return WORD.sub(masked, text)
 
+def mask_posts(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> None:
+    """Write a posts table with every text changed, whole or not at all.
 
-def mask_posts(
-    posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]
-) -> dict[str, int]:
-    """Write a posts table with every text changed, whole or not at all: same columns, rows, order and row groups.
+    Columns, rows, order and row groups stay. Only one row group is in memory.
 
-    change: text -> text, such as ``partial(mask, keep=words)``. Only one row group is in memory. Returns the numbers of
-    ``posts`` and of those ``changed``. Raises ValueError where the table has no column ``text``.
+    Parameters
+    ----------
+    posts_path : str or Path
+        of the posts table
+    out_path : str or Path
+        of the table that is written, which may be the same
+    change : callable
+        text -> text, such as ``partial(mask_text, keep=words)``
     """
-    with pq.ParquetFile(posts_path) as table:
-        schema, changed = table.schema_arrow, 0
-        if "text" not in schema.names:
-            raise ValueError(f"{posts_path} has no column text: {', '.join(schema.names)}")
+    with pq.ParquetFile(posts_path) as posts:
+        schema = posts.schema_arrow
         column = schema.get_field_index("text")
         field = schema.field(column)
         with (
-            atomic_write(out_path) as partial,
-            pq.ParquetWriter(partial, schema, compression="zstd") as writer,
+            atomic_write(out_path) as path,
+            pq.ParquetWriter(path, schema, compression="zstd") as writer,
         ):
-            for group in progress_bar(range(table.num_row_groups), desc="masking", unit="group"):
-                rows = table.read_row_group(group)
-                before = rows["text"].to_pylist()
-                after = [change(text) for text in before]
-                changed += sum(old != new for old, new in zip(before, after))
-                writer.write_table(
-                    rows.set_column(column, field, pa.array(after, field.type)), max(len(rows), 1)
-                )
-        return {"posts": table.metadata.num_rows, "changed": changed}
+            for group in progress_bar(range(posts.num_row_groups), desc="masking", unit="group"):
+                rows = posts.read_row_group(group)
+                texts = [change(text) for text in rows["text"].to_pylist()]
+                rows = rows.set_column(column, field, pa.array(texts, field.type))
+                writer.write_table(rows, row_group_size=max(len(rows), 1))

@@ -1,7 +1,8 @@
 """Documents of a run, split by topic and stored as tokens: what the notebooks on topic read.
 
-``topics/<kind>/`` of a run holds a split's posts tables, and beside them its token stores in a folder named after the
-tokenizer, so that a run's own tokens and those of a pretrained transformer do not meet.
+``topics/<kind>/`` of a run holds a split's posts tables, and beside them its token stores in a
+folder named after the tokenizer, so that a run's own tokens and those of a pretrained transformer
+do not meet. Documents are made and encoded as in :mod:`helpers.tokens.document_sets`.
 """
 
 from dataclasses import dataclass, replace
@@ -15,18 +16,26 @@ from helpers.core.artifacts import read_json
 from helpers.core.paths import Run
 from helpers.splits.assignment import make_split
 from helpers.splits.by_topic import TopicSplit
-from helpers.tokens import tokenizer as tokenizers
-from helpers.tokens.document_sets import DocumentConfig
-from helpers.tokens.store import TokenStore, build_store, list_topics, open_store
-from helpers.tokens.tokenizer import Tokenizer
+from helpers.tokens.document_sets import DocumentConfig, build_stores
+from helpers.tokens.store import TokenStore, list_topics, open_store
+from helpers.tokens.tokenizer import Tokenizer, load_tokenizer
 from helpers.topic.masking import mask_posts, mask_text
 
 
 @dataclass(frozen=True)
 class TopicCorpus:
-    """A split by topic: ``split.json`` as ``report``, and for each part a posts table and a token store.
+    """A split by topic: for each part a posts table and a token store, a document a post.
 
-    A document is a post of its store. ``stores`` know the training topics only; :meth:`topics` knows all.
+    Attributes
+    ----------
+    folder : Path
+        Of the posts tables.
+    report : dict
+        ``split.json``.
+    tokenizer : Tokenizer
+        Of the stores.
+    stores : dict of str to TokenStore
+        By part. They know the training topics only; :meth:`topics` knows all.
     """
 
     folder: Path
@@ -36,80 +45,121 @@ class TopicCorpus:
 
     @property
     def kind(self) -> str:
-        """Of the split."""
+        """The kind of the split."""
         return self.report["settings"]["kind"]
 
     @property
     def tests(self) -> list[str]:
-        """The parts whose documents are asked about; given files have no in-distribution test."""
+        """The parts of queries and targets; given files have no in-distribution test."""
         return [part for part in ("test_cross", "test_in") if part in self.stores]
 
-    def table(self, part: str) -> pd.DataFrame:
-        """The documents of a part: author, time, topic, text, in the order of its store."""
-        return pd.read_parquet(self.folder / f"{part}.parquet")
+    def table(self, part: str, columns: list[str] | None = None) -> pd.DataFrame:
+        """Read the documents of a part, in the order of its store.
+
+        Parameters
+        ----------
+        part : str
+            of the split
+        columns : list of str or None
+            of author, time, topic and text; None for all
+        """
+        return pd.read_parquet(_table_path(self.folder, part), columns=columns)
 
     def topics(self, part: str) -> np.ndarray:
-        """(posts,) the topic of each document of a part, by name."""
-        return pd.read_parquet(self.folder / f"{part}.parquet", columns=["topic"])[
-            "topic"
-        ].to_numpy()
+        """Read the topic of each document of a part, by name, (posts,)."""
+        return self.table(part, ["topic"])["topic"].to_numpy()
 
     def masked(self, keep: frozenset[str], max_tokens: int) -> "TopicCorpus":
-        """The same documents up to their first ``max_tokens`` tokens, all words masked but those to keep (DV-SA)."""
-        folder, hide = self.folder / "masked", partial(mask_text, keep=keep, kind="single")
+        """Return the same documents, cut, all words masked but those to keep (DV-SA).
+
+        Parameters
+        ----------
+        keep : frozenset of str
+            words that stay, lower-cased
+        max_tokens : int
+            L, first tokens of a document that are left before it is masked
+        """
+        change = partial(self._cut_and_mask, keep=keep, max_tokens=max_tokens)
+        folder = self.folder / "masked"
         for part in self.stores:
-            mask_posts(self.folder / f"{part}.parquet", folder / f"{part}.parquet",
-                       lambda text: hide(self.tokenizer.cut(text, max_tokens)))  # fmt: skip
-        return replace(self, folder=folder, stores=_stores(folder, self.tokenizer, [*self.stores]))
+            mask_posts(_table_path(self.folder, part), _table_path(folder, part), change)
+        return replace(self, folder=folder, stores=_stores(folder, self.tokenizer, self.stores))
+
+    def _cut_and_mask(self, text, keep, max_tokens):
+        return mask_text(self.tokenizer.cut(text, max_tokens), keep, "single")
 
 
 def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCorpus:
     """Join, split and encode the selected posts of a run; whatever is current is reused.
 
-    The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test documents here.
-    Raises ValueError: where a split has no document, or a single topic trains.
+    The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test
+    documents here.
+
+    Parameters
+    ----------
+    files : Run
+        with ``selected.parquet``
+    rule : TopicSplit
+        how documents are split
+    config : DocumentConfig
+        what a document is
+
+    Raises
+    ------
+    ValueError
+        Where a split has no document, or a single topic trains.
     """
-    posts = config.documents_of(
-        files.folder / "selected.parquet", files.folder / "topics" / "documents.parquet"
-    )
-    folder = files.folder / "topics" / rule.kind
+    topics = files.folder / "topics"
+    posts = config.documents_of(files.folder / "selected.parquet", topics / "documents.parquet")
+    folder = topics / rule.kind
     report = make_split(posts, folder, rule)
     if report["splits"]["train"]["topics"] < 2:
         raise ValueError(
-            f"{rule.kind}: training has a single topic, so there is nothing to unlearn; raise topic_share"
+            f"{rule.kind}: training has a single topic, so there is nothing to unlearn; "
+            "raise topic_share"
         )
-    tokenizer = config.tokenizer_of(files, _own_tokenizer(files), posts)
-    return TopicCorpus(folder, report, tokenizer, _stores(folder, tokenizer, [*report["splits"]]))
+    tokenizer = config.tokenizer_of(files, topics / "tokenizer", posts)
+    return TopicCorpus(folder, report, tokenizer, _stores(folder, tokenizer, report["splits"]))
 
 
 def open_corpus(files: Run, kind: str, data: str) -> TopicCorpus:
-    """The corpus that :func:`make_corpus` left, by the fingerprint of one of its stores.
+    """Open the corpus that :func:`make_corpus` left.
 
-    Raises ValueError: where there is none.
+    Parameters
+    ----------
+    files : Run
+        the run
+    kind : str
+        of the split
+    data : str
+        fingerprint of one of its stores
+
+    Raises
+    ------
+    ValueError
+        Where there is none.
     """
-    folder = files.folder / "topics" / kind
-    tokens = [
-        path.parents[1]
-        for path in folder.glob("*/*/store.json")
-        if read_json(path)["fingerprint"] == data
+    topics = files.folder / "topics"
+    folder = topics / kind
+    paths = [
+        path for path in folder.glob("*/*/store.json") if read_json(path)["fingerprint"] == data
     ]
-    if not tokens:
+    if not paths:
         raise ValueError(
             f"no documents of the split {kind!r} in run {files.name!r}: run notebook 05"
         )
     report = read_json(folder / "split.json")
-    stores = {part: open_store(tokens[0] / part) for part in report["splits"]}
-    tokenizer = tokenizers.load_tokenizer(
-        _own_tokenizer(files) if tokens[0].name == "huggingface" else files.tokenizer
-    )
+    tokens = paths[0].parents[1]
+    stores = {part: open_store(tokens / part) for part in report["splits"]}
+    is_pretrained = tokens.name == "huggingface"
+    tokenizer = load_tokenizer(topics / "tokenizer" if is_pretrained else files.tokenizer)
     return TopicCorpus(folder, report, tokenizer, stores)
 
 
-def _own_tokenizer(files: Run) -> Path:
-    return files.folder / "topics" / "tokenizer"
+def _table_path(folder, part):
+    return folder / f"{part}.parquet"
 
 
-def _stores(folder: Path, tokenizer: Tokenizer, parts: list[str]) -> dict[str, TokenStore]:
-    topics, tokens = list_topics(folder / "train.parquet"), folder / tokenizer.kind
-    return {part: build_store(folder / f"{part}.parquet", tokens / part, tokenizer.encode, topics,
-                              tokenizer.fingerprint, tokenizer.vocabulary) for part in parts}  # fmt: skip
+def _stores(folder, tokenizer, parts):
+    paths = {part: _table_path(folder, part) for part in parts}
+    return build_stores(paths, folder / tokenizer.kind, tokenizer, list_topics(paths["train"]))

@@ -32,8 +32,10 @@ def test_rare_tokens_are_one_and_frequent_ones_stay(windows):
     tokens = windows.batch(np.arange(len(windows)), 20).tokens
     count = Counter(windows.store.tokens.tolist())
     ten = sorted(range(256), key=lambda token: (-count[token], token))[:10]
-    shown = [[[PAD if token == PAD else ten.index(token) if token in ten else 10 for token in post] for post in posts]
-             for posts in tokens.tolist()]  # fmt: skip
+    number = {PAD: PAD} | {token: number for number, token in enumerate(ten)}
+    shown = [
+        [[number.get(token, 10) for token in post] for post in posts] for posts in tokens.tolist()
+    ]
     batch = windows.batch(np.arange(len(windows)), 20)
     assert masked.view(batch).tokens.tolist() == shown
 
@@ -57,12 +59,12 @@ def test_other_words_of_equal_length_change_nothing(windows):
     batch = windows.batch(np.arange(6), 20)
     rare = (masked.shown[batch.tokens.clamp(min=0)] == 10) & (batch.tokens != PAD)
     assert rare.any()
-    other = next(
+    other_token = next(
         token
         for token in range(256)
         if masked.shown[token] == 10 and not (batch.tokens == token).any()
     )
-    changed = replace(batch, tokens=torch.where(rare, other, batch.tokens))
+    changed = replace(batch, tokens=torch.where(rare, other_token, batch.tokens))
     assert torch.equal(masked(changed), masked(batch))
     assert not torch.equal(masked.encoder(changed), masked.encoder(batch))
 

@@ -80,10 +80,11 @@ def test_an_embedding_depends_on_its_own_posts_only(encoder):
             encoder(without_padding(batch, row))[0], together[row], rtol=0, atol=2e-6
         )
     wider = torch.nn.functional.pad(batch.tokens, (0, 0, 0, 9), value=PAD)
-    rest = (
-        torch.nn.functional.pad(value, (0, 9)) for value in (batch.hours, batch.topics, batch.mask)
+    hours, topics, mask, times = (
+        torch.nn.functional.pad(value, (0, 9))
+        for value in (batch.hours, batch.topics, batch.mask, batch.times)
     )
-    padded = Batch(wider, *rest, batch.authors, torch.nn.functional.pad(batch.times, (0, 9)))
+    padded = Batch(wider, hours, topics, mask, batch.authors, times)
     torch.testing.assert_close(encoder(padded), together, rtol=0, atol=2e-6)
 
 

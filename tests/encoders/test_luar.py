@@ -1,4 +1,4 @@
-"""LUAR from a folder as it is released, against transformers on one post at a time and the rest in loops."""
+"""LUAR from a folder as it is released, against transformers on one post at a time, and loops."""
 
 import json
 import pickle
@@ -24,16 +24,36 @@ from helpers.tokens.tokenizer import Bytes, HuggingFace
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
 
-POSTS = ["a cat sat on the mat", "no!", "the cat and the mat and the cat and the mat sat " * 5, "", "w07 w31  w07...",
-         "Unknown letters: żółw 漢字", "the rat", "A cat? THE cat."]  # fmt: skip
+POSTS = [
+    "a cat sat on the mat",
+    "no!",
+    "the cat and the mat and the cat and the mat sat " * 5,
+    "",
+    "w07 w31  w07...",
+    "Unknown letters: żółw 漢字",
+    "the rat",
+    "A cat? THE cat.",
+]
 EPISODES = [(0, 1), (0, 4), (3, 1), (4, 3), (1, 7), (7, 1)]  # first post and number of posts
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
-         "vocab_size": 400}  # fmt: skip
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "vocab_size": 400,
+}
 # what config.json of rrivera1849/LUAR-MUD says
-PUBLISHED = {"architectures": ["LUAR"], "auto_map": {"AutoConfig": "config.LUARConfig", "AutoModel": "model.LUAR"},
-             "embedding_size": 512, "k_bucket_size": 1024, "model_type": "LUAR", "q_bucket_size": 512,
-             "torch_dtype": "float32", "transformers_version": "4.33.2",
-             "use_memory_efficient_attention": False}  # fmt: skip
+PUBLISHED = {
+    "architectures": ["LUAR"],
+    "auto_map": {"AutoConfig": "config.LUARConfig", "AutoModel": "model.LUAR"},
+    "embedding_size": 512,
+    "k_bucket_size": 1024,
+    "model_type": "LUAR",
+    "q_bucket_size": 512,
+    "torch_dtype": "float32",
+    "transformers_version": "4.33.2",
+    "use_memory_efficient_attention": False,
+}
 STREAM = {"preset": "luar", "features": "T", "post": "transformer", "max_tokens": 40}
 
 
@@ -44,7 +64,10 @@ def small(monkeypatch):
 
 @pytest.fixture(scope="module")
 def made():
-    """A tiny RoBERTa of transformers' own, with a pooler, and a linear layer; weights so large that posts differ."""
+    """A tiny RoBERTa of transformers' own, with a pooler, and a linear layer.
+
+    Weights are so large that posts differ.
+    """
     from transformers import RobertaConfig, RobertaModel
 
     torch.manual_seed(0)
@@ -95,7 +118,7 @@ def own_tokens(folder):
 
 def samples_of(tokenizer, posts=POSTS, episodes=EPISODES):
     ids = tokenizer.encode(posts)
-    store = store_in_memory([len(posts)], lengths=[len(each) for each in ids])
+    store = store_in_memory([len(posts)], lengths=[len(post) for post in ids])
     store.tokens[:] = np.concatenate(ids)
     store.meta["vocabulary"] = tokenizer.vocabulary
     first, count = np.array(episodes).T
@@ -117,11 +140,11 @@ def by_hand(folder, made, pool=max, root=32**0.5, special=True, max_tokens=40):
         posts.append(sum(states) / len(states))
     rows = []
     for first, count in EPISODES:
-        some, attended = posts[first : first + count], []
-        for query in some:
-            weights = [np.exp(sum(a * b for a, b in zip(query, key)) / root) for key in some]
+        episode, attended = posts[first : first + count], []
+        for query in episode:
+            weights = [np.exp(sum(a * b for a, b in zip(query, key)) / root) for key in episode]
             attended.append(
-                sum(weight * value for weight, value in zip(weights, some)) / sum(weights)
+                sum(weight * value for weight, value in zip(weights, episode)) / sum(weights)
             )
         pooled = np.array([pool([row[entry] for row in attended]) for entry in range(32)])
         row = linear.weight.double().numpy() @ pooled + linear.bias.double().numpy()
@@ -130,7 +153,7 @@ def by_hand(folder, made, pool=max, root=32**0.5, special=True, max_tokens=40):
 
 
 def test_an_absent_post_is_not_among_those_of_which_the_maximum_is_taken():
-    """Both posts attend to the first; an absent one would attend to both alike, and their mean is the larger."""
+    """Both posts attend to the first; an absent one would attend to both alike: the larger mean."""
     posts, mask = torch.tensor([[-5.0], [-1.0]]), torch.tensor([[True, True, False]])
     pooled = [LUARPooling(1, None)(posts, mask[:, :count]) for count in (2, 3)]
     assert torch.equal(*pooled) and pooled[0] < -4.9
@@ -144,11 +167,11 @@ def test_it_is_the_released_computation(folder, made, tokens):
     encoder = build_stream_encoder(
         stream_config(**STREAM, model=str(folder)), tokenizer.vocabulary, 1, tokenizer=tokenizer
     )
-    found, wanted = embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made)
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    vectors, expected = embed(encoder, samples_of(tokenizer), 300), by_hand(folder, made)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     # the comparison can tell these apart
     for wrong in ({"pool": np.mean}, {"root": 1}, {"special": False}, {"max_tokens": 512}):
-        assert np.abs(by_hand(folder, made, **wrong) - wanted).max() > 1e-2, wrong
+        assert np.abs(by_hand(folder, made, **wrong) - expected).max() > 1e-2, wrong
 
 
 def test_tokens_of_another_model_are_read_as_text(folder, made, tmp_path):
@@ -156,9 +179,9 @@ def test_tokens_of_another_model_are_read_as_text(folder, made, tmp_path):
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     letters = {letter: number for number, letter in enumerate(sorted({*"".join(POSTS)}))}
-    other = Tokenizer(models.BPE(letters, []))
-    other.pre_tokenizer = pre_tokenizers.Sequence([])
-    tokenizer = HuggingFace(other.to_str().encode())
+    letter_tokenizer = Tokenizer(models.BPE(letters, []))
+    letter_tokenizer.pre_tokenizer = pre_tokenizers.Sequence([])
+    tokenizer = HuggingFace(letter_tokenizer.to_str().encode())
     tokenizer.decode = lambda ids: "".join(
         sorted(letters, key=letters.get)[number] for number in ids
     )
@@ -171,12 +194,16 @@ def test_tokens_of_another_model_are_read_as_text(folder, made, tmp_path):
 
 
 def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeypatch):
-    """82 million parameters without the pooler, as its card counts them; layers and positions of its config.json."""
+    """82 million parameters without the pooler, as its card counts them."""
     from transformers import RobertaConfig, RobertaModel
 
     monkeypatch.undo()
-    assert pretrained_models.BODY == {"num_hidden_layers": 6, "max_position_embeddings": 514, "type_vocab_size": 1,
-                               "layer_norm_eps": 1e-5}  # fmt: skip
+    assert pretrained_models.BODY == {
+        "num_hidden_layers": 6,
+        "max_position_embeddings": 514,
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+    }
     config = RobertaConfig(**pretrained_models.BODY)
     assert (config.vocab_size, config.hidden_size, config.num_attention_heads) == (50265, 768, 12)
     assert (config.intermediate_size, config.hidden_act, config.pad_token_id) == (3072, "gelu", 1)
@@ -189,7 +216,7 @@ def test_older_weights_are_read_too(folder, made, tmp_path):
     shutil.copytree(folder, tmp_path / "old", ignore=shutil.ignore_patterns("*.safetensors"))
     torch.save(tensors_of(made), tmp_path / "old" / "pytorch_model.bin")
     new, old = (
-        pretrained_models.load_luar(str(each)).state_dict() for each in (folder, tmp_path / "old")
+        pretrained_models.load_luar(str(place)).state_dict() for place in (folder, tmp_path / "old")
     )
     assert new.keys() == old.keys() and all(torch.equal(new[key], old[key]) for key in new)
 
@@ -201,21 +228,25 @@ class Code:
         return print, ("run",)
 
 
-def without(name):
-    return lambda tensors: {key: value for key, value in tensors.items() if key != name}
+DEEP = "transformer.encoder.layer.1.output.dense.weight"
 
 
-@pytest.mark.parametrize("change, message", [
-    (without("linear.bias"), r"Missing key\(s\) in state_dict: \"linear.bias\""),
-    (without("transformer.encoder.layer.1.output.dense.weight"), "Missing key.*layer.1.output.dense.weight"),
-    (lambda tensors: tensors | {"extra.weight": torch.ones(2)}, "Unexpected key.*extra.weight"),
-    (lambda tensors: tensors | {"linear.weight": torch.ones(512, 31)}, "size mismatch for linear.weight"),
-])  # fmt: skip
-def test_other_weights_are_refused(folder, made, tmp_path, change, message):
+@pytest.mark.parametrize(
+    "removed, added, message",
+    [
+        ("linear.bias", {}, r"Missing key\(s\) in state_dict: \"linear.bias\""),
+        (DEEP, {}, "Missing key.*layer.1.output.dense.weight"),
+        ("", {"extra.weight": torch.ones(2)}, "Unexpected key.*extra.weight"),
+        ("", {"linear.weight": torch.ones(512, 31)}, "size mismatch for linear.weight"),
+    ],
+)
+def test_other_weights_are_refused(folder, made, tmp_path, removed, added, message):
     from safetensors.torch import save_file
 
     (tmp_path / "config.json").write_text(json.dumps(PUBLISHED))
-    save_file(change(tensors_of(made)), tmp_path / "model.safetensors")
+    tensors = tensors_of(made) | added
+    tensors.pop(removed, None)
+    save_file(tensors, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=f"(?s)holds no weights of LUAR, or others.*{message}"):
         pretrained_models.load_luar(str(tmp_path))
 
@@ -251,16 +282,16 @@ def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeyp
     check_installed(["luar_crud"])
     samples = samples_of(Bytes())
     assert {"luar_mud", "luar_crud"} <= set(BASELINES)
-    wanted = by_hand(folder, made, max_tokens=512)
-    found = fit_baseline("luar_crud", samples.store, Bytes(), 32)
-    np.testing.assert_allclose(embed(found, samples, 300), wanted, atol=1e-5)
+    expected = by_hand(folder, made, max_tokens=512)
+    encoder = fit_baseline("luar_crud", samples.store, Bytes(), 32)
+    np.testing.assert_allclose(embed(encoder, samples, 300), expected, atol=1e-5)
     words = HuggingFace(pretrained_models.tokenizer_file("luar_crud"))  # as docs/data.md shows it
     luar = zero_shot("luar_crud", words)
     model = STEBModel("LUAR", lambda episodes: embed(luar, samples_in_memory(episodes, words), 510))
     plain = [[POSTS[0]], [POSTS[0], POSTS[1], POSTS[4]]]
     ours = samples_of(words, [POSTS[0], POSTS[1], "w07 w31 w07..."], [(0, 1), (0, 3)])
-    wanted = embed(zero_shot(str(folder), words), ours, 510)
-    np.testing.assert_allclose(model.embed_multiple(plain, 1), wanted, atol=1e-5)
+    expected = embed(zero_shot(str(folder), words), ours, 510)
+    np.testing.assert_allclose(model.embed_multiple(plain, 1), expected, atol=1e-5)
 
 
 def test_the_last_layer_is_that_of_the_release_where_one_is_asked_for(folder, made):
@@ -269,11 +300,11 @@ def test_the_last_layer_is_that_of_the_release_where_one_is_asked_for(folder, ma
     assert torch.equal(
         build_stream_encoder(stream_config(**given), 400, 1).projection[0].weight, linear.weight
     )
-    for other in ({"dim": 16}, {"features": "TP"}):
+    for misfit in ({"dim": 16}, {"features": "TP"}):
         with pytest.raises(
             ValueError, match=r"ends in \(512, 32\) weights, not \(.*: features, dim"
         ):
-            build_stream_encoder(stream_config(**given | other), 400, 1)
+            build_stream_encoder(stream_config(**given | misfit), 400, 1)
     free = build_stream_encoder(
         stream_config(**given | {"features": "TP", "dim": 16, "projection": "khan2021_text"}),
         400,
@@ -289,14 +320,18 @@ def test_it_can_be_trained_further(folder, write_posts, tmp_path):
         write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0"], "v1", 256
     )
     described = door.Experiment(
-        encoder=stream_config(**STREAM | {"model": str(folder)}), loss=LossConfig(name="supcon"),
+        encoder=stream_config(**STREAM | {"model": str(folder)}),
+        loss=LossConfig(name="supcon"),
         training=door.TrainingConfig(steps=2, lr=1e-3, eval_every=2),
-        sampler=SamplerConfig(authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20))  # fmt: skip
+        sampler=SamplerConfig(
+            authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=20
+        ),
+    )
     trained = door.run_experiment(described, store, store, tmp_path, "m", tokenizer=tokenizer)
     samples = Samples(store, store.author_offsets[:-1], np.full(40, 4), np.arange(40))
-    found = embed(trained.encoder, samples, 20)
+    vectors = embed(trained.encoder, samples, 20)
     np.testing.assert_array_equal(
-        embed(door.load_trained(tmp_path / "m", store).encoder, samples, 20), found
+        embed(door.load_trained(tmp_path / "m", store).encoder, samples, 20), vectors
     )
     start = embed(build_stream_encoder(described.encoder, 256, 2, tokenizer=tokenizer), samples, 20)
-    assert 1e-6 < (1 - (found * start).sum(1)).mean() < 0.2, "two steps away from the release"
+    assert 1e-6 < (1 - (vectors * start).sum(1)).mean() < 0.2, "two steps away from the release"

@@ -1,4 +1,4 @@
-"""A pretrained transformer on posts in other tokens, against the model called on one text at a time, without padding."""
+"""A pretrained transformer on posts in other tokens, against the model on one text at a time."""
 
 import numpy as np
 import pytest
@@ -59,15 +59,22 @@ def folder(tmp_path_factory):
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
-                         intermediate_size=32, max_position_embeddings=40)).save_pretrained(folder)  # fmt: skip
+    config = BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=3,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=40,
+    )
+    BertModel(config).save_pretrained(folder)
     return str(folder)
 
 
 def samples_of(posts, first_and_count):
     """Texts as bytes in a store, and samples of consecutive ones."""
     ids = Bytes().encode(posts)
-    store = store_in_memory([len(posts)], lengths=[len(each) for each in ids])
+    store = store_in_memory([len(posts)], lengths=[len(post) for post in ids])
     store.tokens[:] = np.concatenate(ids)
     first, count = np.array(first_and_count).T
     return Samples(store, first, count, np.zeros(len(first), int))
@@ -98,8 +105,8 @@ def one_at_a_time(folder, texts, layers=(-1,), max_tokens=40):
 
 
 def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
-    found = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 100)
-    np.testing.assert_allclose(found, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
+    vectors = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 100)
+    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, POSTS), dim=1), atol=1e-5)
     cut = embed(make(folder), samples_of(POSTS, [(n, 1) for n in range(len(POSTS))]), 5)
     np.testing.assert_allclose(
         cut, normalize(one_at_a_time(folder, [post[:5] for post in POSTS]), dim=1), atol=1e-5
@@ -109,11 +116,11 @@ def test_posts_in_other_tokens_are_read_as_the_model_reads_their_text(folder):
 def test_the_first_layers_one_after_the_other_and_the_mean_over_posts(folder):
     encoder = make(folder, depth=2, every_layer=True)
     posts = one_at_a_time(folder, POSTS, layers=(0, 1, 2))
-    wanted = normalize(
+    expected = normalize(
         torch.stack([posts[first : first + count].mean(0) for first, count in SAMPLES]), dim=1
     )
     assert encoder.dim == 3 * 16
-    np.testing.assert_allclose(embed(encoder, samples_of(POSTS, SAMPLES), 100), wanted, atol=1e-5)
+    np.testing.assert_allclose(embed(encoder, samples_of(POSTS, SAMPLES), 100), expected, atol=1e-5)
     with pytest.raises(ValueError, match="has 3 layers, not 4"):
         make(folder, depth=4)
 
@@ -142,10 +149,10 @@ def test_a_last_layer_that_begins_as_wccn_gives_the_vectors_of_wccn(folder, stor
     before = embed(encoder, windows, 20)
     assert np.ptp(before, 0).max() > 0.01, "they differ at all"
     init_as_wccn(encoder, windows, 20)
-    wanted = embed(WCCN(plain).fit(windows, 20), windows, 20)
-    found = embed(encoder, windows, 20)
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
-    assert not np.allclose(before, wanted, atol=0.1)
+    expected = embed(WCCN(plain).fit(windows, 20), windows, 20)
+    vectors = embed(encoder, windows, 20)
+    np.testing.assert_allclose(vectors, expected, atol=1e-4)
+    assert not np.allclose(before, expected, atol=0.1)
     assert encoder.projection[0].weight.square().mean().sqrt().item() == pytest.approx(
         16**-0.5, rel=1e-4
     )
@@ -166,11 +173,11 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
     )
     trained = door.run_experiment(described, store, store, tmp_path, "m", tokenizer=tokenizer)
     windows = training_windows(store, 4)
-    found = embed(door.load_trained(tmp_path / "m", store).encoder, windows, 20)
-    np.testing.assert_array_equal(found, embed(trained.encoder, windows, 20))
+    vectors = embed(door.load_trained(tmp_path / "m", store).encoder, windows, 20)
+    np.testing.assert_array_equal(vectors, embed(trained.encoder, windows, 20))
     start = make(folder, depth=2, frozen=1, projection="wccn")
     init_as_wccn(start, training_windows(store, 4, door.WINDOWS), 20)
-    apart = 1 - (found * embed(start, windows, 20)).sum(1)
+    apart = 1 - (vectors * embed(start, windows, 20)).sum(1)
     assert 1e-6 < apart.mean() < 0.1, "two steps away from where WCCN left it"
 
 
@@ -187,9 +194,9 @@ def test_without_training_posts_are_read_as_one_text(folder):
     samples = samples_of(POSTS, [(0, 3), (3, 3)])
     samples.store.meta["vocabulary"] = 256
     config = stream_config("sawatphol2022", model=folder, max_tokens=40)
-    found = embed(build_stream_encoder(config, 256, 1, tokenizer=Bytes()).eval(), samples, 100)
+    vectors = embed(build_stream_encoder(config, 256, 1, tokenizer=Bytes()).eval(), samples, 100)
     joined = ["".join(POSTS[:3]), "".join(POSTS[3:])]
-    np.testing.assert_allclose(found, normalize(one_at_a_time(folder, joined), dim=1), atol=1e-5)
+    np.testing.assert_allclose(vectors, normalize(one_at_a_time(folder, joined), dim=1), atol=1e-5)
 
 
 def test_a_model_that_is_not_there(monkeypatch):

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 import torch
 
 from helpers.encoders.side_features import TIMES, ContinuousTime, HourOneHot, TopicEmbedding
@@ -22,8 +21,8 @@ def at(text):
 
 
 def test_the_hour_is_one_of_24():
-    found = HourOneHot()(batch_at([at("2021-03-01T00:59:59"), at("2021-03-01T23:00:00")]))
-    assert found.shape == (2, 24) and found.sum() == 2 and found[0, 0] == found[1, 23] == 1
+    one_hot = HourOneHot()(batch_at([at("2021-03-01T00:59:59"), at("2021-03-01T23:00:00")]))
+    assert one_hot.shape == (2, 24) and one_hot.sum() == 2 and one_hot[0, 0] == one_hot[1, 23] == 1
 
 
 def test_day_and_week_turn_with_the_calendar():
@@ -48,14 +47,14 @@ def test_day_and_week_turn_with_the_calendar():
 
 def test_a_gap_is_to_the_post_before_and_the_first_post_has_none():
     clock, start = ContinuousTime(), at("2021-03-01T00:00:00")
-    found = clock(batch_at([start, start + 60, start + 60, start + 10**9]))[:, 8:]
-    assert not found[0].any()
+    gaps = clock(batch_at([start, start + 60, start + 60, start + 10**9]))[:, 8:]
+    assert not gaps[0].any()
     share = np.log1p(60) / np.log1p(365 * 86_400)
     waves = np.pi * share * np.arange(1, 5)
-    np.testing.assert_allclose(found[1], np.concatenate([np.cos(waves), np.sin(waves)]), atol=1e-6)
-    np.testing.assert_allclose(found[2, :4], 1, atol=1e-6)
+    np.testing.assert_allclose(gaps[1], np.concatenate([np.cos(waves), np.sin(waves)]), atol=1e-6)
+    np.testing.assert_allclose(gaps[2, :4], 1, atol=1e-6)
     np.testing.assert_allclose(
-        found[3, :4], np.cos(np.pi * np.arange(1, 5)), atol=1e-6
+        gaps[3, :4], np.cos(np.pi * np.arange(1, 5)), atol=1e-6
     )  # no longer than a year
     later = clock(batch_at([start + 7 * 86_400 * n for n in range(4)]))
     np.testing.assert_allclose(later[0, :8], later[3, :8], atol=1e-5)

@@ -1,4 +1,4 @@
-"""The stream encoder against the same arithmetic written as loops, its published sizes, and what it must ignore."""
+"""The stream encoder against its arithmetic written as loops, its sizes, what it must ignore."""
 
 import numpy as np
 import pytest
@@ -29,8 +29,8 @@ def make(features="TPS", dtype=torch.float64, seed=0, preset="khan2021", **setti
     return encoder
 
 
-def close(embeddings, wanted):
-    torch.testing.assert_close(embeddings.detach(), wanted.detach(), rtol=0, atol=2e-6)
+def close(embeddings, expected):
+    torch.testing.assert_close(embeddings.detach(), expected.detach(), rtol=0, atol=2e-6)
 
 
 def loops(encoder, sample):
@@ -108,8 +108,8 @@ class TestAnEmbeddingDependsOnItsOwnPostsOnly:
     def test_not_on_the_order_of_the_posts(self):
         encoder, batch = make(), samples(6, 6)
         order = torch.randperm(6)
-        each = (batch.tokens, batch.hours, batch.topics, batch.mask)
-        mixed = Batch(*(value[:, order] for value in each), batch.authors, batch.times[:, order])
+        fields = (batch.tokens, batch.hours, batch.topics, batch.mask)
+        mixed = Batch(*(value[:, order] for value in fields), batch.authors, batch.times[:, order])
         close(encoder(mixed), encoder(batch))
 
     def test_but_on_each_of_them(self):
@@ -126,9 +126,9 @@ def test_features_that_are_left_out_have_no_influence(features):
     encoder, batch = make(features), samples(4, 2)
     embeddings = encoder(batch)
     for name, letter, values in (("hours", "P", 24), ("topics", "S", TOPICS)):
-        other = samples(4, 2)
-        setattr(other, name, (getattr(other, name) + 1) % values)
-        difference = (encoder(other) - embeddings).abs().max()
+        changed = samples(4, 2)
+        setattr(changed, name, (getattr(changed, name) + 1) % values)
+        difference = (encoder(changed) - embeddings).abs().max()
         assert (difference > 1e-4) == (letter in features), name
 
 
@@ -165,10 +165,16 @@ def test_the_sizes_of_the_paper(features, total):
     assert counts.get("side", 0) == (2049 * 512 if features == "TPS" else 0)
 
 
-@pytest.mark.parametrize("features, learned, literal", [
-    ("T", 44_056_576, 39_064_064), ("TP", 44_193_792, 39_088_640), ("TPS", 45_505_024, 40_662_016)])  # fmt: skip
+@pytest.mark.parametrize(
+    "features, learned, literal",
+    [
+        ("T", 44_056_576, 39_064_064),
+        ("TP", 44_193_792, 39_088_640),
+        ("TPS", 45_505_024, 40_662_016),
+    ],
+)
 def test_other_readings_of_the_sizes(features, learned, literal):
-    """A learned hour gives Table 6 to its decimal (with 2,048 topics 45,504,512); the text taken literally does not."""
+    """A learned hour gives Table 6 to its decimal (45,504,512 with 2,048 topics), the text not."""
     assert published_size(features, time="learned")["total"] == learned
     assert published_size(features, "khan2021_text")["total"] == literal
 
@@ -178,7 +184,10 @@ def test_a_single_attention_is_a_loop_over_the_posts():
     for row in range(2):
         sample = without_padding(batch, row)
         posts = np.concatenate(
-            [array(encoder.post(sample.tokens[0])), *(array(one(sample)) for one in encoder.side)],
+            [
+                array(encoder.post(sample.tokens[0])),
+                *(array(feature(sample)) for feature in encoder.side),
+            ],
             1,
         )
         pooling = encoder.pooling
@@ -203,7 +212,7 @@ def test_attention_without_parameters_is_a_loop_over_the_posts():
         posts = array(encoder.post(without_padding(batch, row).tokens[0]))
         attended = []
         for asking in posts:
-            weights = np.exp([asking @ other / np.sqrt(len(asking)) for other in posts])
+            weights = np.exp([asking @ post / np.sqrt(len(asking)) for post in posts])
             attended.append(
                 sum(weight * post for weight, post in zip(weights / weights.sum(), posts))
             )
@@ -221,13 +230,16 @@ def test_any_pooling_depends_on_its_own_posts_only(pooling):
         close(encoder(without_padding(batch, row)), encoder(batch)[row : row + 1])
 
 
-@pytest.mark.parametrize("settings, message", [
-    ({"features": "PST"}, "encoder khan2021: 'features' is 'PST'"),
-    ({"preset": "khan"}, "encoder 'khan': one of khan2021, khan2021_text, iur, luar"),
-    ({"filter": 3}, "unknown setting 'filter' .did you mean 'filters'"),
-    ({"dropout": 1.5}, "'dropout' is 1.5"),
-    ({"join_posts": True}, "features must be T"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"features": "PST"}, "encoder khan2021: 'features' is 'PST'"),
+        ({"preset": "khan"}, "encoder 'khan': one of khan2021, khan2021_text, iur, luar"),
+        ({"filter": 3}, "unknown setting 'filter' .did you mean 'filters'"),
+        ({"dropout": 1.5}, "'dropout' is 1.5"),
+        ({"join_posts": True}, "features must be T"),
+    ],
+)
 def test_unknown_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         make(**settings)
@@ -236,10 +248,10 @@ def test_unknown_settings(settings, message):
 def test_averages_are_those_of_a_loop_over_groups(make_store):
     store = make_store([9, 4], vocabulary=VOCABULARY, lengths=[3] * 13)
     encoder = make(dtype=torch.float32).eval()
-    some = Samples(store, np.array([1, 9, 0]), np.array([3, 4, 1]), np.array([0, 1, 0]))
+    windows = Samples(store, np.array([1, 9, 0]), np.array([3, 4, 1]), np.array([0, 1, 0]))
     for size in (1, 3):
-        vectors = embed(ChunkMean(encoder, size), some, 6)
-        for row, (begin, count) in enumerate(zip(some.first, some.count)):
+        vectors = embed(ChunkMean(encoder, size), windows, 6)
+        for row, (begin, count) in enumerate(zip(windows.first, windows.count)):
             total = 0
             for post in range(begin, begin + count, size):
                 group = np.array([post]), np.array([min(size, begin + count - post)]), np.array([0])
@@ -266,8 +278,9 @@ def test_every_preset_is_buildable():
         )
 
 
-def test_both_text_paths_give_the_same_features():
+def test_both_text_methods_give_the_same_features():
     tokens = samples(5, 1, 3).tokens.flatten(0, 1)
-    dense, projected = (TextCNN(VOCABULARY, 6, 4, path=path) for path in ("dense", "projected"))
+    dense = TextCNN(VOCABULARY, 6, 4, method="dense")
+    projected = TextCNN(VOCABULARY, 6, 4, method="projected")
     dense.load_state_dict(projected.state_dict())
     close(dense(tokens), projected(tokens))

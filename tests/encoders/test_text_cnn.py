@@ -1,4 +1,4 @@
-"""The projected convolution against Conv1d and maximum, and Conv1d and maximum against plain loops."""
+"""The projected convolution against Conv1d and maximum, and these against plain loops."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ VOCABULARY = 30
 
 
 def make(
-    path="projected",
+    method="projected",
     dtype=torch.float32,
     vocabulary=VOCABULARY,
     dim=6,
@@ -21,7 +21,7 @@ def make(
     seed=0,
 ):
     torch.manual_seed(seed)
-    text = TextCNN(vocabulary, dim, filters, widths, path).to(dtype)
+    text = TextCNN(vocabulary, dim, filters, widths, method).to(dtype)
     with (
         torch.no_grad()
     ):  # larger than at the start of training, so that the biases and the ReLU matter
@@ -53,7 +53,7 @@ CASES = {
 
 
 def loops(text, tokens):
-    """One window at a time. A window starts at every token, and reads zeros past the end of the post."""
+    """One window at a time; it starts at every token, and reads zeros past the end of the post."""
     table = text.embedding.weight.detach()
     result = torch.zeros(len(tokens), text.dim, dtype=table.dtype)
     for number, post in enumerate(tokens.tolist()):
@@ -84,10 +84,10 @@ def outcome(text, tokens, upstream):
     }
 
 
-@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("method", ["dense", "projected"])
 @pytest.mark.parametrize("case", CASES)
-def test_both_paths_are_the_convolution_written_as_loops(case, path):
-    text = make(path, torch.float64)
+def test_both_methods_are_the_convolution_written_as_loops(case, method):
+    text = make(method, torch.float64)
     torch.testing.assert_close(
         text(CASES[case]).detach(), loops(text, CASES[case]), rtol=1e-12, atol=1e-12
     )
@@ -103,14 +103,14 @@ def test_projected_equals_dense_with_all_gradients(case, dtype, chunk, monkeypat
     tokens = CASES[case]
     upstream = torch.randn(len(tokens), 15, dtype=dtype, generator=torch.Generator().manual_seed(2))
     features, gradients = outcome(make("projected", dtype), tokens, upstream)
-    wanted, wanted_gradients = outcome(make("dense", dtype), tokens, upstream)
+    expected, expected_gradients = outcome(make("dense", dtype), tokens, upstream)
     assert features.dtype == dtype
     torch.testing.assert_close(
-        features, wanted, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
+        features, expected, rtol=1e-6, atol=1e-5 if dtype == torch.float32 else 1e-12
     )
     for name, gradient in gradients.items():
-        scale = wanted_gradients[name].abs().max().clamp(min=1e-3)
-        error = (gradient - wanted_gradients[name]).abs().max() / scale
+        scale = expected_gradients[name].abs().max().clamp(min=1e-3)
+        error = (gradient - expected_gradients[name]).abs().max() / scale
         assert error < (1e-5 if dtype == torch.float32 else 1e-12), name
 
 
@@ -119,11 +119,11 @@ def test_any_widths_in_any_order(widths):
     tokens = CASES["ragged"]
     upstream = torch.randn(len(tokens), 5 * len(widths), dtype=torch.float64)
     features, gradients = outcome(make("projected", torch.float64, widths=widths), tokens, upstream)
-    wanted, wanted_gradients = outcome(
+    expected, expected_gradients = outcome(
         make("dense", torch.float64, widths=widths), tokens, upstream
     )
-    torch.testing.assert_close(features, wanted)
-    torch.testing.assert_close(gradients, wanted_gradients)
+    torch.testing.assert_close(features, expected)
+    torch.testing.assert_close(gradients, expected_gradients)
 
 
 def test_gradients_by_finite_differences():
@@ -147,22 +147,22 @@ def test_a_token_that_is_absent_or_never_wins_gets_no_gradient():
     assert text.embedding.weight.grad[:10].any()
 
 
-@pytest.mark.parametrize("path", ["dense", "projected"])
+@pytest.mark.parametrize("method", ["dense", "projected"])
 @pytest.mark.parametrize("grad", [True, False], ids=["training", "inference"])
-def test_a_post_depends_on_nothing_but_itself(path, grad):
-    text, tokens = make(path), CASES["ragged"]
+def test_a_post_depends_on_nothing_but_itself(method, grad):
+    text, tokens = make(method), CASES["ragged"]
     with torch.set_grad_enabled(grad):
-        wanted = text(tokens).detach()
+        expected = text(tokens).detach()
         wider = text(torch.cat([tokens, torch.full((len(tokens), 5), PAD)], 1)).detach()
-        torch.testing.assert_close(wider, wanted, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(wider, expected, rtol=1e-6, atol=1e-6)
         order = torch.randperm(len(tokens))
         torch.testing.assert_close(
-            text(tokens[order]).detach(), wanted[order], rtol=1e-6, atol=1e-6
+            text(tokens[order]).detach(), expected[order], rtol=1e-6, atol=1e-6
         )
         alone = torch.cat(
             [text(row[None][:, : max(int((row >= 0).sum()), 1)]) for row in tokens]
         ).detach()
-        torch.testing.assert_close(alone, wanted, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(alone, expected, rtol=1e-6, atol=1e-6)
 
 
 class TestInference:
@@ -177,15 +177,15 @@ class TestInference:
 
     def test_no_table_where_it_would_be_too_large_or_convolutions_are_dense(self, monkeypatch):
         text, tokens = make(), CASES["long"]
-        wanted = text(tokens).detach()
-        text.path = "dense"
+        expected = text(tokens).detach()
+        text.method = "dense"
         with text.inference():
             assert text._table is None
-        text.path = "projected"
+        text.method = "projected"
         monkeypatch.setattr(textconv, "TABLE_FLOATS", 100)
         with text.inference():
             assert text._table is None
-            torch.testing.assert_close(text(tokens), wanted, rtol=1e-6, atol=1e-6)
+            torch.testing.assert_close(text(tokens), expected, rtol=1e-6, atol=1e-6)
 
     def test_it_goes_with_an_error(self):
         text = make()
@@ -233,16 +233,16 @@ def test_autocast_neither_breaks_the_gradients_nor_stays_in_the_table():
     text, tokens = make(), CASES["ragged"]
     upstream = torch.randn(len(tokens), 15)
     with torch.no_grad():
-        wanted = text(tokens)
+        expected = text(tokens)
     _, gradients = outcome(text, tokens, upstream)
     fresh = make()
     with torch.autocast("cpu", torch.bfloat16):
         features, mixed = outcome(fresh, tokens, upstream)
         with torch.no_grad():
             fresh(tokens)
-    torch.testing.assert_close(features.float(), wanted, rtol=0.05, atol=0.3)
+    torch.testing.assert_close(features.float(), expected, rtol=0.05, atol=0.3)
     with torch.no_grad():
-        torch.testing.assert_close(fresh(tokens), wanted)
+        torch.testing.assert_close(fresh(tokens), expected)
     for name in gradients:
         assert mixed[name].dtype == torch.float32 and torch.isfinite(mixed[name]).all()
 
@@ -251,11 +251,6 @@ def test_automatic_is_projected_on_the_cpu(monkeypatch):
     text = make("auto")
     monkeypatch.setattr(text, "_dense", None)
     assert text(CASES["long"]).shape == (4, text.dim) == (4, 15)
-
-
-def test_unknown_path():
-    with pytest.raises(ValueError, match="path 'fast': one of auto, projected, dense"):
-        TextCNN(10, path="fast")
 
 
 def test_the_sizes_of_the_paper():

@@ -29,7 +29,7 @@ def store(write_posts, tmp_path):
     return store
 
 
-def some(store, first, count):
+def windows(store, first, count):
     return Samples(store, np.array(first), np.array(count), np.zeros(len(first), int))
 
 
@@ -37,7 +37,7 @@ def some(store, first, count):
 def test_texts_are_cut_to_what_the_encoder_sees(store, max_tokens):
     first, count = [0, 3, 17, 179], [1, 5, 16, 1]
     read = TfidfEncoder("tfidf_word", Bytes())._read(
-        some(store, first, count).batch(np.arange(4), max_tokens)
+        windows(store, first, count).batch(np.arange(4), max_tokens)
     )
     assert read == [
         "\n".join(text[:max_tokens] for text in store.rows[b : b + n]) for b, n in zip(first, count)
@@ -69,16 +69,21 @@ def test_characters_within_words():
 def by_letters(text):
     """The shape of a text of ASCII, letter by letter."""
     named = ("A", str.isupper), ("a", str.isalpha), ("0", str.isdigit)
-    kinds = [next((kind for kind, has in named if has(each)), each) for each in text.strip()]
+    kinds = [next((kind for kind, has in named if has(letter)), letter) for letter in text.strip()]
     return "".join(kind if kind in "a0" else kind * len(list(run)) for kind, run in groupby(kinds))
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("Re: 3 QUESTIONS!", "Aa: 0 AAAAAAAAA!"), ("\ndon't use_this\n\n(v1.25) ", "a'a a_a\n\n(a0.0)"), ("", ""),
-    ("naïve Straße, \u4f60\u597d \U0001f642", "a Aa, a \U0001f642"),
-])  # fmt: skip
-def test_shapes_by_hand(text, wanted):
-    assert shapes(text) == wanted
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Re: 3 QUESTIONS!", "Aa: 0 AAAAAAAAA!"),
+        ("\ndon't use_this\n\n(v1.25) ", "a'a a_a\n\n(a0.0)"),
+        ("", ""),
+        ("naïve Straße, \u4f60\u597d \U0001f642", "a Aa, a \U0001f642"),
+    ],
+)
+def test_shapes_by_hand(text, expected):
+    assert shapes(text) == expected
 
 
 def test_words_of_one_shape_are_the_same_and_others_are_not():
@@ -90,8 +95,8 @@ def test_words_of_one_shape_are_the_same_and_others_are_not():
     vectorizer = WEIGHTINGS["tfidf_shape"]().fit(texts)
     assert set("".join(vectorizer.vocabulary_)) <= set("Aa0 ,.\n")
     vectors = vectorizer.transform(texts)
-    same, other = ((vectors[0] @ vectors[row].T).toarray().item() for row in (5, 6))
-    assert same == pytest.approx(1) and other < 0.8
+    same, different = ((vectors[0] @ vectors[row].T).toarray().item() for row in (5, 6))
+    assert same == pytest.approx(1) and different < 0.8
 
 
 @pytest.mark.parametrize("name", ["tfidf_word", "tfidf_char", "tfidf_shape"])
@@ -116,81 +121,76 @@ def test_texts_go_through_a_plain_pipeline(store, name):
         [shown(text[:20]) for text in store.rows]
     )
     first, count = np.arange(0, 160, 16), np.full(10, 16)
-    wanted = plain.transform(
+    expected = plain.transform(
         [shown("\n".join(text[:20] for text in store.rows[b : b + 16])) for b in first]
     )
-    vectors = embed(fit_tfidf(name, store, Bytes(), 20), some(store, first, count), 20)
-    assert sparse.issparse(vectors) and wanted.nnz
-    np.testing.assert_allclose(vectors.toarray(), wanted.toarray(), atol=1e-6)
+    vectors = embed(fit_tfidf(name, store, Bytes(), 20), windows(store, first, count), 20)
+    assert sparse.issparse(vectors) and expected.nnz
+    np.testing.assert_allclose(vectors.toarray(), expected.toarray(), atol=1e-6)
     np.testing.assert_allclose(np.linalg.norm(vectors.toarray(), axis=1), 1, rtol=1e-5)
 
 
+def counts(posts):
+    terms = Counter()
+    for text in posts:
+        cut = text[:20]
+        terms.update(cut)
+        terms.update(zip(cut, cut[1:]))
+    return {str(key): number for key, number in terms.items()}
+
+
 def test_subwords_and_pairs_of_neighbours_counted_by_hand(store):
-    """Fitted on samples of up to 16 posts of one author; pairs do not reach from one post into the next."""
-
-    def counts(posts):
-        found = Counter()
-        for text in posts:
-            cut = text[:20]
-            found.update(cut)
-            found.update(zip(cut, cut[1:]))
-        return {str(key): number for key, number in found.items()}
-
-    starts = [
-        begin + 16 * n for begin in range(0, 180, 20) for n in (0, 1)
-    ]  # nine authors of 20 posts
+    """Fitted on samples of up to 16 posts of an author; pairs do not reach into the next post."""
+    # nine authors of 20 posts
+    starts = [begin + 16 * n for begin in range(0, 180, 20) for n in (0, 1)]
     ends = [min(start + 16, start // 20 * 20 + 20) for start in starts]
     matrix = DictVectorizer().fit([counts(store.rows)])
     weigh = TfidfTransformer(sublinear_tf=True)
     weigh.fit(matrix.transform([counts(store.rows[start:end]) for start, end in zip(starts, ends)]))
     first, count = np.arange(0, 160, 8), np.full(20, 8)
-    wanted = weigh.transform(matrix.transform([counts(store.rows[b : b + 8]) for b in first]))
-    vectors = embed(fit_tfidf("tfidf_subword", store, Bytes(), 20), some(store, first, count), 20)
+    expected = weigh.transform(matrix.transform([counts(store.rows[b : b + 8]) for b in first]))
+    vectors = embed(
+        fit_tfidf("tfidf_subword", store, Bytes(), 20), windows(store, first, count), 20
+    )
     # columns are hashed, so their order tells nothing: all cosines do
     np.testing.assert_allclose(
-        (vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5
+        (vectors @ vectors.T).toarray(), (expected @ expected.T).toarray(), atol=1e-5
     )
-    assert vectors.nnz == wanted.nnz
+    assert vectors.nnz == expected.nnz
+
+
+def listed_topics(posts):
+    return [topic for topic in posts if topic < 3]
 
 
 def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
     """Against scikit-learn's TF-IDF of the names, fitted on training samples of up to 16 posts."""
     store = make_store([20] * 9, topics=4)  # the last of 0 .. 3 is not listed
-    weigh = TfidfVectorizer(
-        analyzer=lambda posts: [topic for topic in posts if topic < 3], sublinear_tf=True
-    )
-    weigh.fit(
-        [
-            store.topic[start:end]
-            for n in range(9)
-            for start, end in [(20 * n, 20 * n + 16), (20 * n + 16, 20 * n + 20)]
-        ]
-    )
+    weigh = TfidfVectorizer(analyzer=listed_topics, sublinear_tf=True)
+    windows_of_16 = []
+    for begin in range(0, 180, 20):
+        windows_of_16 += [store.topic[begin : begin + 16], store.topic[begin + 16 : begin + 20]]
+    weigh.fit(windows_of_16)
     store.topic[40:48] = 3  # one sample has unknown topics alone
     first, count = np.arange(0, 160, 8), np.full(20, 8)
-    wanted = weigh.transform([store.topic[b : b + 8] for b in first])
+    expected = weigh.transform([store.topic[b : b + 8] for b in first])
     vectors = embed(
         fit_tfidf("topics", make_store([20] * 9, topics=4), Bytes(), 20),
-        some(store, first, count),
+        windows(store, first, count),
         20,
     )
     np.testing.assert_allclose(
-        (vectors @ vectors.T).toarray(), (wanted @ wanted.T).toarray(), atol=1e-5
+        (vectors @ vectors.T).toarray(), (expected @ expected.T).toarray(), atol=1e-5
     )
     assert vectors[5].nnz == 0 < vectors[4].nnz
 
 
 def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
     monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
-    idf = [
-        fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.vocabulary_
-        for seed in (0, 0, 1)
-    ]
-    again = [
-        fit_tfidf("tfidf_word", store, Bytes(), 20, seed).weighting.idf_.tolist()
-        for seed in (0, 0, 1)
-    ]
-    assert idf[0] == idf[1] and again[0] == again[1] != again[2]
+    encoders = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed) for seed in (0, 0, 1)]
+    vocabulary = [encoder.weighting.vocabulary_ for encoder in encoders]
+    idf = [encoder.weighting.idf_.tolist() for encoder in encoders]
+    assert vocabulary[0] == vocabulary[1] and idf[0] == idf[1] != idf[2]
 
 
 @pytest.mark.parametrize("kind", WEIGHTINGS)
@@ -204,7 +204,7 @@ def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     encoder = TfidfEncoder(kind, Bytes())
     if kind in ("tfidf_char", "tfidf_shape"):
         encoder.weighting.min_df = 1
-    everybody = some(store, [0, 4, 8], [4, 4, 4])
+    everybody = windows(store, [0, 4, 8], [4, 4, 4])
     vectors = embed(encoder.fit(everybody), everybody)
     assert (
         sparse.issparse(vectors)
@@ -213,8 +213,3 @@ def test_rows_are_unit_or_zero_never_nan(make_store, kind):
     )
     lengths = np.asarray(vectors.multiply(vectors).sum(1)).ravel()
     np.testing.assert_allclose(lengths, [0, 1, 1], atol=1e-5)
-
-
-def test_unknown_kind():
-    with pytest.raises(ValueError, match="encoder 'lda': one of tfidf_word, tfidf_char"):
-        TfidfEncoder("lda", Bytes())

@@ -27,7 +27,7 @@ def store():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A pretrained model on disk: random weights, WordPiece of 100 pieces, [CLS] and [SEP] around a text."""
+    """A pretrained model on disk: random weights, 100 pieces, [CLS] and [SEP] around a text."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
@@ -39,7 +39,8 @@ def folder(tmp_path_factory):
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])  # fmt: skip
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
     where = tmp_path_factory.mktemp("model")
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]"
@@ -76,12 +77,12 @@ def by_hand(body, tokens):
 
 def test_it_is_the_mean_of_the_last_layer_through_the_dense_layer(store):
     encoder = make(preset="tyo2021", dim=8, max_tokens=20)
-    found = embed(encoder, Samples.of_posts(store), 40)
+    vectors = embed(encoder, Samples.of_posts(store), 40)
     for post in np.flatnonzero(np.diff(store.post_offsets)):
         tokens = store.tokens[store.post_offsets[post] : store.post_offsets[post + 1]][:20].tolist()
         mean = by_hand(encoder.post.body, tokens)
-        wanted = normalize(encoder.projection(mean).clamp(min=0), dim=0)
-        assert np.allclose(found[post], wanted.detach(), atol=1e-5)
+        expected = normalize(encoder.projection(mean).clamp(min=0), dim=0)
+        assert np.allclose(vectors[post], expected.detach(), atol=1e-5)
 
 
 def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder, tmp_path):
@@ -97,14 +98,14 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
         isinstance(load_tokenizer(tmp_path / "tokenizer"), HuggingFace) and pieces.vocabulary == 100
     )
     ids = pieces.encode(texts)
-    assert [list(one) for one in ids] == [
+    assert [list(tokens) for tokens in ids] == [
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
     ]
-    store = store_in_memory([2, 2], lengths=[len(one) for one in ids])
+    store = store_in_memory([2, 2], lengths=[len(tokens) for tokens in ids])
     store.tokens[:] = np.concatenate(ids)
     encoder = make(100, folder, max_tokens=32)
-    found = embed(encoder, Samples.of_posts(store), 40)
-    for text, vector in zip(texts, found):
+    vectors = embed(encoder, Samples.of_posts(store), 40)
+    for text, vector in zip(texts, vectors):
         tokens = tokenizer(text, truncation=True, max_length=32)["input_ids"]
         assert np.allclose(vector, normalize(by_hand(body, tokens), dim=0), atol=1e-5)
 
@@ -112,7 +113,8 @@ def test_a_pretrained_model_reads_what_its_own_tokenizer_would_have_made(folder,
 def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
     together = every_post(store, **DENSE)
     posts = np.arange(store.posts)
-    monkeypatch.setitem(transformer.BUCKET, "cpu", 30)  # a bucket of its own for nearly each text
+    # a bucket of its own for nearly each text
+    monkeypatch.setitem(transformer.BUCKET_TOKENS, "cpu", 30)
     assert np.allclose(together, every_post(store, **DENSE), atol=1e-5)
     encoder = make(**DENSE)
     for post in posts:
@@ -128,9 +130,9 @@ def test_an_embedding_depends_on_nothing_but_its_own_text(store, monkeypatch):
 def test_posts_of_a_stream_are_read_as_one_text(store):
     encoder = make()
     a, b = store.post_offsets[[0, 3]]
-    found = embed(encoder, Samples(store, *np.array([[0], [3], [0]])), 40)
+    vectors = embed(encoder, Samples(store, *np.array([[0], [3], [0]])), 40)
     assert np.allclose(
-        found[0],
+        vectors[0],
         normalize(by_hand(encoder.post.body, store.tokens[a:b].tolist()), dim=0),
         atol=1e-5,
     )
@@ -146,7 +148,7 @@ def test_a_text_without_tokens_is_a_number_and_alike_for_all():
 
 
 def test_buckets_hold_everything_once_and_no_more_than_they_should(store, monkeypatch):
-    monkeypatch.setitem(transformer.BUCKET, "cpu", 64)
+    monkeypatch.setitem(transformer.BUCKET_TOKENS, "cpu", 64)
     count = torch.tensor([3, 3, 8, 10, 20, 30, 70, 80])
     buckets = make().post._buckets(torch.arange(8), count)
     assert torch.cat(buckets).tolist() == list(range(8))
@@ -206,11 +208,14 @@ def test_an_author_of_documents_that_say_nothing_has_a_vector():
     assert np.array_equal(vector, np.zeros_like(vector))
 
 
-@pytest.mark.parametrize("settings, message", [
-    ({"precision": "fp8"}, "'precision' is 'fp8'"),
-    ({"max_tokens": 4096}, "reads at most 512 tokens"),
-    ({"model": "no/such-model"}, "neither a folder nor in the local cache"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"precision": "fp8"}, "'precision' is 'fp8'"),
+        ({"max_tokens": 4096}, "reads at most 512 tokens"),
+        ({"model": "no/such-model"}, "neither a folder nor in the local cache"),
+    ],
+)
 def test_settings_that_make_no_sense(settings, message, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match=message):
@@ -234,8 +239,8 @@ def test_minilm_is_a_sentence_encoder(tmp_path):
     ]
     pieces = prepare_text(tmp_path / "tokenizer", "huggingface", 0, "", pretrained_model="minilm")
     ids = pieces.encode(texts)
-    store = store_in_memory([3], lengths=[len(one) for one in ids])
+    store = store_in_memory([3], lengths=[len(tokens) for tokens in ids])
     store.tokens[:] = np.concatenate(ids)
     encoder = make(pieces.vocabulary, "minilm")
-    found = embed(encoder, Samples.of_posts(store), 64)
-    assert found[0] @ found[1] > found[0] @ found[2] + 0.3
+    vectors = embed(encoder, Samples.of_posts(store), 64)
+    assert vectors[0] @ vectors[1] > vectors[0] @ vectors[2] + 0.3

@@ -55,23 +55,32 @@ def random_text(rng, words=40):
 
 def slow_masked(text, keep):
     """DV-MA word by word: a word is found by looking at one character after the other."""
-    inside = lambda at: text[at].isalnum() or text[at] == "'" and text[at + 1 : at + 2].isalnum()
-    words, at = [], 0
-    while at < len(text):
-        if text.startswith("@code", at):
+    words = []
+    begin = 0
+    while begin < len(text):
+        if text.startswith("@code", begin):
             words.append("@code")
-        elif not text[at].isalnum():
-            words.append(text[at])
+        elif not text[begin].isalnum():
+            words.append(text[begin])
         else:
-            end = at
-            while end < len(text) and inside(end):
+            end = begin
+            while end < len(text) and is_in_word(text, end):
                 end += 1
-            words.append(text[at:end])
-        at += len(words[-1])
-    hidden = lambda word: "".join("#" if c.isdigit() else "*" if c.isalpha() else c for c in word)
+            words.append(text[begin:end])
+        begin += len(words[-1])
     return "".join(
         word if word == "@code" or word.lower() in keep else hidden(word) for word in words
     )
+
+
+def is_in_word(text, place):
+    is_apostrophe = text[place] == "'" and text[place + 1 : place + 2].isalnum()
+    return text[place].isalnum() or is_apostrophe
+
+
+def hidden(word):
+    letters = ["*" if letter.isalpha() else letter for letter in word]
+    return "".join("#" if letter.isdigit() else letter for letter in letters)
 
 
 def test_masks_of_random_texts():
@@ -103,9 +112,9 @@ class TestTable:
 
     def test_only_the_text_changes(self, write_posts, tmp_path):
         posts = write_posts(self.ROWS)
-        counts = mask_posts(posts, tmp_path / "masked.parquet", partial(mask_text, keep=KEEP))
+        mask_posts(posts, tmp_path / "masked.parquet", partial(mask_text, keep=KEEP))
         before, after = (pq.ParquetFile(path) for path in (posts, tmp_path / "masked.parquet"))
-        assert after.schema_arrow == before.schema_arrow and counts == {"posts": 21, "changed": 20}
+        assert after.schema_arrow == before.schema_arrow
         groups = [
             [table.metadata.row_group(g).num_rows for g in range(table.num_row_groups)]
             for table in (before, after)
@@ -117,6 +126,7 @@ class TestTable:
             mask_text(text, KEEP) for text in old["text"].to_pylist()
         ]
         assert new["text"][17].as_py() == "The *** ****** ## ***"
+        assert old["text"][-1] == new["text"][-1], "its words are kept"
 
     def test_it_is_whole_or_not_there(self, write_posts, tmp_path):
         def dies(text):
@@ -129,11 +139,8 @@ class TestTable:
         assert [path.name for path in tmp_path.iterdir()] == ["posts.parquet"]
 
     def test_no_posts(self, write_posts, tmp_path):
-        counts = mask_posts(write_posts([]), tmp_path / "masked.parquet", str.upper)
-        assert (
-            counts == {"posts": 0, "changed": 0}
-            and pq.read_table(tmp_path / "masked.parquet").num_rows == 0
-        )
+        mask_posts(write_posts([]), tmp_path / "masked.parquet", str.upper)
+        assert pq.read_table(tmp_path / "masked.parquet").num_rows == 0
 
     def test_in_place(self, write_posts):
         posts = write_posts(self.ROWS)
@@ -141,12 +148,6 @@ class TestTable:
         assert pq.read_table(posts)["text"][0].as_py() == "THE CAT NUMBER 0 SAT"
 
 
-def test_errors(write_posts, tmp_path):
+def test_unknown_kind():
     with pytest.raises(ValueError, match="kind 'DV-MA': one of multiple, single"):
         mask_text("a", KEEP, "DV-MA")
-    with pytest.raises(ValueError, match="k -1: must be at least 0"):
-        frequent_words([], -1)
-    table = pq.read_table(write_posts([("a", 1, "x", "t")])).drop(["text"])
-    pq.write_table(table, tmp_path / "other.parquet")
-    with pytest.raises(ValueError, match="other.parquet has no column text: author, time, topic"):
-        mask_posts(tmp_path / "other.parquet", tmp_path / "masked.parquet", str.upper)

@@ -1,12 +1,13 @@
 """Probes of made-up vectors whose content is known, and against scikit-learn and NumPy by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 
 from helpers.sources.demo import style_truth
-from helpers.topic.probes import disjoint_samples, fit_probe, habit_targets
+from helpers.topic.probes import disjoint_samples, fit_class_probe, fit_value_probe, habit_targets
+
+PROBES = {"classes": fit_class_probe, "values": fit_value_probe}
 
 
 @pytest.fixture
@@ -15,7 +16,7 @@ def rng():
 
 
 def classes(rng, rows, strength):
-    """Vectors (rows, 12) of four unequal classes that tell the class in one direction, or not at all; the classes."""
+    """Vectors (rows, 12) of four unequal classes that tell the class in one direction, or not."""
     target = rng.choice(["a", "b", "c", "d"], rows, p=[0.4, 0.3, 0.2, 0.1])
     vectors = rng.standard_normal((rows, 12))
     centres = np.eye(4, 12) * 5
@@ -29,116 +30,109 @@ def values(rng, rows, noise=0.1):
     return vectors, vectors @ weights + noise * rng.standard_normal((rows, 3))
 
 
-def halves(rows, at):
-    return tuple(side[:at] for side in rows), tuple(side[at:] for side in rows)
+def halves(rows, end):
+    vectors, targets = rows
+    return (vectors[:end], targets[:end]), (vectors[end:], targets[end:])
 
 
 def test_a_class_that_is_there_is_known_and_one_that_is_not_is_guessed(rng):
-    there = fit_probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes").value
-    absent = fit_probe(classes(rng, 600, 0), classes(rng, 400, 0), "classes").value
-    assert there.accuracy > 0.95
+    encoded = fit_class_probe(classes(rng, 600, 1), classes(rng, 400, 1)).value
+    absent = fit_class_probe(classes(rng, 600, 0), classes(rng, 400, 0)).value
+    assert encoded.accuracy > 0.95
     assert abs(absent.accuracy - absent.majority) < 0.08
 
 
 def test_the_majority_is_that_of_the_fitted_rows(rng):
     vectors = rng.standard_normal((5, 3))
-    assert (
-        fit_probe((vectors, list("xxxyy")), (vectors, list("xyyyz")), "classes").value.majority
-        == 0.2
-    )
+    train = (vectors, np.array(list("xxxyy")))
+    test = (vectors, np.array(list("xyyyz")))
+    assert fit_class_probe(train, test).value.majority == 0.2
 
 
 def test_the_interval_is_over_authors(rng):
     """Rows of an author are copies: twenty authors, not two hundred independent rows."""
     vectors, targets = classes(rng, 20, 0.3)
-    fit, copies = classes(rng, 600, 0.3), (np.repeat(vectors, 10, 0), np.repeat(targets, 10))
-    by_author, by_row = (
-        fit_probe(fit, copies, "classes", authors=authors).loc["accuracy"]
-        for authors in (np.repeat(np.arange(20), 10), np.arange(200))
-    )
+    train = classes(rng, 600, 0.3)
+    copies = (np.repeat(vectors, 10, 0), np.repeat(targets, 10))
+    twenty_authors = np.repeat(np.arange(20), 10)
+    by_author = fit_class_probe(train, copies, authors=twenty_authors).loc["accuracy"]
+    by_row = fit_class_probe(train, copies, authors=np.arange(200)).loc["accuracy"]
     assert by_author.low < by_author.value == by_row.value < by_author.high
-    assert by_author.high - by_author.low == pytest.approx(
-        np.sqrt(10) * (by_row.high - by_row.low), rel=0.25
-    )
-    alone = fit_probe(fit, copies, "classes")
-    assert list(alone.columns) == ["value", "low", "high"] and alone[["low", "high"]].isna().all(
-        axis=None
-    )
+    row_width = by_row.high - by_row.low
+    assert by_author.high - by_author.low == pytest.approx(np.sqrt(10) * row_width, rel=0.25)
+    without = fit_class_probe(train, copies)
+    assert list(without.columns) == ["value", "low", "high"]
+    assert without[["low", "high"]].isna().all(axis=None)
 
 
 def test_shuffled_targets_score_as_chance(rng):
-    assert (
-        fit_probe(classes(rng, 600, 1), classes(rng, 400, 1), "classes", control=3).value.accuracy
-        < 0.5
-    )
+    train, test = classes(rng, 600, 1), classes(rng, 400, 1)
+    assert fit_class_probe(train, test, control=3).value.accuracy < 0.5
     sides = halves(values(rng, 600), 400)
-    assert fit_probe(*sides, "values").value.correlation > 0.9
-    shuffled = [fit_probe(*sides, "values", control=seed).value.correlation for seed in range(20)]
+    assert fit_value_probe(*sides).value.correlation > 0.9
+    shuffled = [fit_value_probe(*sides, control=seed).value.correlation for seed in range(20)]
     assert abs(np.mean(shuffled)) < 0.15  # one varies by 0.2
 
 
 def test_scores_of_values_are_those_of_scikit_learn(rng):
     (fit, fit_values), (test, test_values) = halves(values(rng, 500, noise=2.0), 300)
-    scores = fit_probe((fit, fit_values), (test, test_values), "values").value
-    solved, *_ = np.linalg.lstsq(
-        np.c_[fit, np.ones(300)], fit_values, rcond=None
-    )  # weak ridge: nearly this
+    scores = fit_value_probe((fit, fit_values), (test, test_values)).value
+    # the ridge is weak, so this is nearly the same
+    solved, *_ = np.linalg.lstsq(np.c_[fit, np.ones(300)], fit_values, rcond=None)
     predicted = np.c_[test, np.ones(200)] @ solved
     assert scores.R2 == pytest.approx(r2_score(test_values, predicted), abs=0.02)
     by_hand = [np.corrcoef(predicted[:, i], test_values[:, i])[0, 1] for i in range(3)]
     assert scores.correlation == pytest.approx(np.mean(by_hand), abs=0.02)
 
 
-@pytest.mark.parametrize("kind", ["classes", "values"])
+@pytest.mark.parametrize("kind", PROBES)
 def test_scale_and_shift_of_dimensions_do_not_matter(rng, kind):
     rows = classes(rng, 300, 0.4) if kind == "classes" else values(rng, 300)
     (fit, fit_targets), (test, test_targets) = halves(rows, 200)
     scale, shift = np.logspace(-3, 3, fit.shape[1]), np.arange(fit.shape[1])
-    one = fit_probe((fit, fit_targets), (test, test_targets), kind).value
-    other = fit_probe(
-        (fit * scale + shift, fit_targets), (test * scale + shift, test_targets), kind
-    ).value
-    assert one.to_dict() == pytest.approx(other.to_dict(), abs=1e-3)
+    plain = PROBES[kind]((fit, fit_targets), (test, test_targets)).value
+    train = (fit * scale + shift, fit_targets)
+    scaled = PROBES[kind](train, (test * scale + shift, test_targets)).value
+    assert plain.to_dict() == pytest.approx(scaled.to_dict(), abs=1e-3)
 
 
 def test_a_constant_embedding_knows_nothing(rng):
     _, targets = values(rng, 60)
-    scores = fit_probe(
-        (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:]), "values"
-    ).value
+    train, test = (np.ones((40, 4)), targets[:40]), (np.ones((20, 4)), targets[40:])
+    scores = fit_value_probe(train, test).value
     assert scores.correlation == 0 and scores.R2 <= 0
 
 
 def test_bad_input_is_named(rng):
     vectors = rng.standard_normal((4, 2))
-    good = vectors, [1, 2, 1, 2]
+    good = vectors, np.array([1, 2, 1, 2])
     for train, test, kind, message in [
-        (good, good, "colours", "kind 'colours': one of classes, values"),
-        ((vectors, [1, 2, 1]), good, "classes", "need as many"),
-        ((vectors, [1, 1, 1, 1]), good, "classes", "1 class"),
-        ((vectors, vectors[:, 0]), (vectors, vectors), "values", "the same V"),
+        ((vectors, np.array([1, 2, 1])), good, "classes", "inconsistent numbers of samples"),
+        ((vectors, np.ones(4)), good, "classes", "only one class"),
+        ((vectors, vectors[:, 0]), (vectors, vectors), "values", "cannot reshape"),
         ((vectors, vectors), (vectors, np.ones((4, 2))), "values", "differ among"),
+        ((vectors, vectors), (vectors, np.full((4, 2), np.nan)), "values", "must be finite"),
     ]:
         with pytest.raises(ValueError, match=message):
-            fit_probe(train, test, kind)
+            PROBES[kind](train, test)
 
 
 @pytest.mark.parametrize("rows, max_rows, size", [(10, 3, 3), (10, 8, 5), (7, 99, 3), (1, 5, 0)])
 def test_two_samples_share_nothing(rows, max_rows, size):
-    one, other = disjoint_samples(rows, max_rows)
-    assert len(one) == len(other) == size and len({*one, *other}) == 2 * size <= rows
-    assert (np.diff(one) > 0).all() and (np.diff(other) > 0).all()
+    first, second = disjoint_samples(rows, max_rows)
+    assert len(first) == len(second) == size and len({*first, *second}) == 2 * size <= rows
+    assert (np.diff(first) > 0).all() and (np.diff(second) > 0).all()
 
 
 def test_habits_are_those_of_the_authors_asked_for_in_their_order():
     table = style_truth(seed=0, authors=5)
-    known = habit_targets(table, ["demo-0004", "demo-0002"])
+    habits = habit_targets(table, ["demo-0004", "demo-0002"])
     row = table.set_index("author").loc["demo-0002"]
-    assert known["style"].shape[0] == 2 and known["hour"].shape == (2, 2)
-    odds = row["british"] / (1 - row["british"])
-    assert np.exp(known["style"][1]).min() > 0 and np.isclose(np.exp(known["style"][1]), odds).any()
+    assert habits["style"].shape[0] == 2 and habits["hour"].shape == (2, 2)
+    odds = np.exp(habits["style"][1])
+    assert odds.min() > 0 and np.isclose(odds, row["british"] / (1 - row["british"])).any()
     peaks = np.exp(2j * np.pi / 24 * np.array([row["hour_peak"], row["hour_peak2"]]))
     mean = (1 - row["hour_share2"]) * peaks[0] + row["hour_share2"] * peaks[1]
-    assert known["hour"][1] == pytest.approx([mean.real, mean.imag])
-    with pytest.raises(ValueError, match="1 authors are not"):
-        habit_targets(pd.DataFrame(table), ["demo-0001", "u1"])
+    assert habits["hour"][1] == pytest.approx([mean.real, mean.imag])
+    with pytest.raises(KeyError, match="u1"):
+        habit_targets(table, ["demo-0001", "u1"])

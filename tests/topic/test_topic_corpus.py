@@ -1,4 +1,4 @@
-"""A run's documents split by topic: made, reopened, masked, and what retrieval among them puts into the results."""
+"""A run's documents split by topic: made, reopened, masked, and retrieval among them recorded."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from helpers.splits.by_topic import TopicSplit
 from helpers.tokens import tokenizer
 from helpers.tokens.document_sets import DocumentConfig
 from helpers.tokens.samplers import SamplerConfig
-from helpers.topic.arr import train_with_students
 from helpers.topic.cross_topic import (
     chance_level,
     compare_systems,
@@ -20,6 +19,7 @@ from helpers.topic.cross_topic import (
     measure_retrieval,
     open_trained,
 )
+from helpers.topic.distillation import train_with_students
 from helpers.topic.probes import disjoint_samples, probe_encoder
 from helpers.topic.topic_corpus import make_corpus, open_corpus
 from helpers.training.model_selection import experiments_of
@@ -62,12 +62,12 @@ def test_rows_of_tables_are_posts_of_stores(corpus):
 
 def test_it_is_found_again_by_its_data(files, corpus):
     data = corpus.stores["test_in"].meta["fingerprint"]
-    again = open_corpus(files, "cross_topic", data)
+    reopened = open_corpus(files, "cross_topic", data)
     assert (
-        again.report == corpus.report
-        and again.tokenizer.fingerprint == corpus.tokenizer.fingerprint
+        reopened.report == corpus.report
+        and reopened.tokenizer.fingerprint == corpus.tokenizer.fingerprint
     )
-    assert np.array_equal(again.stores["dev"].tokens, corpus.stores["dev"].tokens)
+    assert np.array_equal(reopened.stores["dev"].tokens, corpus.stores["dev"].tokens)
     with pytest.raises(ValueError, match="no documents of the split 'random'"):
         open_corpus(files, "random", data)
 
@@ -104,27 +104,33 @@ def test_chance_is_what_random_ranks_give(corpus):
 
 def test_bases_students_and_their_results(files, corpus):
     """One base and one student of three steps: recorded, compared, opened by name, probed."""
-    plan = lambda loss, settings: experiments_of(
-        TINY, SAMPLER, loss, settings, {"steps": 3, "lr": 0.01, "eval_every": 3}
-    )
-    trained = train_with_students({"supcon": plan("supcon", {})}, {"arr": plan("arr", {})}, corpus,
-                                  fit_topic_baseline("tfidf", corpus, TINY, 16), files.models / "arr")  # fmt: skip
+    training = {"steps": 3, "lr": 0.01, "eval_every": 3}
+    bases = {"supcon": experiments_of(TINY, SAMPLER, "supcon", {}, training)}
+    students = {"arr": experiments_of(TINY, SAMPLER, "arr", {}, training)}
+    topic_bias = fit_topic_baseline("tfidf", corpus, TINY, 16)
+    trained = train_with_students(bases, students, corpus, topic_bias, files.models / "arr")
     base, student = trained["supcon"], trained["supcon_arr"]
     assert student.experiment.teacher == student.experiment.start == base.fingerprint
     assert student.experiment.loss == LossConfig(name="arr")
-    ranks = {model: measure_retrieval(files, corpus, one.encoder, 16, model=model, experiment=one.fingerprint)
-             for model, one in trained.items()}  # fmt: skip
-    added = compare_systems(files, corpus, [ranks["supcon_arr"]], [ranks["supcon"]], model="supcon_arr", base="supcon",
-                    experiment=student.fingerprint)  # fmt: skip
+    ranks = {}
+    for name, model in trained.items():
+        about = {"model": name, "experiment": model.fingerprint}
+        ranks[name] = measure_retrieval(files, corpus, model.encoder, 16, **about)
+    about = {"model": "supcon_arr", "base": "supcon", "experiment": student.fingerprint}
+    sides = [ranks["supcon_arr"]], [ranks["supcon"]]
+    added = compare_systems(files, corpus, *sides, **about)
     assert set(added.split) == {"test_cross", "test_in"} and (added.low <= added.value).all()
     frame = results.read(files)
     assert set(frame[frame.base == ""].model) == {"supcon", "supcon_arr"}
-    again, opened = open_trained(files, "cross_topic", ["supcon", "supcon_arr"])
-    assert [one.fingerprint for one in opened.values()] == [base.fingerprint, student.fingerprint]
+    reopened, opened = open_trained(files, "cross_topic", ["supcon", "supcon_arr"])
+    assert [model.fingerprint for model in opened.values()] == [
+        base.fingerprint,
+        student.fingerprint,
+    ]
     with pytest.raises(ValueError, match="no model 'mll'.*it has: supcon, supcon_arr"):
         open_trained(files, "cross_topic", ["mll"])
-    rows, _ = disjoint_samples(again.stores["train"].posts, 200)
-    assert probe_encoder(opened["supcon"].encoder, again, rows, 16).value.between(0, 1).all()
+    rows, _ = disjoint_samples(reopened.stores["train"].posts, 200)
+    assert probe_encoder(opened["supcon"].encoder, reopened, rows, 16).value.between(0, 1).all()
 
 
 def test_a_probe_of_topic_shares_knows_the_topic(corpus):

@@ -8,10 +8,11 @@ import pandas as pd
 
 from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import AccountGallery, Decision
+from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.samples import newest_posts, passages, without_passages
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write
+from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
 
 SHIPPED = "Probabilities come from the calibration that ships; `authorbook mine` checks it on your accounts."
@@ -115,7 +116,8 @@ def _read(options, location, run):
 
 def _tell(options, gallery: AccountGallery, queries, names, shown):
     """Rank, keep and print."""
-    found = gallery.rank(queries, names, options.k, Decision.of({"prior": options.prior}))
+    costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
+    found = gallery.rank(queries, names, options.k, costs)
     reading.log_ranking(paths.Run(options.run), found)
     found = found.assign(query=found["query"].map(shown), target=found["target"].map(shown))
     print(

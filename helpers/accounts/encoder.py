@@ -1,12 +1,12 @@
 """An author encoder for use: accounts' posts in, unit vectors, ranks and calibrated answers out.
 
-Its members are those of Fusion T in notebook 06 but TF-IDF shape: Stream, LSA-WCCN, "LSA-WCCN, frequent" and the hour
-profile, whose weights ship, and three TF-IDFs that each gallery fits on its own texts. Fusion weights and calibration
-are fitted on dev accounts, once with the s-norm of a gallery, and once for two accounts without a gallery.
+Its members are those of Fusion T in notebook 06 but TF-IDF shape: Stream, LSA-WCCN, "LSA-WCCN,
+frequent" and the hour profile, whose weights ship, and three TF-IDFs that each gallery fits on its
+own texts. Fusion weights and calibration are fitted on dev accounts, once with the s-norm of a
+gallery, and once for two accounts without a gallery.
 """
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as nnf
 
-from helpers.accounts.members import CachedRows, build_encoder, encoder_config
+from helpers.accounts.members import build_encoder, encoder_config
 from helpers.accounts.samples import (
     MAX_TOKENS,
     Posts,
@@ -30,8 +30,8 @@ from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
 from helpers.encoders.base import Encoder, embed
 from helpers.encoders.baselines import fit_baseline, fit_lsa
-from helpers.evaluation.fusion import Fusion
-from helpers.evaluation.score_norm import adapted
+from helpers.evaluation.fusion import fit_weights
+from helpers.evaluation.models import GalleryTfidf, Member, Model, with_s_norm
 from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.batch import Samples
@@ -41,32 +41,48 @@ from helpers.training import checkpoints
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"
 ENOUGH = 30  # accounts, from which on scores are s-normed by the gallery
-ALONE = 9  # trials that bound the calibration without a gallery: far from its archives, all are alike to the encoder
+# trials that bound the calibration without a gallery: far from its archives, all are alike to the
+# encoder
+ALONE = 9
 COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # fitted on every gallery
 # kind: frequent tokens shown (0: all), dimensions, buckets of pairs; small enough to be shipped
 LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
+TRAINING_POSTS = 16  # of a sample that members, weights and the first calibration are fitted on
+USES = ("gallery", "gallery_hours", "alone", "alone_hours")
 
 
 class AuthorEncoder:
-    """``encode`` posts to vectors; a :class:`~helpers.accounts.gallery.AccountGallery` of it ranks and links accounts.
+    """``encode`` posts to vectors; an :class:`~helpers.accounts.gallery.AccountGallery` links accounts.
 
-    tokenizer : of the members. members : encoders by name, "stream", "lsa", "lsa_masked", "hours". uses : by name, see
-    :meth:`use`. card : what it was made of and measured on.
+    Parameters
+    ----------
+    tokenizer : of the members
+    members : encoders by name, "stream", "lsa", "lsa_masked", "hours"
+    uses : by name, see :meth:`use`
+    card : what it was made of and measured on
     """
 
     def __init__(
         self, tokenizer, members: dict[str, Encoder], uses: dict[str, ScoringConfig], card: dict
     ):
-        self.tokenizer, self.members, self.uses, self.card = tokenizer, members, uses, card
+        self.tokenizer = tokenizer
+        self.members = members
+        self.uses = uses
+        self.card = card
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Of its tokens, as :func:`helpers.accounts.samples.without_passages` takes them."""
+        """Kinds of its tokens, as :func:`helpers.accounts.samples.without_passages` takes them."""
         return token_kinds(self.tokenizer)
 
     @cached_property
+    def encoders(self) -> dict[str, Encoder | GalleryTfidf]:
+        """All encoders by name: the TF-IDFs that each gallery fits, and the members that ship."""
+        return {kind: GalleryTfidf(kind, self.tokenizer) for kind in COUNTED} | self.members
+
+    @cached_property
     def fingerprint(self) -> str:
-        """The identity of what it makes of posts: tokens and members, whatever weights and calibration are."""
+        """Identity of what it makes of posts: tokens and members, whatever weights and calibration are."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for name, encoder in sorted(self.members.items()):
             for key, value in encoder.state_dict().items():
@@ -75,30 +91,37 @@ class AuthorEncoder:
 
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
-        """Load one that ships, by name, or from a folder. Raises ValueError where there is none or it is damaged."""
+        """Load one that ships, by name, or from a folder.
+
+        Raises
+        ------
+        ValueError
+            There is none, or it is damaged.
+        """
         folder = SHIPPED / name if (SHIPPED / name).exists() else Path(name)
         if not (folder / "model.json").exists():
-            there = ", ".join(sorted(path.parent.name for path in SHIPPED.glob("*/model.json")))
+            names = sorted(path.parent.name for path in SHIPPED.glob("*/model.json"))
             raise ValueError(
-                f"no encoder {str(name)!r}: one of {there or 'none'}, or a folder that save() has made"
+                f"no encoder {str(name)!r}: one of {', '.join(names) or 'none'}, or a folder that "
+                "save() has made"
             )
-        tensors, about = (
-            restore(checkpoints.read_checkpoint(folder / WEIGHTS)[0]),
-            read_json(folder / "model.json"),
-        )
+        packed, _ = checkpoints.read_checkpoint(folder / WEIGHTS)
+        tensors = restore(packed)
+        about = read_json(folder / "model.json")
         tokenizer = tokenizers.load_tokenizer(folder)
-        vocabulary, members = tokenizer.vocabulary, {}
-        for member, made_of in about["members"].items():
-            encoder = build_encoder(member, made_of, vocabulary)
-            encoder.load_state_dict({key.removeprefix(f"{member}/"): value for key, value in tensors.items()
-                                     if key.startswith(f"{member}/")})  # fmt: skip
+        members = {}
+        for member, config in about["members"].items():
+            encoder = build_encoder(member, config, tokenizer.vocabulary)
+            start = f"{member}/"
+            state = {
+                key.removeprefix(start): value
+                for key, value in tensors.items()
+                if key.startswith(start)
+            }
+            encoder.load_state_dict(state)
             members[member] = encoder.eval()
-        return cls(
-            tokenizer,
-            members,
-            {use: ScoringConfig.of(each) for use, each in about["uses"].items()},
-            about["card"],
-        )
+        uses = {use: ScoringConfig.of(plain) for use, plain in about["uses"].items()}
+        return cls(tokenizer, members, uses, about["card"])
 
     def save(self, folder: str | Path) -> None:
         """Write tokenizer, weights in eight bits, uses and card to a folder, for :meth:`load`."""
@@ -107,70 +130,107 @@ class AuthorEncoder:
             "card": self.card,
             "uses": {name: asdict(use) for name, use in self.uses.items()},
         }
-        tensors = {f"{name}/{key}": value for name, encoder in self.members.items()
-                   for key, value in encoder.state_dict().items()}  # fmt: skip
+        tensors = {}
+        for name, encoder in self.members.items():
+            for key, value in encoder.state_dict().items():
+                tensors[f"{name}/{key}"] = value
         checkpoints.save_checkpoint(Path(folder) / WEIGHTS, quantise(tensors), {})
         write_json(Path(folder) / "model.json", about)
         tokenizers.save_tokenizer(self.tokenizer, folder)
 
     @classmethod
     def fit(
-        cls,
-        stream: Encoder,
-        train: TokenStore,
-        dev: TokenStore,
-        tokenizer,
-        card: dict | None = None,
-        seed: int = 0,
+        cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, seed: int = 0
     ) -> "AuthorEncoder":
-        """Fit LSA-WCCN and the hours on training accounts, then weights and calibration of every use on dev accounts.
+        """Fit LSA-WCCN and hours on training accounts, then all weights and calibrations on dev accounts.
 
-        stream : trained on text alone, its config in ``config``. Raises ValueError where the stores are too small.
+        Parameters
+        ----------
+        stream : trained on text alone, its config in ``config``
+        train, dev : of the accounts
+        tokenizer : of the stores
+        seed : of LSA
+
+        Raises
+        ------
+        ValueError
+            The stores are too small.
         """
         members = {"stream": stream, "hours": fit_baseline("hours", train, tokenizer)}
-        members |= {
-            name: fit_lsa(train, tokenizer, MAX_TOKENS, seed, 16, *sizes)
-            for name, sizes in LSA.items()
-        }
-        made = cls(tokenizer, members, {}, card or {})
-        for use in ("gallery", "gallery_hours", "alone", "alone_hours"):
-            made.uses[use] = made.fit_use(use, dev)
-        return made
+        for name, sizes in LSA.items():
+            members[name] = fit_lsa(train, tokenizer, MAX_TOKENS, seed, TRAINING_POSTS, *sizes)
+        encoder = cls(tokenizer, members, {}, {})
+        for use in USES:
+            encoder.uses[use] = encoder.fit_use(use, dev)
+        return encoder
 
     def fit_use(self, use: str, dev: TokenStore) -> ScoringConfig:
-        """Fit weights and calibration of one use, on halves of a store's accounts."""
-        members, (dev, _) = self._members(use), without_passages(dev, self.kinds)
-        older, newer = halves(dev, 16, 16)
-        chosen = Fusion.fit(members, Trials(older, newer), MAX_TOKENS).weights
-        fitted = fit_scoring(Fusion(members, chosen), dev, 2 if use.startswith("alone") else ENOUGH)
-        return replace(fitted, same=ALONE, different=ALONE) if use.startswith("alone") else fitted
+        """Fit weights and calibration of one use on halves of a store's accounts.
+
+        Parameters
+        ----------
+        use : its name, see :meth:`use`
+        dev : of the accounts
+        """
+        dev, _ = without_passages(dev, self.kinds)
+        trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
+        model = fit_weights(self._systems(use), trials, MAX_TOKENS)
+        if use.startswith("gallery"):
+            return fit_scoring(model, dev, ENOUGH)
+        return replace(fit_scoring(model, dev, 2), same=ALONE, different=ALONE)
+
+    def _systems(self, use: str) -> dict[str, Encoder | Member]:
+        """Return what a use fuses: members, in a gallery with s-norm and beside TF-IDFs of its own."""
+        names = [name for name in self.members if name != "hours" or use.endswith("_hours")]
+        if use.startswith("alone"):
+            return {name: self.members[name] for name in names}
+        return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return the same encoder with a calibration for galleries that is fitted on halves of own accounts.
+        """Return the same encoder with a calibration for galleries that is fitted on own accounts.
 
-        Its weights stay. Raises ValueError where fewer than ENOUGH accounts have posts enough.
+        Its weights stay.
+
+        Parameters
+        ----------
+        store : of the accounts, whose halves are compared
+        hours : whether times are known
+
+        Raises
+        ------
+        ValueError
+            Fewer than ENOUGH accounts have posts enough.
         """
-        use = self.use(True, hours)
         fitted = fit_scoring(self.model(True, hours), store, ENOUGH)
-        return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: fitted}, self.card)
+        uses = self.uses | {self.use(True, hours): fitted}
+        return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
 
     def model(
-        self,
-        gallery: bool,
-        hours: bool,
-        known: dict[str, np.ndarray] | None = None,
-        drawn: np.ndarray | slice = slice(None),
-    ) -> Fusion:
-        """The members with the weights of a use.
+        self, gallery: bool, hours: bool, reference: np.ndarray | None = None
+    ) -> Model:
+        """Return the members with the weights of a use.
 
-        gallery : of ENOUGH accounts. hours : are times known? known : rows of its targets by member, of :meth:`rows`.
-        drawn : (T,) bool, targets that stand for all, see :class:`~helpers.evaluation.score_norm.Normalised`.
+        Parameters
+        ----------
+        gallery : whether there are ENOUGH accounts
+        hours : whether times are known
+        reference : (T,) bool, targets that stand for all, see
+            :class:`helpers.evaluation.models.Member`
         """
-        use = self.use(gallery, hours)
-        return Fusion(self._members(use, known or {}, drawn), self.uses[use].weights)
+        return Model.from_json(self.uses[self.use(gallery, hours)].members, self.encoders, reference)
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
-        """What each member that ships makes of samples: rows (N, dim) by name, which no other account changes."""
+        """Return what each member that ships makes of samples, which no other account changes.
+
+        Parameters
+        ----------
+        samples : N accounts
+        progress : show a bar where it takes over two seconds
+
+        Returns
+        -------
+        (N, dim) float32 by name
+        """
         return {
             name: embed(encoder, samples, MAX_TOKENS, progress=progress)
             for name, encoder in self.members.items()
@@ -178,48 +238,48 @@ class AuthorEncoder:
 
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
-        """The name of a use: "gallery" or "alone", with "_hours" where times are known."""
+        """Return the name of a use.
+
+        Parameters
+        ----------
+        gallery : whether there are ENOUGH accounts: "gallery", else "alone"
+        hours : whether times are known: ends in "_hours"
+        """
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
-    def _members(
-        self, use: str, known: dict[str, np.ndarray] = {}, drawn: np.ndarray | slice = slice(None)
-    ) -> dict:
-        dense = {name: CachedRows(encoder, known[name]) if name in known else encoder
-                 for name, encoder in self.members.items() if name != "hours" or use.endswith("_hours")}  # fmt: skip
-        if use.startswith("alone"):
-            return dense
-        return {
-            name: adapted(name, dense.get(name), self.tokenizer, drawn)
-            for name in (*COUNTED, *dense)
-        }
+    def encode(
+        self, posts: Posts, times: Sequence | None = None, progress: bool = True
+    ) -> np.ndarray:
+        """Return accounts as unit vectors, whose products are the scores of two accounts alone.
 
-    def encode(self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None,
-               progress: bool = True) -> np.ndarray:  # fmt: skip
-        """Return accounts as unit vectors (N, D) float32, of at least one post each; with times the hours count too.
+        Parameters
+        ----------
+        posts : of each account its posts, one at least
+        times : of each account the times of its posts; with them the hours count too
+        progress : show a bar where it takes over two seconds
 
-        posts : of each account its posts. times, topics : of each account the times and the rooms of its posts. Rooms
-        are checked, and warned of: a person is not known by them, so no member reads them. progress : a bar where it
-        takes over two seconds. The product of two vectors is the score of two accounts alone. Raises what
-        :func:`helpers.accounts.samples.samples_of` raises.
+        Returns
+        -------
+        (N, D) float32
+
+        Raises
+        ------
+        ValueError
+            See :func:`helpers.accounts.samples.samples_of`.
         """
-        if topics is not None:
-            warnings.warn(
-                "topics do not change these vectors: the encoder reads text and hours only",
-                stacklevel=2,
-            )
-        return self.vectors(
-            samples_of(posts, self.tokenizer, times, topics), times is not None, progress
-        )
+        return self.vectors(samples_of(posts, self.tokenizer, times), times is not None, progress)
 
     def vectors(self, samples: Samples, hours: bool = False, progress: bool = True) -> np.ndarray:
-        """The same of samples of a store."""
-        weights, rows = self.uses[self.use(False, hours)].weights, self.rows(samples, progress)
-        joined = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
-        return nnf.normalize(
-            torch.cat(joined, 1)
-        ).numpy()  # roots: products of two vectors are the fused scores
+        """Return samples of a store as :meth:`encode` returns accounts.
 
-    @staticmethod
-    def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        """Cosines (N, M) of unit vectors (N, D) and (M, D)."""
-        return np.asarray(one) @ np.asarray(other).T
+        Parameters
+        ----------
+        samples : N accounts
+        hours : whether times are known
+        progress : show a bar where it takes over two seconds
+        """
+        weights = self.uses[self.use(False, hours)].weights
+        rows = self.rows(samples, progress)
+        # roots: products of two vectors are the fused scores
+        scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
+        return nnf.normalize(torch.cat(scaled, 1)).numpy()

@@ -14,7 +14,7 @@ import torch
 from scipy.stats import hypergeom
 
 from helpers.accounts.encoder import MAX_TOKENS
-from helpers.accounts.gallery import AccountGallery, Decision
+from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.samples import (
     UNKNOWN,
     concatenate_samples,
@@ -29,7 +29,7 @@ from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
 from helpers.encoders.wccn import WCCN
-from helpers.evaluation.score_norm import NormalisedGallery, statistics
+from helpers.evaluation.detection import DetectionCosts
 from helpers.figures.style import escape_html
 from helpers.tokens.batch import PAD, Batch, Samples
 
@@ -52,34 +52,18 @@ def contributions(
     """
     gallery.accounts([target])
     column, own = gallery.columns([target, name])
-    rows, members = [], [member for member, weight in gallery.model.weights.items() if weight]
-    for member, (part, weight) in zip(members, gallery.scored.parts, strict=True):
-        slope, offset = (
-            dividing_line(part, query, column, own)
-            if isinstance(part, NormalisedGallery)
-            else (1.0, 0.0)
-        )
-        inner = getattr(part, "inner", part)
-        told = list(
-            _features(
-                inner.encoder, query, inner.rows[column : column + 1], gallery.encoder.tokenizer
-            )
-        )
+    rows = []
+    for part in gallery.model.used_members:
+        member, weight = part.name, part.weight
+        slope, offset = part.line(query, gallery.targets, MAX_TOKENS, column, own)
+        encoder = part.encoder_of(gallery.targets, MAX_TOKENS)
+        target_row = part.rows(gallery.targets, gallery.targets, MAX_TOKENS)[column : column + 1]
+        told = list(_features(encoder, query, target_row, gallery.encoder.tokenizer))
         rows += [(member, feature, weight * slope * value) for feature, value in told if value]
         rows.append((member, OFFSET, weight * offset))
     frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
     frame = frame.groupby(["member", "feature"], sort=False, as_index=False).sum()
     return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
-
-
-def dividing_line(
-    part: NormalisedGallery, query: Samples, target: int, own: int
-) -> tuple[float, float]:
-    """Return slope and offset that turn the raw score of a query and a target into the s-normed one. own : its row."""
-    ((_, block),) = part.inner.scores(query)
-    mean_q, scale_q = statistics(block[:, part.drawn])[:, 0] if own < 0 else part.of_targets[:, own]
-    mean_t, scale_t = part.of_targets[:, target]
-    return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
 
 def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
@@ -136,7 +120,7 @@ def _by_chance(one, other):
 
 
 def without_words(gallery: AccountGallery, query: Samples, target: str, words: Collection[str], name: str = "",
-                  decision: Decision = Decision()) -> pd.Series:  # fmt: skip
+                  costs: DetectionCosts = LINK_COSTS) -> pd.Series:  # fmt: skip
     """Rank a pair again after words are erased from its posts: its row of ``rank``, all other accounts as they are.
 
     words : in lower case, such as :func:`topic_words`; the rest as in :func:`contributions`.
@@ -149,7 +133,7 @@ def without_words(gallery: AccountGallery, query: Samples, target: str, words: C
     changed = gallery.exchanged(
         concatenate_samples(*sides) if there else sides[1], [name, target][not there :]
     )
-    return changed.rank(sides[0], [name], len(changed), decision).set_index("target").loc[target]
+    return changed.rank(sides[0], [name], len(changed), costs).set_index("target").loc[target]
 
 
 def _erased(samples, words, tokenizer):

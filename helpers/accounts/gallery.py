@@ -1,4 +1,4 @@
-"""Galleries of accounts: which of them, if any, belongs to the person behind a query, how likely, and at what costs."""
+"""Galleries of accounts: which of them, if any, belongs to the person behind a query, and how likely."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
@@ -20,40 +19,39 @@ from helpers.accounts.samples import (
     whole_accounts,
     without_passages,
 )
-from helpers.core.config import Config
+from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore
 from helpers.training import checkpoints
 
-NOBODY, UNDECIDED = "nobody of these", "undecided"
-
-
-class Decision(Config):
-    """The costs at which two accounts are linked.
-
-    prior : the probability, before any post is read, that a query has a second account in the gallery. miss,
-    false_link : the costs of overlooking it, and of linking two people.
-    """
-
-    prior: float = Field(0.05, gt=0, lt=1)
-    miss: float = Field(1, gt=0)
-    false_link: float = Field(10, gt=0)
-
-    @property
-    def threshold(self) -> float:
-        """The probability from which on linking is expected to cost less than not linking."""
-        return self.false_link / (self.false_link + self.miss)
+NOBODY = "nobody of these"
+UNDECIDED = "undecided"
+LINK_COSTS = DetectionCosts(false_accept=10)  # to link two people costs ten overlooked pairs
+FILE = "gallery.safetensors"
 
 
 class AccountGallery:
     """Accounts of which each has one name; queries are ranked against all of them.
 
-    encoder : an :class:`~helpers.accounts.encoder.AuthorEncoder`. targets : one sample an account. names : of the
-    accounts, each once. hours : whether times are known. rows : of the targets, where ``encoder.rows`` was asked.
-    drawn : (T,) bool, targets drawn at random from all accounts there are, the only ones whose scores s-norm uses; None
-    where the targets are all accounts. beyond : accounts that are no targets; they count as unlike any query.
-    From ENOUGH accounts on scores are s-normed by the gallery. In a smaller one they are raw, no likelihood ratio is
-    above 10, and on average they speak for nobody: without other accounts of the same place nobody is linked.
+    From ENOUGH accounts on scores are s-normed by the gallery. In a smaller one they are raw, no
+    likelihood ratio is above 10, and on average they speak for nobody: without other accounts of
+    the same place nobody is linked.
+
+    Parameters
+    ----------
+    encoder : embeds the accounts
+    targets : T samples, one an account
+    names : of the accounts, each once
+    hours : whether times are known
+    rows : of the targets, where ``encoder.rows`` was asked
+    drawn : (T,) bool, targets drawn at random from all accounts there are, the only ones whose
+        scores s-norm uses; by default the targets are all accounts
+    beyond : number of accounts that are no targets; they count as unlike any query
+
+    Raises
+    ------
+    ValueError
+        There are not as many different names as accounts.
     """
 
     def __init__(
@@ -68,20 +66,23 @@ class AccountGallery:
     ):
         if len(names) != len(targets) or len(set(names)) != len(targets):
             raise ValueError(
-                f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them different"
+                f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them "
+                "different"
             )
-        self.encoder, self.targets, self.names, self.hours = (
-            encoder,
-            targets,
-            np.asarray(names, object),
-            hours,
-        )
-        self.adapted, self.beyond = len(targets) >= ENOUGH, beyond
-        self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
+        self.encoder = encoder
+        self.targets = targets
+        self.names = np.asarray(names, object)
+        self.hours = hours
         self.rows = encoder.rows(targets) if rows is None else rows
-        self.use = encoder.uses[encoder.use(self.adapted, hours)]
-        self.model = encoder.model(self.adapted, hours, self.rows, self.drawn)
-        self.scored = self.model.gallery(targets, MAX_TOKENS)
+        self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
+        self.beyond = beyond
+        self.s_normed = len(targets) >= ENOUGH
+        self.use = encoder.uses[encoder.use(self.s_normed, hours)]
+        self.model = encoder.model(self.s_normed, hours, self.drawn)
+        for member in self.model.members:
+            if member.name in self.rows:
+                rows = self.rows[member.name]
+                member.embeddings.put(member.encoder, targets, MAX_TOKENS, rows)
 
     @classmethod
     def of(
@@ -92,14 +93,22 @@ class AccountGallery:
         times: Sequence | None = None,
         topics: Sequence | None = None,
     ) -> "AccountGallery":
-        """Make a gallery of texts: of each account its posts, and their times and topics where they are known.
+        """Make a gallery of texts.
 
-        What stands in several posts word for word is not read. Topics change no score: they tell which words are a
-        room's, see :func:`helpers.accounts.evidence.topic_words`.
+        What stands in several posts word for word is not read.
+
+        Parameters
+        ----------
+        encoder : embeds the accounts
+        posts : of each account its posts
+        names : of the accounts, each once
+        times : of each account the times of its posts
+        topics : of each account the topics of its posts. They change no score: they tell which
+            words are a room's, see :func:`helpers.accounts.evidence.topic_words`.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
-        own = whole_accounts(without_passages(samples.store, encoder.kinds)[0])
-        return cls(encoder, own, names, times is not None)
+        store, _ = without_passages(samples.store, encoder.kinds)
+        return cls(encoder, whole_accounts(store), names, times is not None)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -107,17 +116,28 @@ class AccountGallery:
     def queries(
         self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None
     ) -> Samples:
-        """Read texts as queries of this gallery. Raises ValueError where the gallery knows times and these do not."""
+        """Read texts as queries of this gallery.
+
+        Parameters
+        ----------
+        posts : of each query its posts
+        times, topics : of each query the times and topics of its posts
+
+        Raises
+        ------
+        ValueError
+            The gallery knows times and these do not, or the reverse.
+        """
         if self.hours != (times is not None):
-            raise ValueError(
-                f"the gallery was made with{'' if self.hours else 'out'} times: ask it in the same way"
-            )
+            with_times = "with" if self.hours else "without"
+            raise ValueError(f"the gallery was made {with_times} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times, topics)
-        return whole_accounts(without_passages(samples.store, self.encoder.kinds, self.passages)[0])
+        store, _ = without_passages(samples.store, self.encoder.kinds, self.passages)
+        return whole_accounts(store)
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Of the posts of the targets, each once, see :func:`helpers.accounts.samples.passages`."""
+        """Passages of the targets' posts, each once, see :func:`helpers.accounts.samples.passages`."""
         return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(
@@ -125,34 +145,34 @@ class AccountGallery:
         queries: Samples,
         names: Sequence[str] | None = None,
         k: int = 10,
-        decision: Decision = Decision(),
+        costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
-        """Rank the k most likely accounts of each query, and give the probability that it is nobody of these.
+        """Rank the k most likely accounts of each query, and say how likely it is nobody of these.
 
-        queries : of :meth:`queries`, or samples of the same store as the targets. names : of the queries; an account of
-        the gallery is not compared with itself. Columns ``query``, ``target``, ``rank``, ``score``, ``llr``,
-        ``probability``, ``linked`` (does it reach the threshold?), ``query_posts``, ``target_posts``; per query the row
-        ``nobody of these`` comes last, with its probability.
+        With prior p and T accounts, those beyond the gallery among them, the probability of target
+        t is ``(p / T) L_t / (1 - p + (p / T) S)``, L its likelihood ratio and S the sum of all, and
+        that of nobody is what is left: one account is meant, or none.
 
-        With prior p and T accounts, those beyond the gallery among them, the probability of target t is
-        ``(p / T) L_t / (1 - p + (p / T) S)``, L its likelihood ratio and S the sum of all, and that of nobody is what
-        is left: one account is meant, or none.
+        Parameters
+        ----------
+        queries : of :meth:`queries`, or samples of the same store as the targets
+        names : of the queries; an account of the gallery is not compared with itself
+        k : number of accounts of each query
+        costs : with the prior, the probability that a query has a second account in the gallery
+
+        Returns
+        -------
+        Columns ``query``, ``target``, ``rank``, ``score``, ``llr``, ``probability``, ``linked``
+        (whether linking costs less than not linking), ``query_posts``, ``target_posts``; the last
+        row of each query is ``nobody of these``, with its probability.
+
+        Raises
+        ------
+        ValueError
+            There is no query, or no name for one, or k is 0.
         """
-        names = (
-            [f"query {number}" for number in range(len(queries))] if names is None else list(names)
-        )
-        if len(names) != len(queries) or k < 1 or not names:
-            raise ValueError(
-                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
-            )
-        own, frames = self.columns(names), []
-        for rows, block in self.scored.scores(queries, own):
-            for row, scores in zip(range(rows.start, rows.stop), block):
-                llr = self.use.llr(scores, queries.count[row], self.targets.count)
-                if own[row] >= 0:
-                    llr[own[row]] = -np.inf
-                frames.append(self._best(names[row], queries.count[row], scores, llr, k, decision))
-        return pd.concat(frames, ignore_index=True)
+        candidates, nobody = self._answers(queries, names, k, costs)
+        return pd.concat([candidates, nobody]).sort_index(kind="stable", ignore_index=True)
 
     def link(
         self,
@@ -160,40 +180,55 @@ class AccountGallery:
         names: Sequence[str] | None = None,
         times: Sequence | None = None,
         topics: Sequence | None = None,
-        **costs: float,
+        costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
         """Answer with one row a query: the account that it is linked to, "nobody of these" or "undecided".
 
-        queries, times, topics : texts as in :meth:`queries`, or samples as in :meth:`rank`, with its ``names``. costs :
-        ``prior``, ``miss``, ``false_link`` of :class:`Decision`. Columns ``query``; ``answer``, the account to link, or
-        where none reaches the ``threshold`` of these costs nobody, "undecided" if an account is likelier than that; the
-        first row of :meth:`rank`, linked or not, with its ``probability``; ``nobody``, the probability of none of them.
+        Parameters
+        ----------
+        queries : texts as in :meth:`queries`, or samples as in :meth:`rank`
+        names : of the queries; an account of the gallery is not compared with itself
+        times, topics : of texts, as in :meth:`queries`
+        costs : as in :meth:`rank`
+
+        Returns
+        -------
+        Columns ``query``; ``answer``, the account to link, or where none reaches the ``threshold``
+        of these costs nobody, "undecided" if an account is likelier than that; ``nobody``, the
+        probability of none of them; and the first row of :meth:`rank`, linked or not.
         """
-        decision = Decision.of(costs)
-        asked = queries if isinstance(queries, Samples) else self.queries(queries, times, topics)
-        found = self.rank(asked, names, 1, decision)
-        last = found.target == NOBODY
-        number = last.cumsum() - last  # of the query
-        best, nobody = (found[rows].set_axis(number[rows]) for rows in (~last, last))
-        unlinked = np.where(best.probability > nobody.probability[best.index], UNDECIDED, NOBODY)
-        answer = best.target.where(best.linked.astype(bool), unlinked).reindex(
-            nobody.index, fill_value=NOBODY
+        if not isinstance(queries, Samples):
+            queries = self.queries(queries, times, topics)
+        best, nobody = self._answers(queries, names, 1, costs)
+        is_likelier = best.probability > nobody.probability[best.index]
+        unlinked = np.where(is_likelier, UNDECIDED, NOBODY)
+        answer = best.target.where(best.linked, unlinked)
+        answers = pd.DataFrame(
+            {
+                "query": nobody["query"],
+                "answer": answer.reindex(nobody.index, fill_value=NOBODY),
+                "nobody": nobody.probability,
+                "threshold": costs.min_probability,
+            }
         )
-        return (
-            nobody[["query"]]
-            .assign(answer=answer, nobody=nobody.probability, threshold=decision.threshold)
-            .join(best.drop(columns=["query", "rank", "linked"]))
-        )
+        return answers.join(best.drop(columns=["query", "rank", "linked"]))
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
-        """Which of the accounts each name is, -1 for none."""
-        place = {name: column for column, name in enumerate(self.names)}
-        return np.array([place.get(name, -1) for name in names], int)
+        """Return which of the accounts each name is, -1 for none."""
+        column_of_name = {name: column for column, name in enumerate(self.names)}
+        return np.array([column_of_name.get(name, -1) for name in names], int)
 
     def accounts(self, names: Sequence[str]) -> Samples:
-        """The samples of named accounts, to ask about. Raises ValueError for names that are not there."""
+        """Return the samples of named accounts, to ask about.
+
+        Raises
+        ------
+        ValueError
+            A name is not there.
+        """
         columns = self.columns(names)
-        if missing := [name for name, column in zip(names, columns) if column < 0]:
+        missing = [name for name, column in zip(names, columns) if column < 0]
+        if missing:
             raise ValueError(
                 f"{len(missing)} accounts are not in the gallery, the first is {missing[0]!r}"
             )
@@ -206,43 +241,79 @@ class AccountGallery:
         times: Sequence | None = None,
         topics: Sequence | None = None,
     ) -> "AccountGallery":
-        """The gallery and more accounts; those it has are not embedded again, only what counts is fitted anew."""
-        if there := sorted(set(names) & set(self.names)):
+        """Return the gallery and more accounts; those it has are not embedded again.
+
+        Parameters
+        ----------
+        posts : of each new account its posts
+        names : of the new accounts
+        times, topics : of each new account the times and topics of its posts
+
+        Raises
+        ------
+        ValueError
+            The gallery has an account of that name.
+        """
+        present = sorted(set(names) & set(self.names))
+        if present:
             raise ValueError(
-                f"the gallery has {len(there)} of these accounts already, the first is {there[0]!r}"
+                f"the gallery has {len(present)} of these accounts already, the first is "
+                f"{present[0]!r}"
             )
         return self.exchanged(self.queries(posts, times, topics), names)
 
     def exchanged(self, samples: Samples, names: Sequence[str]) -> "AccountGallery":
-        """The same with samples in the place of the accounts of these names, or beside those it has."""
-        place = self.columns(names)
-        kept = np.setdiff1d(np.arange(len(self)), place)
+        """Return the gallery with samples in the place of accounts, or beside those it has.
+
+        Parameters
+        ----------
+        samples : one of each name
+        names : of accounts of the gallery, or new ones; the samples come last
+        """
+        columns = self.columns(names)
+        kept = np.setdiff1d(np.arange(len(self)), columns)
         rows = {
-            name: np.concatenate([self.rows[name][kept], new])
-            for name, new in self.encoder.rows(samples).items()
+            name: np.concatenate([self.rows[name][kept], new_rows])
+            for name, new_rows in self.encoder.rows(samples).items()
         }
-        drawn = np.append(
-            self.drawn[kept], np.where(place < 0, self.drawn.all(), self.drawn[place])
+        drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
+        return AccountGallery(
+            self.encoder,
+            concatenate_samples(self.targets[kept], samples),
+            [*self.names[kept], *names],
+            self.hours,
+            rows,
+            np.append(self.drawn[kept], drawn),
+            self.beyond,
         )
-        return AccountGallery(self.encoder, concatenate_samples(self.targets[kept], samples), [*self.names[kept], *names],
-                              self.hours, rows, drawn, self.beyond)  # fmt: skip
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
-        """The gallery without some accounts. Raises ValueError for names that are not there, or where none is left."""
+        """Return the gallery without some accounts.
+
+        Raises
+        ------
+        ValueError
+            A name is not there, or no account is left.
+        """
         self.accounts(names)
         kept = np.flatnonzero(~np.isin(self.names, list(names)))
-        rows = {name: each[kept] for name, each in self.rows.items()}
-        return AccountGallery(self.encoder, self.targets[kept], self.names[kept], self.hours, rows, self.drawn[kept],
-                              self.beyond)  # fmt: skip
+        return AccountGallery(
+            self.encoder,
+            self.targets[kept],
+            self.names[kept],
+            self.hours,
+            {name: rows[kept] for name, rows in self.rows.items()},
+            self.drawn[kept],
+            self.beyond,
+        )
 
     def save(self, folder: str | Path) -> None:
         """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
         store = in_memory(self.targets).store
-        arrays = {
-            name: torch.from_numpy(np.asarray(getattr(store, name)).astype(np.int64))
-            for name in FILES
-        }
-        rows = {f"rows/{name}": torch.from_numpy(each) for name, each in self.rows.items()}
+        tensors = {f"rows/{name}": torch.from_numpy(rows) for name, rows in self.rows.items()}
+        for name in FILES:
+            array = np.asarray(getattr(store, name)).astype(np.int64)
+            tensors[name] = torch.from_numpy(array)
         about = {
             "names": list(self.names),
             "hours": self.hours,
@@ -251,45 +322,86 @@ class AccountGallery:
             "beyond": self.beyond,
             "topics": store.meta["topics"],
         }
-        checkpoints.save_checkpoint(Path(folder) / "gallery.safetensors", arrays | rows, about)
+        checkpoints.save_checkpoint(Path(folder) / FILE, tensors, about)
 
     @classmethod
     def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
-        """One that was saved. Raises ValueError where it is damaged, or of another encoder."""
-        tensors, about = checkpoints.read_checkpoint(Path(folder) / "gallery.safetensors")
+        """Load a gallery that was saved.
+
+        Parameters
+        ----------
+        encoder : that made it
+        folder : of :meth:`save`
+
+        Raises
+        ------
+        ValueError
+            It is damaged, or of another encoder.
+        """
+        tensors, about = checkpoints.read_checkpoint(Path(folder) / FILE)
         if about["encoder"] != encoder.fingerprint or "topics" not in about:
             raise ValueError(
                 f"the gallery in {folder} was made by another encoder: make it again from its posts"
             )
-        meta = {
-            "topics": about["topics"],
-            "vocabulary": encoder.tokenizer.vocabulary,
-            "fingerprint": "",
-        }
-        store = TokenStore(
-            Path(folder), meta, **{name: tensors.pop(name).numpy() for name in FILES}
-        )
-        rows = {name.removeprefix("rows/"): each.numpy() for name, each in tensors.items()}
-        return cls(encoder, whole_accounts(store), about["names"], about["hours"], rows, np.array(about["drawn"]),
-                   about["beyond"])  # fmt: skip
+        vocabulary = encoder.tokenizer.vocabulary
+        meta = {"topics": about["topics"], "vocabulary": vocabulary, "fingerprint": ""}
+        arrays = {name: tensors.pop(name).numpy() for name in FILES}
+        targets = whole_accounts(TokenStore(Path(folder), meta, **arrays))
+        rows = {name.removeprefix("rows/"): value.numpy() for name, value in tensors.items()}
+        drawn = np.array(about["drawn"])
+        return cls(encoder, targets, about["names"], about["hours"], rows, drawn, about["beyond"])
 
-    def _best(self, name, posts, scores, llr, k, decision):
+    def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the candidates of each query, and how likely it is nobody; the index is its number."""
+        if names is None:
+            names = [f"query {number}" for number in range(len(queries))]
+        if len(names) != len(queries) or k < 1 or not len(names):
+            raise ValueError(
+                f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
+            )
+        own_column = self.columns(names)
+        candidates = []
+        nobody_chance = np.empty(len(names))
+        for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
+            for number, scores in enumerate(block, part.start):
+                llr = self.use.llr(scores, queries.count[number], self.targets.count)
+                if own_column[number] >= 0:
+                    llr[own_column[number]] = -np.inf
+                best, nobody_chance[number] = self._candidates(scores, llr, k, costs)
+                best.insert(0, "query", names[number])
+                best["query_posts"] = queries.count[number]
+                candidates.append(best.set_axis([number] * len(best)))
+        nobody = pd.DataFrame(
+            {
+                "query": names,
+                "target": NOBODY,
+                "probability": nobody_chance,
+                "linked": False,
+                "query_posts": queries.count,
+            }
+        )
+        return pd.concat(candidates), nobody
+
+    def _candidates(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
+        """Return the k most likely accounts, and the probability of none; arrays (T,), llr -inf of no other."""
         others = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, others)]
-        if (
-            not self.adapted
-        ):  # strangers are all alike then: on average they must not speak for a link
+        if not self.s_normed:
+            # strangers are all alike then: on average they must not speak for a link
             llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
-        each, none = (
-            np.log(decision.prior / max(others + self.beyond, 1)) + llr,
-            np.log1p(-decision.prior),
+        log_chances = np.log(costs.prior / max(others + self.beyond, 1)) + llr
+        log_none = np.log1p(-costs.prior)
+        log_total = np.logaddexp(logsumexp(log_chances), log_none)
+        chances = np.exp(log_chances[best] - log_total)
+        frame = pd.DataFrame(
+            {
+                "target": self.names[best],
+                "rank": 1 + np.arange(len(best)),
+                "score": scores[best],
+                "llr": llr[best],
+                "probability": chances,
+                "linked": chances >= costs.min_probability,
+                "target_posts": self.targets.count[best],
+            }
         )
-        total = np.logaddexp(logsumexp(each), none)
-        chance = np.exp(each[best] - total)
-        frame = pd.DataFrame({
-            "query": name, "target": self.names[best], "rank": 1 + np.arange(len(best)), "score": scores[best],
-            "llr": llr[best], "probability": chance, "linked": chance >= decision.threshold, "query_posts": posts,
-            "target_posts": self.targets.count[best]})  # fmt: skip
-        last = {"query": name, "target": NOBODY, "probability": np.exp(none - total), "query_posts": posts,
-                "linked": False}  # fmt: skip
-        return pd.concat([frame, pd.DataFrame([last])], ignore_index=True)
+        return frame, np.exp(log_none - log_total)

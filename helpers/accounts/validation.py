@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import AccountGallery, Decision
+from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.reading import OwnPosts
 from helpers.accounts.samples import halves, in_memory, last_posts, texts_of
 from helpers.cleaning.text import WORD
@@ -101,7 +101,7 @@ def choose_calibration(
     gallery, older = split_half_trials(
         judged, encoder, seed
     )  # for both: of equal weights scores are equal
-    use = encoder.use(gallery.adapted, posts.hours)
+    use = encoder.use(gallery.s_normed, posts.hours)
     tested = {name: _judge(gallery, older, one.uses[use], costs) for name, one in maps.items()}
     table = pd.DataFrame({name: one.value for name, (one, _) in tested.items()})
     better = table.loc["Cllr"].idxmin()
@@ -126,7 +126,7 @@ def choose_calibration(
 
 def _judge(gallery, older, use, costs):
     llr = np.concatenate([use.llr(block, older.count[rows][:, None], gallery.targets.count)
-                          for rows, block in gallery.scored.scores(older)])  # fmt: skip
+                          for rows, block in gallery.model.scores(older, gallery.targets, MAX_TOKENS)])  # fmt: skip
     same = np.eye(len(llr), dtype=bool)
     table = calibration_metrics(llr.ravel(), same.ravel(), costs)
     table.loc["accounts"] = len(llr)
@@ -148,14 +148,13 @@ def compare_with_tfidf(
     Rows ``name``, the name of the TF-IDF and "Difference"; columns value, low, high. In a gallery too small for s-norm
     there is no TF-IDF, and the table is empty.
     """
-    counted = [name for name in gallery.model.members if name in COUNTED]
+    counted = {member.name: member for member in gallery.model.members if member.name in COUNTED}
     if not counted:
         return pd.DataFrame(columns=["value", "low", "high"])
-    trials = Trials(replace(older, authors=np.arange(len(older))),
-                    replace(gallery.targets, authors=np.arange(len(older))))  # fmt: skip
+    trials = Trials(older, gallery.targets)
     ranks = {
-        kind: ranking.positive_ranks(gallery.model.members[kind], trials, MAX_TOKENS)
-        for kind in counted
+        kind: ranking.positive_ranks(member, trials, MAX_TOKENS)
+        for kind, member in counted.items()
     }
     best = max(counted, key=lambda kind: (1 / ranks[kind]).mean())
     ours = ranking.positive_ranks(gallery.model, trials, MAX_TOKENS)
@@ -166,14 +165,14 @@ def compare_with_tfidf(
 
 
 def rank_by_sample_size(
-    gallery: AccountGallery, older: Samples, account: str, decision: Decision = Decision()
+    gallery: AccountGallery, older: Samples, account: str, costs: DetectionCosts = LINK_COSTS
 ) -> pd.DataFrame:
     """Rank one account's newer half by more and more posts of its older one: ``posts, rank, probability, llr``."""
     sample = _half(gallery, older, account)
     sizes = [size for size in (2, 4, 8, 16, 32, 64) if size < sample.count[0]] + [
         int(sample.count[0])
     ]
-    found = [(size, *_own(gallery, last_posts(sample, size), account, decision)) for size in sizes]
+    found = [(size, *_own(gallery, last_posts(sample, size), account, costs)) for size in sizes]
     return pd.DataFrame(found, columns=["posts", "rank", "probability", "llr"])
 
 
@@ -181,7 +180,7 @@ def rank_after_obfuscation(
     gallery: AccountGallery,
     older: Samples,
     account: str,
-    decision: Decision = Decision(),
+    costs: DetectionCosts = LINK_COSTS,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Rank one account's newer half by its older one, a habit taken out: ``habit, rank, probability, llr``.
@@ -207,7 +206,7 @@ def rank_after_obfuscation(
     for name, (changed, when) in tried.items():
         with suppress(ValueError):  # nothing that is the account's own is left of so few posts
             queries = gallery.queries([changed], [when.tolist()] if gallery.hours else None)
-            found.append((name, *_own(gallery, queries, account, decision)))
+            found.append((name, *_own(gallery, queries, account, costs)))
     return pd.DataFrame(found, columns=["habit", "rank", "probability", "llr"])
 
 
@@ -218,6 +217,6 @@ def _half(gallery, older, account):
     return older[np.array([row])]
 
 
-def _own(gallery, queries, account, decision) -> tuple[int, float, float]:
-    row = gallery.rank(queries, ["it"], len(gallery), decision).set_index("target").loc[account]
+def _own(gallery, queries, account, costs) -> tuple[int, float, float]:
+    row = gallery.rank(queries, ["it"], len(gallery), costs).set_index("target").loc[account]
     return int(row["rank"]), float(row.probability), float(row.llr)

@@ -37,6 +37,11 @@ class DetectionCosts(Config):
         """The log-likelihood ratio above which accepting is expected to cost less (Bayes)."""
         return float(np.log(self.false_accept * (1 - self.prior) / (self.miss * self.prior)))
 
+    @property
+    def min_probability(self) -> float:
+        """The probability from which on accepting is expected to cost less than rejecting (Bayes)."""
+        return self.false_accept / (self.false_accept + self.miss)
+
 
 PAPER = (
     DetectionCosts()

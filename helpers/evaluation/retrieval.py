@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from helpers.evaluation.bootstrap import bootstrap_means
-from helpers.evaluation.gallery import open_gallery
-from helpers.evaluation.ranking import PositiveTargets
+from helpers.evaluation.models import System, as_model
+from helpers.evaluation.ranking import best_ranks, positive_targets
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
@@ -19,45 +19,88 @@ ERRORS = ("right", "same_topic_error", "other_topic_error")
 
 
 def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
-    """Every post is a text: floor(n/2) of an author's n texts, drawn at random, are queries, all others targets."""
-    samples, size = Samples.of_posts(store), store.posts_per_author()
-    rows = np.random.default_rng(seed).permutation(len(samples))
-    rows = rows[np.argsort(samples.authors[rows], kind="stable")]
-    is_query = np.empty(len(rows), bool)
-    is_query[rows] = np.arange(len(rows)) - np.repeat(store.author_offsets[:-1], size) < np.repeat(
-        size // 2, size
-    )
+    """Make a query of every second text: floor(n/2) of an author's n texts, drawn at random; all others are targets.
+
+    Parameters
+    ----------
+    store : every post is a text
+    seed : of the draw
+
+    Raises
+    ------
+    ValueError
+        No author has two texts.
+    """
+    samples = Samples.of_posts(store)
+    shuffled = np.random.default_rng(seed).permutation(len(samples))
+    shuffled = shuffled[np.argsort(samples.authors[shuffled], kind="stable")]
+
+    texts = store.posts_per_author()
+    rank_within_author = np.arange(len(samples)) - np.repeat(store.author_offsets[:-1], texts)
+    is_query = np.empty(len(samples), bool)
+    is_query[shuffled] = rank_within_author < np.repeat(texts // 2, texts)
     if not is_query.any():
         raise ValueError(
-            f"retrieval needs an author with two texts, found {len(size)} authors of {len(rows)} texts"
+            f"retrieval needs an author with two texts, found {len(texts)} authors of "
+            f"{len(samples)} texts"
         )
     return Trials(samples[is_query], samples[~is_query], name="retrieval")
 
 
-def evaluate_retrieval(model, trials: Trials, max_tokens: int = 32, seed: int = 0, resamples: int = 1000,
-             topics: np.ndarray | None = None) -> tuple[pd.DataFrame, pd.Series]:  # fmt: skip
-    """Rank the best own target of every query, and say what came before it.
+def evaluate_retrieval(
+    model: System,
+    trials: Trials,
+    max_tokens: int = 32,
+    seed: int = 0,
+    resamples: int = 1000,
+    topics: np.ndarray | None = None,
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Rank the best target of every query's author, and say what came before it.
 
-    model : an encoder or a fusion.
-    topics : (posts,) topic of each text of the store, where its own topic list does not tell them all apart.
-    Returns a table (value, low, high; intervals over authors with all their queries) and ranks, as
-    :func:`helpers.evaluation.ranking.positive_ranks`. MRR; MRR@10, where ranks beyond 10 count 0, as released; R@1 and R@8,
-    which are success@k; shares of queries that add up to 1: ``right``, whose nearest target is of their author, and
-    those whose nearest is of another author, ``same_topic_error`` where that text is on the query's topic (what a model
-    that reads topics confuses), else ``other_topic_error``. A tie is an error, between topics of the same one.
-    References: sawatphol2022 section 3, Table 2.
+    Parameters
+    ----------
+    model : scores the trials
+    trials : of :func:`retrieval_trials`
+    max_tokens : tokens read of each post
+    seed, resamples : of the bootstrap
+    topics : (posts,) topic of each text of the store, where its own topic list does not tell them all apart
+
+    Returns
+    -------
+    A table (value, low, high; intervals over authors with all their queries), and ranks as
+    :func:`helpers.evaluation.ranking.positive_ranks`. The rows are MRR; MRR@10, where ranks beyond 10 count 0, as
+    released; R@1 and R@8, which are success@k; and shares of queries that add up to 1: ``right``, whose nearest
+    target is of their author, and those whose nearest is of another author, ``same_topic_error`` where that text is on
+    the query's topic (what a model that reads topics confuses), else ``other_topic_error``. A tie is an error, between
+    topics of the same one.
+
+    Raises
+    ------
+    ValueError
+        There are not as many topics as texts.
+
+    References
+    ----------
+    sawatphol2022 section 3, Table 2
     """
-    topics = trials.queries.store.topic if topics is None else pd.factorize(np.asarray(topics))[0]
-    if len(topics) != trials.queries.store.posts:
-        raise ValueError(f"{len(topics)} topics of {trials.queries.store.posts} texts")
-    asked, answered = (topics[side.first] for side in (trials.queries, trials.targets))
-    own, rank, error = PositiveTargets(trials), np.empty(len(asked)), np.empty(len(asked), int)
-    for rows, scores in open_gallery(model, trials.targets, max_tokens).scores(trials.queries):
-        rank[rows] = own.ranks(rows, scores)
-        scores[own.of(rows)] = -np.inf
-        nearest = scores == scores.max(1, keepdims=True)
-        same_topic = (nearest & (asked[rows, None] == answered)).any(1)
-        error[rows] = np.where(rank[rows] == 1, 0, np.where(same_topic, 1, 2))
+    store = trials.queries.store
+    topic = store.topic if topics is None else pd.factorize(np.asarray(topics))[0]
+    if len(topic) != store.posts:
+        raise ValueError(f"{len(topic)} topics of {store.posts} texts")
+    query_topic = topic[trials.queries.first]
+    target_topic = topic[trials.targets.first]
+
+    positives = positive_targets(trials)
+    rank = np.empty(len(query_topic))
+    error = np.empty(len(query_topic), int)
+    for part, scores in as_model(model).scores(trials.queries, trials.targets, max_tokens):
+        rank[part] = best_ranks(scores, positives[part])
+        scores[positives[part].nonzero()] = -np.inf
+        is_nearest = scores == scores.max(1, keepdims=True)
+        is_same_topic = query_topic[part, None] == target_topic
+        same_topic_error = (is_nearest & is_same_topic).any(1)
+        error[part] = np.where(rank[part] == 1, 0, np.where(same_topic_error, 1, 2))
+
     columns = {
         "MRR": 1 / rank,
         "MRR@10": np.where(rank <= 10, 1 / rank, 0),

@@ -1,13 +1,13 @@
-"""Scores of pairs of rows: the one product, and the one rule for ties.
+"""Scores of rows: one product, one rule for ties, and the weighted mean of several systems' scores.
 
 The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus their distance.
 
 **Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was summed. Equal
-scores are equal: the position of a target never decides. A target of another author that scores as high as the own
-one comes first (pessimistic, :meth:`helpers.evaluation.ranking.PositiveTargets.ranks`), and no threshold parts them.
+scores are equal: the position of a target never decides. A target of another author that scores as high as the right
+one comes first (pessimistic, :func:`helpers.evaluation.ranking.best_ranks`), and no threshold parts them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -17,88 +17,178 @@ from torch import Tensor
 GRID = 2.0**20
 BLOCK = 2**24  # scores held at a time, 64 MB
 TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
+SPARSE_ROWS = 64  # sparse queries multiplied at a time
 PAIRS = 2**14  # listed pairs multiplied at a time
 
-Rows = Tensor | sparse.csr_matrix
+Rows = Tensor | sparse.csr_matrix | sparse.csc_matrix
 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
-    """Scores as they are compared: float32, multiples of 2**-20."""
+    """Round scores as they are compared: float32, multiples of 2**-20."""
     return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
 
 
 def round_in_place(scores: Tensor) -> Tensor:
-    """The same of a tensor, which is overwritten."""
+    """Round a tensor of scores as :func:`round_scores`, and overwrite it."""
     return scores.mul_(GRID).round_().mul_(1 / GRID)
 
 
 def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
-    """Sums and sums of squares of scores (q, T) along an axis, (2, T) or (2, q) float64, tile by tile."""
-    tiles = (tile.double() for tile in torch.from_numpy(scores).split(TILE, 1))
-    parts = [torch.stack([tile.sum(axis), tile.square_().sum(axis)]) for tile in tiles]
-    return (torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)).numpy()
+    """Sum scores and their squares along an axis, tile by tile.
+
+    Parameters
+    ----------
+    scores : (Q, T) float32
+    axis : 0 for the sums of each target, 1 for those of each query
+
+    Returns
+    -------
+    (2, T) or (2, Q) float64: sums, sums of squares
+    """
+    parts = []
+    for tile in torch.from_numpy(scores).split(TILE, 1):
+        tile = tile.double()
+        parts.append(torch.stack([tile.sum(axis), tile.square_().sum(axis)]))
+    moments = torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)
+    return moments.numpy()
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
-    """Embedded samples as float32 tensor or CSR matrix. Raises ValueError for values that are not finite."""
-    rows = (
-        rows.tocsr().astype(np.float32) if sparse.issparse(rows) else torch.as_tensor(rows).float()
-    )
-    if not np.isfinite(rows.data if sparse.issparse(rows) else rows.numpy()).all():
+    """Return vectors (N, D) as float32 tensor or CSR matrix.
+
+    Raises
+    ------
+    ValueError
+        A value is not finite.
+    """
+    if sparse.issparse(rows):
+        rows = rows.tocsr().astype(np.float32)
+        values = rows.data
+    else:
+        rows = torch.as_tensor(rows).float()
+        values = rows.numpy()
+    if not np.isfinite(values).all():
         raise ValueError("embeddings hold values that are not finite")
     return rows
 
 
-def score_blocks(
-    queries: Rows, targets: Rows, unit: bool = True
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Rounded scores of every query (Q, D) with every target (T, D), both of :func:`as_rows`.
+def cosine(
+    queries: Rows, targets: Rows, unit: bool = True, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Score every query with every target, and round for the rule of ties.
 
-    Yields slices of the queries with their scores (q, T), float32, which the next block overwrites; as many at a time
-    as BLOCK allows. unit: compare by product, else by Euclidean distance, in double precision.
+    Parameters
+    ----------
+    queries, targets : (Q, D) and (T, D), of :func:`as_rows`; sparse targets are fastest as CSC matrix
+    unit : compare by product, else by minus the Euclidean distance, in double precision
+    out : (Q, T) float32, which is overwritten; by default a new array
+
+    Returns
+    -------
+    (Q, T) float32
+
+    Raises
+    ------
+    ValueError
+        Queries and targets differ in their dimensions, or only one of them is sparse.
     """
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != sparse.issparse(targets):
         raise ValueError(
             f"queries {tuple(queries.shape)} and targets {tuple(targets.shape)} do not fit together"
         )
-    count = targets.shape[0]
-    step = max(1, BLOCK // max(count, 1))
-    scores = torch.empty(min(step, queries.shape[0]), count)
-    columns = targets.T.tocsr() if sparse.issparse(targets) else targets
-    for begin in range(0, queries.shape[0], step):
-        block = queries[begin : begin + step]
-        result = scores[: block.shape[0]]
-        if sparse.issparse(block):
-            _sparse_product(block, columns, result.numpy())
-        else:
-            _dense_product(block, columns, unit, result)
-        yield slice(begin, begin + block.shape[0]), result.numpy()
+    if out is None:
+        out = np.empty((queries.shape[0], targets.shape[0]), np.float32)
+    if sparse.issparse(queries):
+        _sparse_product(queries, targets, out)
+    else:
+        _dense_product(queries, targets, unit, torch.from_numpy(out))
+    return out
 
 
-def _dense_product(block, targets, unit, result):
-    scaled = block * GRID  # a power of two: no digit changes
+def _dense_product(queries, targets, unit, out):
+    scaled = queries * GRID  # a power of two: no digit changes
     for begin in range(0, len(targets), TILE):
         part = targets[begin : begin + TILE]
-        tile = scaled @ part.T if unit else -GRID * torch.cdist(block.double(), part.double())
-        torch.mul(tile.round_(), 1 / GRID, out=result[:, begin : begin + TILE])
+        if unit:
+            tile = scaled @ part.T
+        else:
+            tile = -GRID * torch.cdist(queries.double(), part.double())
+        torch.mul(tile.round_(), 1 / GRID, out=out[:, begin : begin + TILE])
 
 
-def _sparse_product(block, columns, result):
-    for begin in range(0, len(result), 64):
-        (block[begin : begin + 64] @ columns).toarray(out=result[begin : begin + 64])
-        round_in_place(torch.from_numpy(result[begin : begin + 64]))
+def _sparse_product(queries, targets, out):
+    terms = targets.T.tocsr()
+    for begin in range(0, len(out), SPARSE_ROWS):
+        part = out[begin : begin + SPARSE_ROWS]
+        (queries[begin : begin + SPARSE_ROWS] @ terms).toarray(out=part)
+        round_in_place(torch.from_numpy(part))
+
+
+def score_blocks(
+    queries: Rows, targets: Rows, unit: bool = True
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Score every query with every target by :func:`cosine`, as many queries at a time as BLOCK allows.
+
+    Parameters
+    ----------
+    queries, targets : (Q, D) and (T, D), of :func:`as_rows`
+    unit : compare by product, else by minus the Euclidean distance
+
+    Yields
+    ------
+    The rows of q queries as a slice, and their scores (q, T) float32, which the next block overwrites.
+    """
+    count = targets.shape[0]
+    step = max(1, BLOCK // max(count, 1))
+    scores = np.empty((min(step, queries.shape[0]), count), np.float32)
+    if sparse.issparse(targets):
+        targets = targets.tocsc()  # once for all blocks
+    for begin in range(0, queries.shape[0], step):
+        block = queries[begin : begin + step]
+        part = slice(begin, begin + block.shape[0])
+        yield part, cosine(block, targets, unit, scores[: block.shape[0]])
 
 
 def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = True) -> np.ndarray:
-    """Rounded scores of listed pairs only, (N,) float32; pairs (N, 2): row of the query, row of the target."""
+    """Score listed pairs only, and round for the rule of ties.
+
+    Parameters
+    ----------
+    queries, targets : (Q, D) and (T, D), of :func:`as_rows`
+    pairs : (N, 2), row of the query and row of the target
+    unit : compare by product, else by minus the Euclidean distance
+
+    Returns
+    -------
+    (N,) float32
+    """
     scores = np.empty(len(pairs))
     for begin in range(0, len(pairs), PAIRS):
         part = slice(begin, begin + PAIRS)
-        one, other = queries[pairs[part, 0]], targets[pairs[part, 1]]
-        if sparse.issparse(one):
-            scores[part] = np.asarray(one.multiply(other).sum(1)).ravel()
+        left = queries[pairs[part, 0]]
+        right = targets[pairs[part, 1]]
+        if sparse.issparse(left):
+            scores[part] = np.asarray(left.multiply(right).sum(1)).ravel()
         elif unit:
-            scores[part] = (one.double() * other).sum(1)
+            scores[part] = (left.double() * right).sum(1)
         else:
-            scores[part] = -(one.double() - other).norm(dim=1)
+            scores[part] = -(left.double() - right).norm(dim=1)
     return round_scores(scores)
+
+
+def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
+    """Add the scores of several systems with weights, and round for the rule of ties.
+
+    Parameters
+    ----------
+    scores : of each system (Q, T) float32; the first array is overwritten
+    weights : of each system
+
+    Returns
+    -------
+    (Q, T) float32, the first array
+    """
+    total = torch.from_numpy(scores[0]).mul_(weights[0])
+    for system_scores, weight in zip(scores[1:], weights[1:], strict=True):
+        total.add_(torch.from_numpy(system_scores), alpha=weight)
+    return round_in_place(total).numpy()

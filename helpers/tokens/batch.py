@@ -71,7 +71,7 @@ class Batch:
         return Batch(*parts, mask[used], self.authors[sample], cut(self.times, 0)[used]), sample
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Samples:
     """N samples of a store: sample n is the posts ``first[n] .. first[n] + count[n] - 1``.
 

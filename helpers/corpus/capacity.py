@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.core.artifacts import read_json, write_json
+from helpers.core.artifacts import read_json
 
 # the machines of an estimate; a core is taken to be as fast as one was here
 CORES = 32
@@ -16,31 +16,16 @@ COLUMNS = ["step", "tasks", "seconds", "bytes"]
 NOT_SHUFFLED = ["read", "merge", "posts", "one table"]
 
 
-def record_steps(
-    folder: Path,
-    files: list[Path],
-    read_records: list[dict],
-    name_records: list[dict],
-    merge_steps: list[list],
-) -> None:
-    """Write ``steps.json`` of a collection: COLUMNS of every step.
+def step_row(name: str, seconds: list[float], files: list[Path]) -> list:
+    """Return a step's row of ``steps.json``, the values of COLUMNS.
 
     Parameters
     ----------
-    folder : of the collection
-    files : files of the parts
-    read_records, name_records : of each part, with the seconds that it took to read and to count
-    merge_steps : rows of the steps of the merge
+    name : of the step
+    seconds : that each task took
+    files : that they wrote
     """
-    read_seconds = sum(record["seconds"] for record in read_records)
-    name_seconds = sum(record["seconds"] for record in name_records)
-    read_bytes = sum(file.stat().st_size for file in files)
-    steps = [
-        ["read", len(files), read_seconds, read_bytes],
-        ["names", len(files), name_seconds, 0],
-        *merge_steps,
-    ]
-    write_json(folder / "steps.json", {"steps": steps})
+    return [name, len(seconds), sum(seconds), sum(file.stat().st_size for file in files)]
 
 
 def estimate_resources(

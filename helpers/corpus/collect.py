@@ -4,7 +4,6 @@ import hashlib
 import multiprocessing
 import operator
 import os
-import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -34,7 +33,8 @@ from helpers.core.artifacts import (
 from helpers.core.config import Config
 from helpers.core.paths import Run
 from helpers.core.progress import progress_bar
-from helpers.corpus import capacity, daft_engine, deduplicate, personal_names
+from helpers.corpus import daft_engine, deduplicate, personal_names
+from helpers.corpus.capacity import step_row
 from helpers.corpus.posts_table import SCHEMA, open_database
 from helpers.corpus.selection import corpus_statistics
 
@@ -119,7 +119,7 @@ def collect(
 
     run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
     folder = run.folder / "collect"
-    files = [folder / _file_name(number, part) for number, part in enumerate(parts)]
+    files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     read_part = partial(_read_part, config=config, origin=origin, key=key)
     records = run_jobs(read_part, list(zip(parts, files, strict=True)), workers)
     counts, people, salutation_names = _add_up(records)
@@ -130,7 +130,10 @@ def collect(
     letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
     hidden = personal_names.names_to_mask(names, salutation_names, letter_case)
     merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
-    capacity.record_steps(folder, files, records, letter_case, merged.pop("steps"))
+    read_seconds = [record["seconds"] for record in records]
+    name_seconds = [record["seconds"] for record in letter_case]
+    steps = [step_row("read", read_seconds, files), step_row("names", name_seconds, [])]
+    write_json(folder / "steps.json", {"steps": steps + merged.pop("steps")})
 
     account = _account(counts, merged)
     known_words = personal_names.identifying_words(people, salutation_names)
@@ -149,11 +152,6 @@ def _open_parts(config):
     if config.columns:
         options["columns"] = config.columns
     return sources.open_source(config.source, config.location, raw=config.raw, **options)
-
-
-def _file_name(number, part):
-    name = re.sub(r"[^A-Za-z0-9.-]+", "_", part.name)[:60]
-    return f"{number:04d}-{name}.parquet"
 
 
 def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
@@ -194,9 +192,8 @@ def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
             strip_signatures=config.strip_signatures,
             names=names,
         )
-    seconds = time.perf_counter() - began
-    size = sum(file.stat().st_size for file in files)
-    return {"steps": [["merge", 1, seconds, size]]} | merged
+    step = step_row("merge", [time.perf_counter() - began], files)
+    return {"steps": [step]} | merged
 
 
 def _account(read_counts, merge_counts):

@@ -59,6 +59,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.corpus import deduplicate, signatures
+from helpers.corpus.capacity import step_row
 from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
 from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
@@ -66,7 +67,7 @@ VERSION = 2  # raised when the partitions of the same posts are others
 PARTITION_POSTS = 50_000
 MAX_PARTITIONS = 4096  # ranges of authors: beyond them partitions grow
 ROW_GROUP_ROWS = 10_000  # a reader of one bucket skips the row groups of others
-PLACE_BITS = 32  # of an id, for the place in its partition
+PLACE_BITS = 32  # of an id, for the place in its partition, whose number stands before
 # SQL of the shingles of the posts of this partition that stand in pairs
 SHINGLED_PAIRS = SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
 SIGNATURE_STEPS = ("candidates", "marks", "signed")  # repeated in every round
@@ -178,7 +179,7 @@ def merge_partitions(
 
     Returns
     -------
-    dict: counts, and ``steps``, the rows of :func:`helpers.corpus.capacity.record_steps`.
+    dict: counts, and ``steps``, rows of :data:`helpers.corpus.capacity.COLUMNS`.
     """
     settings = [VERSION, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS, min_chars]
     settings += [near_duplicate, strip_signatures, sorted(names.items())]
@@ -199,8 +200,7 @@ def merge_partitions(
         columns = SCHEMA.names if counts["ids"] else SCHEMA.names[:-1]
         query = f"SELECT {', '.join(columns)} FROM tables"
         write_posts(connection, query, target, is_sorted=True)
-        seconds = time.perf_counter() - began
-        steps.append(["one table", 1, seconds, target.stat().st_size])
+        steps.append(step_row("one table", [time.perf_counter() - began], [target]))
     del counts["ids"]
     shutil.rmtree(folder.parent)
     return {**counts, "steps": steps}
@@ -266,17 +266,17 @@ def _run_step(partitions, workers, counts, steps, step):
     records = map_parts(partial(partitions.make, step), jobs, workers)
     for record in records:
         counts.update(record["counts"])  # a sum of counters would forget what is 0
-    seconds = sum(record["seconds"] for record in records)
-    size = sum(record["bytes"] for record in records)
-    steps.append([partitions.step_name(step), len(jobs), seconds, size])
+    seconds = [record["seconds"] for record in records]
+    files = [partitions.file(step, number) for (number,) in jobs]
+    steps.append(step_row(partitions.step_name(step), seconds, files))
 
 
 @dataclass
 class Partitions:
     """What the workers know of a merge.
 
-    A step is the method of its name: of a partition's number it returns the query of the
-    partition's rows, and what it counted.
+    A step is the method of its name, after "_": of a partition's number it returns the query of
+    the partition's rows, and what it counted.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ class Partitions:
             open_database(file.with_suffix(".work"), self.memory_limit, 1) as connection,
             atomic_write(file) as temporary,
         ):
-            query, counts = getattr(self, step)(connection, number)
+            query, counts = getattr(self, f"_{step}")(connection, number)
             connection.execute(
                 f"""COPY ({query}) TO ?
                     (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})""",
@@ -340,8 +340,7 @@ class Partitions:
             )
         write_checksum(file)
         seconds = time.perf_counter() - began
-        facts = {"counts": counts, "seconds": seconds, "bytes": file.stat().st_size}
-        write_json(record, {"fingerprint": step} | facts)
+        write_json(record, {"fingerprint": step, "counts": counts, "seconds": seconds})
         return read_json(record)
 
     def _read(self, connection, step_name, bucket=None, view="incoming"):
@@ -352,7 +351,7 @@ class Partitions:
             rows = rows.filter(f"bucket = {bucket}")
         rows.create_view(view, replace=True)
 
-    def mask(self, connection: duckdb.DuckDBPyConnection, number: int) -> tuple[str, dict]:
+    def _mask(self, connection, number):
         """Mask names in some row groups of a file."""
         part, row_groups = self.slices[number]
         connection.register("rows", pq.ParquetFile(part).read_row_groups(row_groups))
@@ -363,7 +362,7 @@ class Partitions:
         bucket = f"md5_number_lower({NORMAL}) % {len(self.first_authors)}"
         return f"SELECT *, {bucket} AS bucket FROM parts ORDER BY bucket", counts
 
-    def unique(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _unique(self, connection, bucket):
         """Keep the first of posts with one text."""
         self._read(connection, "mask", bucket)
         numbers = range(len(self.first_authors))
@@ -381,7 +380,7 @@ class Partitions:
             ORDER BY bucket"""
         return query, {"duplicate": copies}
 
-    def posts(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _posts(self, connection, bucket):
         """Sort the posts of a range of authors."""
         self._read(connection, "unique", bucket)
         authors = query_scalar(connection, "SELECT count(DISTINCT author) FROM incoming")
@@ -408,7 +407,7 @@ class Partitions:
             fresh[signed["n"]] = True
         return cuts, fresh
 
-    def candidates(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _candidates(self, connection, bucket):
         """List the runs of last words that an author of the range repeats."""
         cuts, fresh = self._signature_cuts(connection, bucket)
         signatures.make_endings(connection, "unique_posts", cuts, fresh)
@@ -420,7 +419,7 @@ class Partitions:
             JOIN ends e USING (n)"""
         return query, {}
 
-    def marks(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _marks(self, connection, bucket):
         """Count how often each author of the range ends with a candidate, and list the posts."""
         cuts, fresh = self._signature_cuts(connection, bucket)
         signatures.make_endings(connection, "unique_posts", cuts, fresh)
@@ -430,11 +429,11 @@ class Partitions:
         query = f"""
             SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated
             UNION ALL
-            SELECT hash, NULL, NULL, {_first_id(bucket)} + n, words
+            SELECT hash, NULL, NULL, {bucket << PLACE_BITS} + n, words
             FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)"""
         return query, {}
 
-    def signed(self, connection: duckdb.DuckDBPyConnection, number: int) -> tuple[str, dict]:
+    def _signed(self, connection, number):
         """List the posts that end with a candidate of one person alone."""
         self._read(connection, self.step_name("marks"))
         connection.execute("CREATE VIEW marked AS FROM incoming WHERE id IS NULL")
@@ -454,16 +453,16 @@ class Partitions:
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
         return counts
 
-    def keys(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _keys(self, connection, bucket):
         """List hashes of the texts that are left."""
         counts = self._cut_signatures(connection, bucket)
         query = f"""
             SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
-                   {_first_id(bucket)} + n AS id, low % {len(self.first_authors)} AS bucket
+                   {bucket << PLACE_BITS} + n AS id, low % {len(self.first_authors)} AS bucket
             FROM cut_posts ORDER BY bucket"""
         return query, counts
 
-    def copies(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _copies(self, connection, bucket):
         """List the later posts of one hash."""
         self._read(connection, "keys", bucket)
         connection.execute(f"""
@@ -478,19 +477,19 @@ class Partitions:
         self._read(connection, "copies", bucket, "copied")
         connection.execute(f"""
             CREATE VIEW rest AS FROM cut_posts
-            WHERE n NOT IN (SELECT id - {_first_id(bucket)} FROM copied)""")
+            WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM copied)""")
 
-    def bands(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _bands(self, connection, bucket):
         """List the MinHash bands of posts."""
         self._drop_copies(connection, bucket)
         band_table(connection, "rest", self.near_duplicate)
         query = f"""
-            SELECT key, time, {_first_id(bucket)} + n AS id,
+            SELECT key, time, {bucket << PLACE_BITS} + n AS id,
                    key % {len(self.first_authors)} AS bucket
             FROM bands JOIN rest USING (n) ORDER BY bucket"""
         return query, {}
 
-    def pairs(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _pairs(self, connection, bucket):
         """Pair posts that share a band."""
         self._read(connection, "bands", bucket)
         connection.execute("""
@@ -504,25 +503,25 @@ class Partitions:
             FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket"""
         return query, {}
 
-    def shingles(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _shingles(self, connection, bucket):
         """Add the shingles of the later post to pairs."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "pairs", bucket)
         connection.execute(f"""
             CREATE TABLE pairs AS
-            SELECT DISTINCT later - {_first_id(bucket)} AS n, earlier FROM incoming""")
+            SELECT DISTINCT later - {bucket << PLACE_BITS} AS n, earlier FROM incoming""")
         query = f"""
-            SELECT {_first_id(bucket)} + n AS later, earlier, shingles,
+            SELECT {bucket << PLACE_BITS} + n AS later, earlier, shingles,
                    earlier >> {PLACE_BITS} AS bucket
             FROM pairs JOIN ({SHINGLED_PAIRS}) USING (n) ORDER BY bucket"""
         return query, {}
 
-    def near(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _near(self, connection, bucket):
         """List the later posts of pairs that are alike."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "shingles", bucket)
         connection.execute(f"""
-            CREATE VIEW pairs AS SELECT *, earlier - {_first_id(bucket)} AS n FROM incoming""")
+            CREATE VIEW pairs AS SELECT *, earlier - {bucket << PLACE_BITS} AS n FROM incoming""")
         similarity = JACCARD.format("p.shingles", "s.shingles")
         query = f"""
             SELECT DISTINCT later AS id, later >> {PLACE_BITS} AS bucket
@@ -530,7 +529,7 @@ class Partitions:
             WHERE {similarity} >= {self.near_duplicate} ORDER BY bucket"""
         return query, {}
 
-    def table(self, connection: duckdb.DuckDBPyConnection, bucket: int) -> tuple[str, dict]:
+    def _table(self, connection, bucket):
         """Select the posts that are left, sorted."""
         self._drop_copies(connection, bucket)
         rest = query_scalar(connection, "SELECT count(*) FROM rest")
@@ -540,13 +539,8 @@ class Partitions:
         if self.near_duplicate:
             self._read(connection, "near", bucket)
             near_copies = query_scalar(connection, "SELECT count(DISTINCT id) FROM incoming")
-            others = f"WHERE n NOT IN (SELECT id - {_first_id(bucket)} FROM incoming)"
+            others = f"WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM incoming)"
         query = f"""
             SELECT {", ".join(SCHEMA.names)} FROM rest {others} ORDER BY {", ".join(SORTED_BY)}"""
         counts = {"posts": rest - near_copies, "ids": ids, "near_duplicate": near_copies}
         return query, counts
-
-
-def _first_id(bucket):
-    """Return the id of the first post of a range of authors."""
-    return bucket << PLACE_BITS

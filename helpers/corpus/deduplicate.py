@@ -14,7 +14,6 @@ from helpers.corpus import near_duplicates, signatures
 from helpers.corpus.personal_names import mask_known_names
 from helpers.corpus.posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
 
-SIGNATURE_BATCH_POSTS = 32_768
 # of copies: by content, so that the order holds to the last byte
 EARLIEST_FIRST = "time, author, text, topic, id"
 # SQL of posts without their signatures, with min_chars to be put in
@@ -165,18 +164,13 @@ def cut_signatures(
     cuts : (posts,) int, words to cut from each post
     min_chars : int, posts that are shorter without a signature are counted
     """
-    connection.execute("CREATE TABLE shortened (n BIGINT, words INT, text VARCHAR, normal VARCHAR)")
-    if cuts.any():
-        reader = connection.cursor().sql("FROM unique_posts").to_arrow_reader(SIGNATURE_BATCH_POSTS)
-        for batch in reader:
-            signed = batch.filter(pa.array(cuts[batch.column("n").to_numpy()] > 0))
-            words = cuts[signed.column("n").to_numpy()]
-            rows = {"n": signed.column("n"), "words": words}
-            for column in ("text", "normal"):
-                texts = zip(signed.column(column).to_pylist(), words.tolist(), strict=True)
-                rows[column] = [signatures.cut_signature(text, cut) for text, cut in texts]
-            connection.register("shortened_rows", pa.table(rows))
-            connection.execute("INSERT INTO shortened FROM shortened_rows")
+    signed = np.flatnonzero(cuts)
+    connection.register("cuts", pa.table({"n": signed, "words": cuts[signed]}))
+    connection.create_function("cut_signature", signatures.cut_signature)
+    connection.execute("""
+        CREATE TABLE shortened AS
+        SELECT n, words, cut_signature(text, words) AS text, cut_signature(normal, words) AS normal
+        FROM unique_posts JOIN cuts USING (n)""")
     row = connection.execute(f"""
         SELECT count(*), coalesce(sum(words), 0)::BIGINT,
                count(*) FILTER (length(text) < {min_chars}) FROM shortened""").fetchall()[0]

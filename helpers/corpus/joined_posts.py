@@ -27,9 +27,7 @@ def join_posts(
     *,
     max_chars: int = 2000,
     min_chars: int = 200,
-    per_topic: bool = True,
-    memory_limit: str = "2GB",
-) -> dict[str, int | bool | str]:
+) -> dict[str, int | str]:
     """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
 
     The posts of an author in a topic, in order of time (then text), are laid end to end with
@@ -44,8 +42,6 @@ def join_posts(
     out_path : posts table of documents
     max_chars : int, of a document
     min_chars : int, documents of fewer characters are dropped
-    per_topic : bool, False joins posts across an author's topics
-    memory_limit : of DuckDB
 
     Returns
     -------
@@ -62,19 +58,18 @@ def join_posts(
         raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")
     out_path = Path(out_path)
     record = out_path.with_name(out_path.name + ".json")
-    settings = {"max_chars": max_chars, "min_chars": min_chars, "per_topic": per_topic}
+    settings = {"max_chars": max_chars, "min_chars": min_chars}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, fingerprint) and verify_checksum(out_path):
         return read_json(record)
 
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
-    with open_database(out_path.with_name(out_path.name + ".work"), memory_limit) as connection:
+    with open_database(out_path.with_name(out_path.name + ".work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        _join(connection, "author, topic" if per_topic else "author", max_chars)
+        _join(connection, max_chars)
         report = settings | _count(connection, min_chars)
         if not report["documents"]:
-            where = " in a topic" if per_topic else ""
-            raise ValueError(f"no author has {min_chars} characters{where}: {report}")
+            raise ValueError(f"no author has {min_chars} characters in a topic: {report}")
         query = f"""
             SELECT author, time, topic, text FROM documents WHERE length(text) >= {min_chars}"""
         write_posts(connection, query, out_path)
@@ -82,15 +77,8 @@ def join_posts(
     return read_json(record)
 
 
-def _join(connection, run, max_chars):
-    """Make the table ``documents``, some authors at a time or one author alone.
-
-    Parameters
-    ----------
-    connection : DuckDB connection with the view ``posts``
-    run : SQL of the columns that posts of a document share
-    max_chars : int
-    """
+def _join(connection, max_chars):
+    """Make the table ``documents`` of the view ``posts``, some authors at a time or one alone."""
     connection.execute("""
         CREATE TABLE documents (author VARCHAR, time BIGINT, topic VARCHAR, text VARCHAR,
                                 posts BIGINT, characters BIGINT, used BIGINT, cut BOOLEAN)""")
@@ -106,16 +94,16 @@ def _join(connection, run, max_chars):
             WITH placed AS (
                 SELECT author, epoch(time)::BIGINT AS second, topic, text,
                        coalesce(sum(length(text) + 1) OVER (
-                           PARTITION BY {run} ORDER BY time, text, topic
+                           PARTITION BY author, topic ORDER BY time, text, topic
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
                        // {max_chars} AS number
                 FROM posts WHERE author BETWEEN ? AND ?),
             joined AS (
                 SELECT author, min(second) AS second,
-                       first(topic ORDER BY second, text, topic) AS topic,
+                       topic,
                        string_agg(text, chr(10) ORDER BY second, text, topic) AS whole,
                        count(*) AS posts, sum(length(text))::BIGINT AS characters
-                FROM placed GROUP BY {run}, number),
+                FROM placed GROUP BY author, topic, number),
             limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
             SELECT author, second, topic, part, posts, characters,
                    characters - (length(whole) - length(part)), length(whole) > length(part)

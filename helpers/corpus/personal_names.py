@@ -180,7 +180,7 @@ def mask_known_names(
             if surname:
                 length += len(WORD.findall(surname[0]))
         end = matches[i + length - 1].end()
-        pieces += [before, "@self" if _signs(before, text[end:]) else "@user"]
+        pieces += [before, "@self" if _signs(before, text, end) else "@user"]
         i += length
     return "".join(pieces) + text[end:]
 
@@ -211,8 +211,8 @@ def _is_name(text, matches, must_be_capitalised):
     return not COMPOUND.search(around)
 
 
-def _signs(before, after):
-    """Return whether a name between two texts signs: below a farewell, or alone at the end."""
+def _signs(before, text, end):
+    """Return whether a name after a text signs: after a farewell, or alone at the end."""
     if BEFORE_SIGNATURE.search(before[-20:]):
         return True
-    return before.endswith((". ", "! ", "? ")) and not after.strip(". ")
+    return before.endswith((". ", "! ", "? ")) and not text[end:].strip(". ")

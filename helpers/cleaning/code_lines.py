@@ -3,72 +3,89 @@
 import re
 from itertools import groupby
 
+# lines that may be code, unless they hold many words
 CODE = re.compile(
     r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ |.*[{}]\s*$"
     r"|[^;]*[=()\[\]{}][^;]*;\s*$"
-    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data|rm|attach)\("
+    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data"
+    r"|rm|attach)\("
     r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ ?= ?[\w.]+\("
     r"|.*[^\s.):*-]\s{4,}\S"  # columns
-    r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback|\s+at \S+\("
-    r"|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs|Linear mixed model"
-    r"|Correlation of Fixed|attached base packages|other attached|loaded via)"
+    r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback"
+    r"|\s+at \S+\(|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs"
+    r"|Linear mixed model|Correlation of Fixed|attached base packages|other attached|loaded via)"
 )
 # console output, comments and crash logs, however many words they hold
 SURELY_CODE = re.compile(
-    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#(?!\d)|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}|\d+:\s+\w+\("
-    r"|\S{0,40}[$\[][^<]{0,80}[\w\])]\s*<-\s|(?:[\w.-]{1,40}:\s?)?[~/]\S{0,99}(?: [\w.-]{1,32})?[$%]\s"  # also prompts
-    r"|(?:Error|Fehler|Errore|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|R version \d|Platform:|locale:"
-    r"|LC_\w+=|Loading required package|The following object|attached base|other attached|loaded via|Called from: \w"
-    r"|Browse\[\d|Loaded \w+ runtime|Path to \w+ shared|(?:Generalized l|L)inear mixed model fit by|AIC\s+BIC"
-    r"|Estimate\s+Std|\(Intr\)|(?:\* )?checking .*\.\.\.|\* (?:[Ii]nstalling \*|using (?:log|R |session)|removing)"
-    r"|\* this is package|\*\* \w|.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w|mkdir \S|ERROR: |In file included from"
-    r"|[A-Z]{4,8}: -[IL]|[^\s:]{0,200}[./][^\s:]{1,200}:\d+(?::\d+)?:\s|[\w./-]{1,60}\.[chyfR](?::\s*[/<]|-\s{2})"
-    r"|[-dl](?:[r-][w-][x-]){3}\s|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:\[\d\])?(?:[-.\d]*\s-|:\s))"
+    r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#(?!\d)|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}"
+    r"|\d+:\s+\w+\(|\S{0,40}[$\[][^<]{0,80}[\w\])]\s*<-\s"
+    r"|(?:[\w.-]{1,40}:\s?)?[~/]\S{0,99}(?: [\w.-]{1,32})?[$%]\s"  # prompts
+    r"|(?:Error|Fehler|Errore|Warning message|In addition).{0,20}\s?in [\w.:]+\s?\(|R version \d"
+    r"|Platform:|locale:|LC_\w+=|Loading required package|The following object|attached base"
+    r"|other attached|loaded via|Called from: \w|Browse\[\d|Loaded \w+ runtime"
+    r"|Path to \w+ shared|(?:Generalized l|L)inear mixed model fit by|AIC\s+BIC|Estimate\s+Std"
+    r"|\(Intr\)|(?:\* )?checking .*\.\.\."
+    r"|\* (?:[Ii]nstalling \*|using (?:log|R |session)|removing)|\* this is package|\*\* \w"
+    r"|.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w|mkdir \S|ERROR: |In file included from"
+    r"|[A-Z]{4,8}: -[IL]|[^\s:]{0,200}[./][^\s:]{1,200}:\d+(?::\d+)?:\s"
+    r"|[\w./-]{1,60}\.[chyfR](?::\s*[/<]|-\s{2})|[-dl](?:[r-][w-][x-]){3}\s"
+    r"|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:\[\d\])?(?:[-.\d]*\s-|:\s))"
 )
 SENTENCE = re.compile(
-    r"[,:;]$|[.!?](?:\s|$)|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b",
+    r"[,:;]$|[.!?](?:\s|$)"
+    r"|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b",
     re.I,
 )
 WEB = re.compile(r"<?(?:https?|ftp)://\S+")
+# a line that is code where it stands beside a line of code
 CODE_LIKE = re.compile(r"(?!.*\.\s*$).*?(?:[=(){}\[\]$~|\"]|<-|::|\w_\w)")
+# not followed by a bracket or a dot within a name, not quoted
 PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 
 
 def without_code(lines: list[str]) -> list[str]:
-    """The lines that are sentences, with the blank ones."""
+    """Return the lines that are sentences, with the blank ones."""
     code = [is_code(line) for line in lines]
-    for order in (range(1, len(lines)), range(len(lines) - 2, -1, -1)):
-        step = order.step
-        for i in order:  # a statement's other lines: arguments, brackets, strings
-            code[i] |= (
-                code[i - step] and CODE_LIKE.match(lines[i]) is not None and _words(lines[i]) < 5
-            )
+    # a statement's other lines: arguments, brackets, strings
+    _spread(code, lines, range(1, len(lines)), -1)
+    _spread(code, lines, range(len(lines) - 2, -1, -1), 1)
+
     # in a paragraph that is half code or more, what holds no sentence is output
-    for blank, group in groupby(range(len(lines)), key=lambda i: not lines[i].strip()):
+    is_text = [bool(line.strip()) for line in lines]
+    for is_paragraph, group in groupby(range(len(lines)), key=is_text.__getitem__):
         numbers = list(group)
-        if not blank and 2 * sum(code[i] for i in numbers) >= len(numbers):
+        code_lines = sum(code[i] for i in numbers)
+        if is_paragraph and 2 * code_lines >= len(numbers):
             for i in numbers:
-                code[i] |= SENTENCE.search(lines[i].strip()) is None
-    return [line for line, drop in zip(lines, code, strict=True) if not drop]
+                code[i] = code[i] or not SENTENCE.search(lines[i].strip())
+    return [line for line, is_dropped in zip(lines, code, strict=True) if not is_dropped]
 
 
-def _words(line):
-    """Number of plain words: not followed by a bracket or a dot within a name, not quoted."""
+def _spread(code, lines, order, neighbour):
+    """Mark, line by line in an order, what looks like code beside a line of code (-1 or 1 on)."""
+    for i in order:
+        if code[i + neighbour] and CODE_LIKE.match(lines[i]) and _count_words(lines[i]) < 5:
+            code[i] = True
+
+
+def _count_words(line):
     return len(PLAIN_WORD.findall(line))
 
 
 def is_code(line: str) -> bool:
-    """True for a line that is program, console output or a table of numbers rather than a sentence."""
+    """Return whether a line is program, console output or a table of numbers, and no sentence."""
     text = WEB.sub("", line).strip()
-    if (
-        not text or text.endswith("):") and not SURELY_CODE.match(line)
-    ):  # the end of a sentence, before an example
+    if not text:
         return False
     if SURELY_CODE.match(line):
         return True
+    if text.endswith("):"):  # the end of a sentence, before an example
+        return False
     statement = line[:400].partition("#")[0]
     if CODE.match(statement):
-        return _words(statement) < 6
+        return _count_words(statement) < 6
+    if len(text) < 8:
+        return False
+    is_path = text.count("/") > 1 and "://" not in text and not _count_words(text)
     letters = sum(char.isalpha() or char == " " for char in text)
-    path = text.count("/") > 1 and "://" not in text and not _words(text)
-    return len(text) >= 8 and (path or letters < 0.6 * len(text))
+    return is_path or letters < 0.6 * len(text)

@@ -1,9 +1,11 @@
-"""What the author of an e-mail wrote: the body without quotes, attributions, signatures, footers, code and forwards.
+"""What the author of an e-mail wrote: the body without quotes, signatures, footers and forwards.
 
-Everything works line by line with bounded look-ahead, so the cost is linear in the length of the body.
+Everything works line by line with bounded look-ahead, so the cost is linear in the length of the
+body.
 """
 
 import re
+from itertools import takewhile
 
 from helpers.cleaning.code_lines import without_code
 from helpers.cleaning.email_words import (
@@ -17,54 +19,67 @@ from helpers.cleaning.email_words import (
     QUOTING,
     RESERVED,
     VERB,
-)  # fmt: skip
+)
 
 # also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
-MARKER = re.compile(
-    r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})"
-)  # of a quote's lines, whatever a news reader put there
+# of a quote's lines, whatever a news reader put there
+MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")
 # the head of a signed text up to its blank line, and a signature, key or message as a whole
 PGP = re.compile(
-    r"^-----BEGIN PGP SIGNED.*\n?(?:[^\S\n]*\S.*\n?)*(?:[^\S\n]*\n)?|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)"
-    r"|^-----END PGP.*\n?", re.M)  # fmt: skip
+    r"^-----BEGIN PGP SIGNED.*\n?(?:[^\S\n]*\S.*\n?)*(?:[^\S\n]*\n)?"
+    r"|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)|^-----END PGP.*\n?",
+    re.M,
+)
+# the note of a list on an attachment that it removed
 SCRUBBED = re.compile(
     r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\."
 )
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
-DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
+FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
+DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
+# a drawn line, and what a list writes below it
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
 FOOTER = re.compile(
     r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
 )
-FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
-DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
-# "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote follows, or where an
-# address, or a date after an opening word, leaves no doubt
+# "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote
+# follows, or where an address, or a date after an opening word, leaves no doubt
 ATTRIBUTION = re.compile(
     rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I
 )
+MAX_ATTRIBUTION_LINES = 4
+MAX_ATTRIBUTION_CHARS = 500
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
 # "In article <1@x> jd@example.org (Jane) writes:", also without the colon
 ARTICLE = re.compile(
     r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I
 )
-ARTICLE_END = re.compile(rf"(?:\b(?:{VERB[3:-1]}|write|say)\b.{{0,80}}|:)\s*$", re.I)
+ARTICLE_END = re.compile(rf"(?:\b(?:{VERB}|write|say)\b.{{0,80}}|:)\s*$", re.I)
+# "-- " above a signature
+DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
+# a line that runs on in lower case
 PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
+# whose words a signature quotes, and the quotation
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
 
 def own_paragraphs(body: str) -> str:
-    """The lines an author wrote, without what was quoted, pasted or appended. May be empty."""
+    """Return the paragraphs an author wrote, without what was quoted, pasted or appended.
+
+    The result may be empty.
+    """
     body = body.expandtabs(8)
     if re.search("^-----BEGIN PGP", body, re.M):
         body = re.sub("^- (?=-)", "", PGP.sub("", body), flags=re.M)
     lines = [line.rstrip("\r") for line in body.split("\n")]
     lines = _without_quotes(_without_appended(_without_fields(lines)))
+
     paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
+
     lines = _without_signature(without_code(_without_signature(lines)))
     return "\n\n".join(_paragraphs(lines))
 
@@ -79,177 +94,219 @@ def _disclaims(paragraph):
 
 
 def _without_fields(lines):
-    """Cut header fields at the top of the body, and below it those that begin no sentence."""
-    top = next(
-        (i for i, line in enumerate(lines) if line.strip() and not FIELD.match(line)), len(lines)
-    )
-    if sum(map(bool, map(str.strip, lines[:top]))) > 1:
-        lines = lines[top:]
+    """Cut two header fields or more at the top, and below those that begin no sentence."""
+    top = list(takewhile(_is_field_or_blank, lines))
+    fields = [line for line in top if line.strip()]
+    if len(fields) > 1:
+        lines = lines[len(top) :]
     return [line for line in lines if not LONE_FIELD.match(line)]
 
 
+def _is_field_or_blank(line):
+    return not line.strip() or FIELD.match(line) is not None
+
+
 def _without_appended(lines):
-    """Cut at attachments, forwarded mails and digests; take list footers and notes on scrubbed parts out."""
-    kept, i = [], 0
-    while i < len(lines):
-        line = lines[i]
-        if NEXT_PART.match(line) or DIGEST.match(line):
-            break
-        if FORWARD.match(line) and any(HEADER.match(after) for after in lines[i + 1 : i + 5]):
-            break
-        if (
-            HEADER.match(line)
-            and not QUOTE.match(line)
-            and sum(map(bool, map(HEADER.match, lines[i + 1 : i + 5]))) > 1
-        ):
-            break
-        if (
-            SCRUBBED.match(line)
-            or RULE.match(line)
-            and any(FOOTER.search(after) for after in lines[i + 1 : i + 3])
-        ):
-            while i < len(lines) and lines[i].strip():  # to the end of the paragraph
-                i += 1
+    """Cut at attachments, forwarded mails and digests; take footers and notes of lists out."""
+    kept_lines = []
+    in_footer = False
+    for i, line in enumerate(lines):
+        if in_footer and line.strip():  # to the end of the paragraph
             continue
-        kept.append(line)
-        i += 1
-    return kept
+        if _begins_appended(line, lines[i + 1 : i + 5]):
+            break
+        in_footer = _begins_footer(line, lines[i + 1 : i + 3])
+        if not in_footer:
+            kept_lines.append(line)
+    return kept_lines
+
+
+def _begins_appended(line, next_lines):
+    """Return whether an attachment, a forwarded mail or a digest begins with a line."""
+    if NEXT_PART.match(line) or DIGEST.match(line):
+        return True
+    if FORWARD.match(line):
+        min_headers = 1
+    elif HEADER.match(line) and not QUOTE.match(line):
+        min_headers = 2
+    else:
+        return False
+    following_headers = sum(1 for next_line in next_lines if HEADER.match(next_line))
+    return following_headers >= min_headers
+
+
+def _begins_footer(line, next_lines):
+    """Return whether a list's footer or its note on a part that it removed begins with a line."""
+    if SCRUBBED.match(line):
+        return True
+    return bool(RULE.match(line)) and any(FOOTER.search(next_line) for next_line in next_lines)
 
 
 def _without_quotes(lines):
-    marker = _marker(lines)
-    quoted = [QUOTE.match(line) is not None or marker(line) for line in lines]
+    """Take quotes out, with the lines above that say who is quoted."""
+    marks = _quote_marks(lines)
+    quoted = [_is_quoted(line, marks) for line in lines]
     for i in range(1, len(lines) - 1):
-        if quoted[i] and lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
-            quoted[i], lines[i] = (
-                False,
-                lines[i][1:],
-            )  # mbox escapes an author's own line that starts with "From "
-        # the tail of a quoted line that a mail program wrapped: short, in the middle of a quote, no sentence of its own
-        tail = quoted[i - 1] and quoted[i + 1] and not quoted[i] and len(lines[i - 1]) >= 60
-        words = lines[i].strip()
-        if (
-            tail
-            and words
-            and (words[0].islower() or " " not in words)
-            and len(words) <= 32 - 7 * words.endswith(".")
-        ):
-            quoted[i] = True
-    kept, i = [], 0
+        if quoted[i]:
+            # mbox escapes an author's own line that starts with "From "
+            if lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
+                quoted[i] = False
+                lines[i] = lines[i][1:]
+        elif quoted[i - 1] and quoted[i + 1] and len(lines[i - 1]) >= 60:
+            quoted[i] = _is_tail(lines[i].strip())
+
+    kept_lines = []
+    i = 0
     while i < len(lines):
-        length = 1 if quoted[i] else _attribution(lines, quoted, i)
-        if not length:
-            kept.append(lines[i])
-        i += length or 1
-    return kept
+        attribution_length = 0 if quoted[i] else _attribution_length(lines, quoted, i)
+        if not quoted[i] and not attribution_length:
+            kept_lines.append(lines[i])
+        i += max(attribution_length, 1)
+    return kept_lines
 
 
-def _marker(lines):
-    """Whether a line begins as those do that follow an attribution: one that ends with "writes:", or "In article"."""
-    marks = {":", "}"} if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2 else set()
+def _is_tail(text):
+    """Return whether a text may be the end of a quoted line that a mail program wrapped.
+
+    It is short, and no sentence of its own.
+    """
+    if not text:
+        return False
+    max_chars = 25 if text.endswith(".") else 32
+    return len(text) <= max_chars and (text[0].islower() or " " not in text)
+
+
+def _is_quoted(line, marks):
+    """Return whether a line begins with a mark of quotes in general, or with one of these marks."""
+    if QUOTE.match(line):
+        return True
+    mark = MARKER.match(line)
+    return mark is not None and mark[1] in marks
+
+
+def _quote_marks(lines):
+    """Return the marks at the start of lines that follow one which says who is quoted."""
+    marks = set()
+    if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2:
+        marks = {":", "}"}
     for i, line in enumerate(lines):
-        ends = ATTRIBUTION.match(line.strip()[-600:])
-        if (
-            ARTICLE.match(line)
-            or ends
-            and ADDRESS.search(" ".join(lines[max(i - 1, 0) : i + 1])[-900:])
-        ):
-            after = next(
-                (
-                    each
-                    for each in lines[i + 1 : i + 5]
-                    if each.strip() and not ARTICLE_END.search(each)
-                ),
-                "",
-            )
-            marks |= {mark[1] for mark in [MARKER.match(after)] if mark}
-    return lambda line: (mark := MARKER.match(line)) is not None and mark[1] in marks
+        if not ARTICLE.match(line):
+            two_lines = " ".join(lines[max(i - 1, 0) : i + 1])[-900:]
+            if not ATTRIBUTION.match(line.strip()[-600:]) or not ADDRESS.search(two_lines):
+                continue
+        for next_line in lines[i + 1 : i + 5]:
+            if next_line.strip() and not ARTICLE_END.search(next_line):
+                mark = MARKER.match(next_line)
+                if mark:
+                    marks.add(mark[1])
+                break
+    return marks
 
 
-def _attribution(lines, quoted, i):
-    """How many lines from line i on say who is quoted: 0 to 4."""
-    if not lines[i].strip():
-        return 0
-    if ARTICLE.match(lines[i]):
-        ends = (n for n, line in enumerate(lines[i : i + 3], 1) if ARTICLE_END.search(line[-300:]))
-        return next(ends, 1 if "@" in lines[i] else 0)
-    joined = ""
-    for length in range(1, 5):
-        if i + length > len(lines) or quoted[i + length - 1] or not lines[i + length - 1].strip():
+def _attribution_length(lines, quoted, start):
+    """Return how many lines from a line on say who is quoted: 0 to MAX_ATTRIBUTION_LINES."""
+    if ARTICLE.match(lines[start]):
+        for length, line in enumerate(lines[start : start + 3], 1):
+            if ARTICLE_END.search(line[-300:]):
+                return length
+        return 1 if "@" in lines[start] else 0
+
+    sentence = ""
+    for end in range(start, min(start + MAX_ATTRIBUTION_LINES, len(lines))):
+        if quoted[end] or not lines[end].strip():
             return 0
-        joined += " " + lines[i + length - 1].strip()
-        if len(joined) > 500:
+        sentence += " " + lines[end].strip()
+        if len(sentence) > MAX_ATTRIBUTION_CHARS:
             return 0
-        if not joined.rstrip(" .").endswith((":", ";")):
-            continue
-        if not (ATTRIBUTION.match(joined.strip()) or QUOTING.match(joined)):
-            return 0
-        after = next(
-            (j for j in range(i + length, min(i + length + 4, len(lines))) if lines[j].strip()),
-            None,
-        )
-        before_quote = after is not None and quoted[after]
-        address = ADDRESS.search(joined)
-        dated = DATE.search(joined) and OPENING.match(joined.strip())
-        if address or dated or before_quote and length == 1:
-            return length
-        return 0
+        if sentence.rstrip(" .").endswith((":", ";")):
+            length = end - start + 1
+            following = _first_text(lines, end + 1)
+            before_quote = length == 1 and following is not None and quoted[following]
+            return length if _says_who_is_quoted(sentence, before_quote) else 0
     return 0
+
+
+def _first_text(lines, start):
+    """Return the number of the first of four lines that is not blank, None where all are."""
+    for i in range(start, min(start + 4, len(lines))):
+        if lines[i].strip():
+            return i
+    return None
+
+
+def _says_who_is_quoted(sentence, before_quote):
+    if not (ATTRIBUTION.match(sentence.strip()) or QUOTING.match(sentence)):
+        return False
+    if before_quote or ADDRESS.search(sentence):
+        return True
+    return bool(DATE.search(sentence) and OPENING.match(sentence.strip()))
 
 
 def _without_signature(lines):
     """Cut from a "-- " on, and the closing lines that hold titles, addresses and numbers."""
-    cut, below = None, 0
-    for i in range(len(lines) - 1, -1, -1):
-        if DELIMITER.match(lines[i]) and (below <= 15 or _is_card(lines[i + 1 :], False, 99)):
-            cut = i
-        elif lines[i].strip():
-            below += 1
-            if below > 40:  # more is not a signature: somebody draws lines with dashes
-                break
-    above = lines[:cut]  # what stands below a rule and under nothing is the message
-    lines = (
-        above
-        if any(map(str.strip, above))
-        else [line for line in lines if not DELIMITER.match(line)]
-    )
+    lines = _above_delimiter(lines)
     for _ in range(8):  # paragraphs
         while lines and (not lines[-1].strip(" -") or RULE.match(lines[-1])):
             lines.pop()
-        start = (
-            next(
-                (
-                    i
-                    for i in range(len(lines) - 1, -1, -1)
-                    if not lines[i].strip() or RULE.match(lines[i])
-                ),
-                -1,
-            )
-            + 1
-        )
+        start = len(lines)
+        while start and lines[start - 1].strip() and not RULE.match(lines[start - 1]):
+            start -= 1
         block = lines[start:]
         # paragraphs at the very end; a lone one is the message itself
         if start == 0 or len(block) > 16:
             return lines
-        motto = (
-            len(block) > 1
-            and MOTTO.match(block[-1].strip())
-            or QUOTATION.fullmatch(" ".join(block).strip())
-        )
-        if not motto and not _is_card(block, len(block) <= 6 and RULE.match(lines[start - 1])):
+        is_ruled = len(block) <= 6 and RULE.match(lines[start - 1]) is not None
+        if not _is_motto(block) and not _is_card(block, is_ruled):
             return lines
         lines = lines[:start]
     return lines
 
 
-def _is_card(block, ruled, sentences=1):
-    """Whether lines hold an address or stand below a rule, are short, and are no prose of more sentences."""
-    if not ruled and not any(CONTACT.search(line) for line in block):
+def _above_delimiter(lines):
+    """Return the lines above the first "-- " that a signature follows."""
+    cut = len(lines)
+    lines_below = 0
+    for i in reversed(range(len(lines))):
+        is_delimiter = DELIMITER.match(lines[i]) is not None
+        if is_delimiter and (lines_below <= 15 or _is_card(lines[i + 1 :], max_sentences=99)):
+            cut = i
+        elif lines[i].strip():
+            lines_below += 1
+            if lines_below > 40:  # more is not a signature: somebody draws lines with dashes
+                break
+    if any(line.strip() for line in lines[:cut]):
+        return lines[:cut]
+    # what stands below a rule and under nothing is the message
+    return [line for line in lines if not DELIMITER.match(line)]
+
+
+def _is_motto(block):
+    """Return whether lines are a quotation, or end with the name of whom they quote."""
+    if len(block) > 1 and MOTTO.match(block[-1].strip()):
+        return True
+    return QUOTATION.fullmatch(" ".join(block).strip()) is not None
+
+
+def _is_card(block, is_ruled=False, max_sentences=1):
+    """Return whether lines are a business card: an address or a rule, short lines, no prose.
+
+    Parameters
+    ----------
+    block : list of str, lines
+    is_ruled : bool, they stand below a rule and need no address
+    max_sentences : int, more are prose
+    """
+    if not is_ruled and not any(CONTACT.search(line) for line in block):
         return False
     if any(RESERVED.search(line) for line in block):
         return True
-    ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
-    sentence = len(block) == 1 and len(block[0].split()) > 5 and (ends or not ruled)
+    if max(len(line) for line in block) > 100:
+        return False
+    sentence_ends = sum(line.rstrip().endswith((".", "?", "!", ":")) for line in block)
+    if sentence_ends > max_sentences:
+        return False
+    if len(block) == 1 and len(block[0].split()) > 5 and (sentence_ends or not is_ruled):
+        return False
     # most lines run on in lower case, as sentences do and business cards do not, but for addresses
-    prose = sum(PROSE.match(line) is not None for line in block[1:]) * 2 > max(len(block) - 1, 1)
-    return max(map(len, block)) <= 100 and ends <= sentences and not sentence and not prose
+    prose_lines = sum(1 for line in block[1:] if PROSE.match(line))
+    return prose_lines * 2 <= max(len(block) - 1, 1)

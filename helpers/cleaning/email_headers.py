@@ -1,4 +1,4 @@
-"""Who wrote a mail or a newsgroup message, and when: its From and Date headers, as mail programs garble them."""
+"""Who wrote a mail or a newsgroup message, and when: its headers, as mail programs garble them."""
 
 import email.errors
 import email.header
@@ -13,19 +13,30 @@ from typing import NamedTuple
 from helpers.cleaning.text import normalise_unicode
 
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
-# "Jane Doe <jd@example.org> wrote:", also with "at", folded after the address or without one; "schrieb Jane Doe:"
+# "Jane Doe <jd@example.org> wrote:", also with "at", folded after the address or without one;
+# "schrieb Jane Doe:"
 ATTRIBUTED = re.compile(
     r"(?:^[> ]*|,\s|[\dM]\s)(schrieb )?((?:[^\W\d_][\w.'?-]{0,20} ?){1,4}?)(?(1):|"
-    r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b|(?:wrote|(?:a )?\S{1,2}crit)\s?:))",
+    r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b"
+    r"|(?:wrote|(?:a )?\S{1,2}crit)\s?:))",
     re.M,
 )
-EARLIEST = (
-    315_532_800  # 1980-01-01: no list is older, an earlier date is a clock that was never set
-)
+# 1980-01-01: no list is older, an earlier date is a clock that was never set
+EARLIEST_SECOND = 315_532_800
+MAX_UTC_OFFSET = timedelta(hours=15)  # no place on Earth is further from Greenwich
 
 
 class Message(NamedTuple):
-    """A message in parts. name, address: "" where absent. date: the header, None where absent. time: see seconds."""
+    """A message in parts.
+
+    Attributes
+    ----------
+    name, address : str, of the sender, "" where absent
+    date : str, the header, None where absent
+    time : int, seconds since 1970 UTC, see :func:`parse_date`
+    id : str, of the message
+    body : str
+    """
 
     name: str
     address: str
@@ -43,16 +54,21 @@ class Message(NamedTuple):
     def author(self) -> str:
         """The address, or the name where there is none.
 
-        On a busy list two people called "David" or "J. Smith" are common, and a label that mixes two people cannot be
-        learnt, while a person with two addresses only counts as two people.
+        On a busy list two people called "David" or "J. Smith" are common. A label that mixes two
+        people cannot be learnt, while a person with two addresses only counts as two people.
         """
         return normalise_unicode(self.address or self.name)
 
 
 def decode_header(message: bytes, notes: Counter) -> str:
-    """A message as text, of UTF-8, else of Windows-1252: an archive mixes the encodings of its writers.
+    """Return a message as text, of UTF-8, else of Windows-1252: an archive mixes encodings.
 
-    Counts ``note_cp1252`` and, where bytes mean nothing there either and become U+FFFD, ``note_undecodable``.
+    Parameters
+    ----------
+    message : bytes
+    notes : Counter
+        Counts ``note_cp1252`` and, where bytes mean nothing there either and become U+FFFD,
+        ``note_undecodable``.
     """
     try:
         return message.decode()
@@ -63,59 +79,54 @@ def decode_header(message: bytes, notes: Counter) -> str:
 
 
 def parse_headers(message: str) -> Message:
-    """The headers and the body of a message."""
+    """Return the headers and the body of a message."""
     head, _, body = message.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    number = normalise_unicode(decode_bytes(fields.get("Message-ID", "")).strip("<> "))
+    name, address = sender_of(decode_bytes(fields.get("From", "")))
     date = fields.get("Date")
-    return Message(
-        *sender_of(decode_bytes(fields.get("From", ""))),
-        date,
-        parse_date(date),
-        number,
-        normalise_unicode(body),
-    )
+    message_id = normalise_unicode(decode_bytes(fields.get("Message-ID", "")).strip("<> "))
+    return Message(name, address, date, parse_date(date), message_id, normalise_unicode(body))
 
 
 def sender_of(value: str) -> tuple[str, str]:
-    """(name, address in lower case) of "x at y (Name)", "Name <x at y>", "Name" or nothing; "" for what is absent."""
-    address = ADDRESS.search(value)
-    name = re.sub(
-        r"[<>\"]|^\W*\(|\)\s*$", " ", value.replace(address[0], " ") if address else value
-    )
-    name = " ".join(re.sub(r"^[\s(]+|[\s)]+$", "", name).split())
-    return name, f"{address[1]}@{address[2]}".lower() if address else ""
+    """Return the name and the address, in lower case, of a From header; "" for what is absent.
+
+    It reads "x at y (Name)", "Name <x at y>" and "Name".
+    """
+    match = ADDRESS.search(value)
+    address = ""
+    if match:
+        address = f"{match[1]}@{match[2]}".lower()
+        value = value.replace(match[0], " ")
+    name = re.sub(r"[<>\"]|^\W*\(|\)\s*$", " ", value)
+    name = re.sub(r"^[\s(]+|[\s)]+$", "", name)
+    return " ".join(name.split()), address
 
 
-def decode_bytes(value) -> str:
-    """A header as text: unfolded, RFC 2047 words decoded; a word that cannot be decoded stays as it is."""
+def decode_bytes(value: object) -> str:
+    """Return a header as text: unfolded, its RFC 2047 words decoded where they can be."""
     value = " ".join(str(value).split())
+    if "=?" not in value:
+        return value
     try:
-        return (
-            str(email.header.make_header(email.header.decode_header(value)))
-            if "=?" in value
-            else value
-        )
+        return str(email.header.make_header(email.header.decode_header(value)))
     except (LookupError, ValueError, email.errors.HeaderParseError):
         return value
 
 
-def parse_date(value) -> int | None:
-    """A Date header in seconds since 1970 UTC, or None where it is unreadable or absurd.
+def parse_date(value: object) -> int | None:
+    """Return a Date header in seconds since 1970 UTC, None where it is unreadable or absurd.
 
-    Without a time zone, or with one whose name the standard library does not know, it counts as UTC.
+    Without a time zone, or with one whose name the standard library does not know, it counts as
+    UTC.
     """
     try:
         parsed = email.utils.parsedate_tz(" ".join(str(value).split()))
-        zone = timedelta(
-            seconds=parsed[9] or 0
-        )  # None is no zone: email's mktime_tz would take this machine's
-        when = int(datetime(*parsed[:6], tzinfo=timezone(zone)).timestamp())
+        # None is no zone: email's mktime_tz would take this machine's
+        zone = timedelta(seconds=parsed[9] or 0)
+        second = int(datetime(*parsed[:6], tzinfo=timezone(zone)).timestamp())
     except (TypeError, ValueError, OverflowError, IndexError):
         return None
-    # no place on Earth is further from Greenwich
-    return (
-        when
-        if abs(zone) <= timedelta(hours=15) and EARLIEST <= when <= time.time() + 86_400
-        else None
-    )
+    if abs(zone) > MAX_UTC_OFFSET or not EARLIEST_SECOND <= second <= time.time() + 86_400:
+        return None
+    return second

@@ -1,4 +1,4 @@
-"""Pseudonyms: a keyed hash of a name, the same in every run on one machine, and not to be guessed without the key."""
+"""Pseudonyms: a keyed hash of a name, equal in all runs of a machine, secret without the key."""
 
 import hmac
 import os
@@ -6,55 +6,68 @@ import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.core import paths
 
-BYTES = 32  # of the key
+KEY_BYTES = 32
 
 
 def pseudonym_key() -> bytes:
-    """The secret that turns names into pseudonyms: ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file made once.
+    """Return the secret that turns names into pseudonyms.
 
-    Raises ValueError where it is not hexadecimal or shorter than BYTES.
+    It is ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file of the outputs folder that is made once.
+
+    Raises
+    ------
+    ValueError
+        Where the key is not hexadecimal or shorter than KEY_BYTES.
     """
-    if digits := os.environ.get("AUTHORBOOK_PSEUDONYM_KEY"):
-        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{BYTES},}}", digits):
-            raise ValueError(f"AUTHORBOOK_PSEUDONYM_KEY must be {BYTES} or more bytes, hexadecimal")
+    digits = os.environ.get("AUTHORBOOK_PSEUDONYM_KEY")
+    if digits:
+        if not re.fullmatch(rf"([0-9a-fA-F]{{2}}){{{KEY_BYTES},}}", digits):
+            raise ValueError(
+                f"AUTHORBOOK_PSEUDONYM_KEY must be {KEY_BYTES} or more bytes, hexadecimal"
+            )
         return bytes.fromhex(digits)
+
     path = paths.outputs() / ".pseudonym_key"
-    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
-        partial = path.with_name(
-            f"{path.name}.{os.getpid()}"
-        )  # whole before it has the name that others look for
-        with os.fdopen(
-            os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as file:
-            file.write(secrets.token_bytes(BYTES))
-        with suppress(FileExistsError):
-            os.link(partial, path)
-        partial.unlink()
+        _write_key(path)
     secret = path.read_bytes()
-    if len(secret) < BYTES:
+    if len(secret) < KEY_BYTES:
         raise ValueError(
             f"{path.name} in the outputs folder is damaged: delete it, and pseudonyms will change"
         )
     return secret
 
 
-def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
-    """author -> "u" and 16 hexadecimal digits of HMAC-SHA256 of the name in lower case; without a key the name itself.
+def _write_key(path):
+    """Write a random key that only its owner may read, unless another process was first."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # whole before it has the name that other processes look for
+    partial_path = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(KEY_BYTES))
+    with suppress(FileExistsError):
+        os.link(partial_path, path)
+    partial_path.unlink()
 
-    Names from several sources that differ in case alone are one author.
+
+def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
+    """Return the function from an author's name to the pseudonym, without a key to the name itself.
+
+    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of the name in lower case: names
+    from several sources that differ in case alone are one author.
     """
     if secret is None:
         return normalise_unicode
+    return partial(_pseudonym, secret)
 
-    @lru_cache(maxsize=None)
-    def pseudonym(author):
-        name = author.strip().lower().encode("utf-8", "replace")
-        return "u" + hmac.new(secret, name, "sha256").hexdigest()[:16]
 
-    return pseudonym
+@lru_cache(maxsize=100_000)
+def _pseudonym(secret, author):
+    name = author.strip().lower().encode("utf-8", "replace")
+    return "u" + hmac.new(secret, name, "sha256").hexdigest()[:16]

@@ -1,75 +1,77 @@
-"""What a corpus of another size would take, from what the steps of a run's collection took."""
+"""What a corpus of another size would take, from what the steps of a collection took."""
 
 import math
 from pathlib import Path
 
 import pandas as pd
-from pydantic import Field
 
-from helpers.core.artifacts import read_json, write_json
-from helpers.core.config import Config
+from helpers.core.artifacts import read_json
 
+# the machines of an estimate; a core is taken to be as fast as one was here
+CORES = 32
+BYTES_PER_SECOND = 1.25e9  # of a machine, to and from disk
+HOURS = 24  # that the steps which many machines share may take
 COLUMNS = ["step", "tasks", "seconds", "bytes"]
+# steps whose files are no exchange between tasks
+NOT_SHUFFLED = ["read", "merge", "posts", "one table"]
 
 
-class Cluster(Config):
-    """The machines that a plan is for; a worker is a core, and is taken to be as fast as one was here."""
+def step_row(name: str, seconds: list[float], files: list[Path]) -> list:
+    """Return a step's row of ``steps.json``, the values of COLUMNS.
 
-    cores: int = Field(32, ge=1)  # of a machine
-    network: float = Field(1.25e9, gt=0)  # bytes a second of a machine, to and from disk
-    hours: float = Field(24, gt=0)  # that the steps which many machines share may take
-
-
-def record_steps(
-    folder: Path,
-    read: list[dict],
-    used: list[dict],
-    files: list[Path],
-    merge: float,
-    steps: list | None,
-) -> None:
-    """Write ``steps.json`` of a collection: COLUMNS of every step, its tasks' seconds and the bytes of its files.
-
-    read, used: records of the part files and of their words, which keep their seconds. merge: seconds of it, one step
-    unless an engine says ``steps`` of its own.
+    Parameters
+    ----------
+    name : of the step
+    seconds : that each task took
+    files : that they wrote
     """
-    size = sum(file.stat().st_size for file in files)
-    rows = [[name, len(files), sum(record.get("seconds", 0) for record in records), written]
-            for name, records, written in (("read", read, size), ("names", used, 0))]  # fmt: skip
-    write_json(folder / "steps.json", {"steps": rows + (steps or [["merge", 1, merge, size]])})
+    return [name, len(seconds), sum(seconds), sum(file.stat().st_size for file in files)]
 
 
 def estimate_resources(
-    folder: Path, rows: int, comments: float = 5e9, cluster: Cluster = Cluster()
-) -> tuple[pd.DataFrame, dict]:
-    """What ``comments`` would take, by rule of three from the collection in ``folder``, which read so many ``rows``.
+    folder: Path, rows: int, comments: float = 5e9
+) -> tuple[pd.DataFrame, dict[str, float | str]]:
+    """Return what another number of comments would take, by rule of three.
 
-    Returns a table with a row a step (``core_hours``, ``terabytes`` that it writes, ``hours``) and what it comes to:
-    ``machines``, so many that all steps which several tasks share take the cluster's hours; ``hours`` in all;
-    ``terabytes`` on disk, ``shuffled`` through files, and ``binds``, the step that takes most of the hours. A step of
-    one task takes one machine, as here, however many there are; the others the longer of computing, and of writing and
-    reading again. Raises ValueError where no steps are kept, or nothing was read.
+    A step of one task takes one machine, as here, however many there are. A step takes the longer
+    of computing, and of writing and reading again.
+
+    Parameters
+    ----------
+    folder : of the collection, with ``steps.json``
+    rows : int, that the collection read
+    comments : number that the estimate is for
+
+    Returns
+    -------
+    A table with a row a step: ``core_hours``, ``terabytes`` that it writes, ``hours``, and ``on``.
+    A dict: ``machines``, as many as let all steps that several tasks share take HOURS; ``hours`` in
+    all; ``terabytes`` on disk, ``shuffled`` through files; and ``binds``, the slowest step.
     """
-    if not rows:
-        raise ValueError("nothing was read, so there is no rate")
-    table = pd.DataFrame(read_json(Path(folder) / "steps.json")["steps"], columns=COLUMNS)
-    table["step"] = table.step.str.replace(r"-\d+$", "", regex=True)
-    table = table.groupby("step", sort=False).agg(
-        {"tasks": "max", "seconds": "sum", "bytes": "sum"}
-    )
+    steps = pd.DataFrame(read_json(Path(folder) / "steps.json")["steps"], columns=COLUMNS)
+    steps["step"] = steps["step"].str.replace(r"-\d+$", "", regex=True)  # rounds of one step
+    totals = {"tasks": "max", "seconds": "sum", "bytes": "sum"}
+    steps = steps.groupby("step", sort=False).agg(totals)
+
     scale = comments / rows
-    moved = 2 * table.bytes * scale / cluster.network / 3600
-    core_hours = table.seconds * scale / 3600
-    shared = table.tasks > 1
-    machine_hours = moved.clip(lower=core_hours / cluster.cores)
-    machines = max(1, math.ceil(machine_hours[shared].sum() / cluster.hours))
-    hours = (machine_hours / machines).where(shared, moved.clip(lower=core_hours))
-    shuffled = (
-        table.bytes.drop(["read", "merge", "posts", "one table"], errors="ignore").sum()
-        * scale
-        / 1e12
+    core_hours = steps["seconds"] * scale / 3600
+    terabytes = steps["bytes"] * scale / 1e12
+    disk_hours = 2 * steps["bytes"] * scale / BYTES_PER_SECOND / 3600
+    is_shared = steps["tasks"] > 1
+    machine_hours = disk_hours.clip(lower=core_hours / CORES)
+    machines = max(1, math.ceil(machine_hours[is_shared].sum() / HOURS))
+    hours = disk_hours.clip(lower=core_hours)
+    hours[is_shared] = machine_hours[is_shared] / machines
+
+    on = is_shared.map({True: "all machines", False: "one machine"})
+    table = pd.DataFrame(
+        {"core_hours": core_hours, "terabytes": terabytes, "hours": hours, "on": on}
     )
-    out = pd.DataFrame({"core_hours": core_hours, "terabytes": table.bytes * scale / 1e12, "hours": hours,
-                        "on": shared.map({True: "all machines", False: "one machine"})})  # fmt: skip
-    return out, {"machines": machines, "hours": hours.sum(), "terabytes": out.terabytes.sum(), "shuffled": shuffled,
-                 "binds": hours.idxmax()}  # fmt: skip
+    total = {
+        "machines": machines,
+        "hours": hours.sum(),
+        "terabytes": terabytes.sum(),
+        "shuffled": terabytes.drop(NOT_SHUFFLED, errors="ignore").sum(),
+        "binds": hours.idxmax(),
+    }
+    return table, total

@@ -2,22 +2,23 @@
 
 import hashlib
 import multiprocessing
+import operator
 import os
-import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from joblib import wrap_non_picklable_objects
 from pydantic import Field
 
 from helpers import sources
-from helpers.cleaning import pseudonyms
+from helpers.cleaning import pseudonyms, salutations
 from helpers.cleaning import text as cleaning
 from helpers.core.artifacts import (
     atomic_write,
@@ -32,35 +33,45 @@ from helpers.core.artifacts import (
 from helpers.core.config import Config
 from helpers.core.paths import Run
 from helpers.core.progress import progress_bar
-from helpers.corpus import capacity, daft_engine, deduplicate, personal_names
+from helpers.corpus import daft_engine, deduplicate, personal_names
+from helpers.corpus.capacity import step_row
 from helpers.corpus.posts_table import SCHEMA, open_database
 from helpers.corpus.selection import corpus_statistics
 
 VERSION = 7  # raised when the same settings give another posts table
-SAMPLE = 200  # posts that are searched for the names that are left
-SLACK = 8  # a post is cut to this many times max_chars before it is cleaned, and to max_chars after
-ENGINES = {
-    "duckdb": deduplicate.merge_posts,
-    "daft": daft_engine.merge_partitions,
-}  # one machine; many
-PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))  # of a part's file
+SAMPLE_POSTS = 200  # that are searched for the names that are left
+# a post is cut to this many times max_chars before it is cleaned, and to max_chars after
+SLACK = 8
+# one machine; many
+ENGINES = {"duckdb": deduplicate.merge_posts, "daft": daft_engine.merge_partitions}
+# of the file of a part
+PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
 
 
 class CollectConfig(Config):
-    """What a posts table is made from, and how its posts are cleaned."""
+    """What a posts table is made from, and how its posts are cleaned.
 
-    source: str  # source, location, columns, options: see helpers.sources.open_source
+    Attributes
+    ----------
+    source, location, columns, options : see :func:`helpers.sources.open_source`
+    raw : neither source nor text is cleaned
+    pseudonymise : False keeps the names of authors, which those of invented people always are
+    min_chars : shorter posts are dropped
+    max_chars : longer posts are cut
+    near_duplicate : Jaccard similarity from which a later post is a copy; 0 keeps all
+    strip_signatures : cut the closing words that one author alone repeats
+    """
+
+    source: str
     location: str | list[str] = []
     columns: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    raw: bool = False  # neither source nor text is cleaned
-    pseudonymise: bool = True  # invented authors keep their names
-    min_chars: int = Field(10, ge=1)  # shorter posts are dropped
-    max_chars: int = Field(10_000, ge=1)  # longer posts are cut
-    near_duplicate: float = Field(
-        0.8, ge=0, le=1
-    )  # Jaccard similarity from which a later post is a copy, 0 keeps all
-    strip_signatures: bool = True  # cut the closing words that one author alone repeats
+    raw: bool = False
+    pseudonymise: bool = True
+    min_chars: int = Field(10, ge=1)
+    max_chars: int = Field(10_000, ge=1)
+    near_duplicate: float = Field(0.8, ge=0, le=1)
+    strip_signatures: bool = True
 
 
 def collect(
@@ -69,179 +80,239 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
-) -> dict:
-    """Read a source into ``posts.parquet`` of the run; return the data card, also written as ``data_card.json``.
+) -> dict[str, Any]:
+    """Read a source into ``posts.parquet`` of a run; return the data card.
 
-    Parts already read with the same settings are not read again. In the card, ``rows_read`` is ``posts`` and all
-    ``dropped_*``; ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is the
-    share of SAMPLE posts that :func:`helpers.corpus.personal_names.share_with_names` still finds a known name in. memory_limit: of DuckDB,
-    which works on disk beyond it. workers: processes that read parts, and threads of DuckDB. engine: of ENGINES, to the
-    same bytes; each worker of ``daft`` has the memory. What the steps took is kept for :mod:`helpers.corpus.capacity`.
-    Raises ValueError where nothing is left, with the counts, or where the source is at fault.
+    Parts already read with the same settings are not read again. What the steps took is kept for
+    :mod:`helpers.corpus.capacity`.
+
+    Parameters
+    ----------
+    run : whose folder is written to
+    config : what to read, and how
+    memory_limit : of DuckDB, which works on disk beyond it; with ``daft`` of each worker
+    workers : int, processes that read parts, and threads of DuckDB
+    engine : of ENGINES, to the same bytes
+
+    Returns
+    -------
+    dict, also written as ``data_card.json``. ``rows_read`` is ``posts`` and all ``dropped_*``;
+    ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is
+    the share of SAMPLE_POSTS posts that hold a known name.
+
+    Raises
+    ------
+    ValueError
+        Where nothing is left, with the counts, or where the source is at fault.
     """
-    options = config.options | ({"columns": config.columns} if config.columns else {})
-    parts = sources.open_source(config.source, config.location, raw=config.raw, **options)
-    key = (
-        pseudonyms.pseudonym_key()
-        if config.pseudonymise and config.source not in sources.INVENTED
-        else None
-    )
+    parts = _open_parts(config)
+    key = None
+    if config.pseudonymise and config.source not in sources.INVENTED:
+        key = pseudonyms.pseudonym_key()
     reading = config.model_dump(exclude={"near_duplicate", "strip_signatures"})
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
-    fingerprint = fingerprint_of(
-        origin, config.fingerprint, [(part.name, part.stamp) for part in parts]
-    )
-    posts, folder = run.folder / "posts.parquet", run.folder / "collect"
+    stamps = [(part.name, part.stamp) for part in parts]
+    fingerprint = fingerprint_of(origin, config.fingerprint, stamps)
+    posts = run.folder / "posts.parquet"
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
         return read_json(run.data_card)
-    files = [folder / f"{number:04d}-{re.sub(r'[^A-Za-z0-9.-]+', '_', part.name)[:60]}.parquet"
-             for number, part in enumerate(parts)]  # fmt: skip
-    each = daft_engine.map_parts if engine == "daft" else _each
-    jobs = list(zip(parts, files, strict=True))
-    read = each(partial(_read_part, config=config, origin=origin, key=key), jobs, workers)
-    counts, heard = (
-        sum((Counter(record[kind]) for record in read), Counter()) for kind in ("counts", "heard")
-    )
-    people = {name for record in read for name in record["people"]}
-    rows_read, truncated = counts.pop("rows_read", 0), counts.pop("truncated", 0)
-    notes = {name: counts.pop(name) for name in sorted(counts) if name.startswith("note_")}
-    listed = personal_names.words_of_names(people, heard)
-    used = each(
-        partial(personal_names.count_letter_case, sorted(set().union(*listed.values()))),
-        [(file,) for file in files],
-        workers,
-    )
-    hidden, scratch = personal_names.names_to_mask(listed, heard, used), folder / "merge"
-    with open_database(scratch, memory_limit, workers) as connection:
-        began = time.perf_counter()
-        merged = ENGINES[engine](
-            connection, scratch, files, posts, min_chars=config.min_chars, names=hidden,
-            near_duplicate=config.near_duplicate, strip_signatures=config.strip_signatures)  # fmt: skip
-        capacity.record_steps(
-            folder, read, used, files, time.perf_counter() - began, merged.pop("steps", None)
-        )
-    cut = {
-        name: merged.pop(name) for name in ("names_masked", "signatures_cut", "signature_words_cut")
-    }
-    drops = {
-        f"dropped_{reason}": number for reason, number in sorted((counts + Counter(merged)).items())
-    }
-    left = rows_read - sum(drops.values())
-    if not left:
-        raise ValueError(
-            f"nothing is left of {rows_read} posts of source {config.source!r}: {drops or 'none there'}"
-        )
-    with open_database(
-        Path(f"{posts}.work")
-    ) as connection:  # by a hash: the same posts on every machine
-        sample = (
-            connection.read_parquet(str(posts))
-            .order("md5(text)")
-            .limit(SAMPLE)
-            .project("text")
-            .fetchall()
-        )
-    facts = corpus_statistics(posts) | {
-        "names_left": personal_names.share_with_names(
-            (text for (text,) in sample), personal_names.words_of(people, heard)
-        )
-    }
-    if facts["posts"] != left:
-        raise RuntimeError(
-            f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
-        )
-    settings = config.model_dump() | {
-        "location": _public(config.location),
-        "pseudonymise": key is not None,
-    }
-    write_json(run.data_card, settings | {
-        "rows_read": rows_read, **drops, "truncated": truncated, **notes, **cut, **facts, "fingerprint": fingerprint,
-        "sha256": file_fingerprint(posts)})  # fmt: skip
+
+    run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
+    folder = run.folder / "collect"
+    files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
+    read_part = partial(_read_part, config=config, origin=origin, key=key)
+    records = run_jobs(read_part, list(zip(parts, files, strict=True)), workers)
+    counts, people, salutation_names = _add_up(records)
+
+    names = personal_names.words_of_names(people, salutation_names)
+    name_words = sorted(set().union(*names.values()))
+    count_letter_case = partial(personal_names.count_letter_case, name_words)
+    letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
+    hidden = personal_names.names_to_mask(names, salutation_names, letter_case)
+    merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
+    read_seconds = [record["seconds"] for record in records]
+    name_seconds = [record["seconds"] for record in letter_case]
+    steps = [step_row("read", read_seconds, files), step_row("names", name_seconds, [])]
+    write_json(folder / "steps.json", {"steps": steps + merged.pop("steps")})
+
+    account = _account(counts, merged)
+    known_words = personal_names.identifying_words(people, salutation_names)
+    facts = _facts(posts, account, config.source, known_words)
+    settings = config.model_dump()
+    settings["location"] = _public(config.location)
+    settings["pseudonymise"] = key is not None
+    seals = {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
+    write_json(run.data_card, settings | account | facts | seals)
     return read_json(run.data_card)
 
 
-def _each(read, jobs, workers):
-    """The parts' records; parts in ``workers`` processes where the system can fork (a part holds closures)."""
+def _open_parts(config):
+    """Return the parts of a config's source."""
+    options = dict(config.options)
+    if config.columns:
+        options["columns"] = config.columns
+    return sources.open_source(config.source, config.location, raw=config.raw, **options)
+
+
+def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
+    """Return ``function(*job)`` of every job, by processes where the system can fork."""
     bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        return list(bar(read(*job) for job in jobs))
-    fork = multiprocessing.get_context(
-        "fork"
-    )  # hands the initializer's arguments over without pickling them
-    with ProcessPoolExecutor(workers, fork, _inherit, (os.getpid(), read, jobs)) as pool:
-        return list(bar(pool.map(_job, range(len(jobs)))))
+        return list(bar(function(*job) for job in jobs))
+    fork = multiprocessing.get_context("fork")
+    # a part holds closures, which pickle alone does not take
+    tasks = [wrap_non_picklable_objects(partial(function, *job)) for job in jobs]
+    with ProcessPoolExecutor(workers, fork, daft_engine.exit_with_parent, (os.getpid(),)) as pool:
+        return list(bar(pool.map(operator.call, tasks)))
 
 
-def _inherit(parent, read, jobs):
-    global _jobs
-    _jobs = [partial(read, *job) for job in jobs]
-    daft_engine.end_with(parent)
+def _add_up(records):
+    """Return the counts, the names of people and how often each greets or signs, of all parts."""
+    counts = Counter()
+    salutation_names = Counter()
+    people = set()
+    for record in records:
+        counts += Counter(record["counts"])
+        salutation_names.update(record["heard"])
+        people.update(record["people"])
+    return counts, people, salutation_names
 
 
-def _job(number):
-    return _jobs[number]()
+def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
+    """Write the posts table from the files of the parts; return counts and ``steps``."""
+    began = time.perf_counter()
+    with open_database(folder / "merge", memory_limit, workers) as connection:
+        merged = ENGINES[engine](
+            connection,
+            folder / "merge",
+            files,
+            posts,
+            min_chars=config.min_chars,
+            near_duplicate=config.near_duplicate,
+            strip_signatures=config.strip_signatures,
+            names=names,
+        )
+    step = step_row("merge", [time.perf_counter() - began], files)
+    return {"steps": [step]} | merged
+
+
+def _account(read_counts, merge_counts):
+    """Return the counts of the data card, in its order."""
+    counts = read_counts + Counter(merge_counts)
+    rows_read = counts.pop("rows_read", 0)
+    truncated = counts.pop("truncated", 0)
+    notes = {name: counts[name] for name in sorted(counts) if name.startswith("note_")}
+    changes = {}
+    for name in ("names_masked", "signatures_cut", "signature_words_cut"):
+        changes[name] = merge_counts[name]
+    for name in (*notes, *changes):
+        del counts[name]
+    drops = {f"dropped_{reason}": number for reason, number in sorted(counts.items())}
+    return {"rows_read": rows_read, **drops, "truncated": truncated, **notes, **changes}
+
+
+def _facts(posts, account, source, known_words):
+    """Return statistics of the posts table, which must hold what the account says is left."""
+    drops = {name: count for name, count in account.items() if name.startswith("dropped_")}
+    rows_read = account["rows_read"]
+    posts_left = rows_read - sum(drops.values())
+    if not posts_left:
+        raise ValueError(
+            f"nothing is left of {rows_read} posts of source {source!r}: {drops or 'none there'}"
+        )
+    facts = corpus_statistics(posts)
+    if facts["posts"] != posts_left:
+        raise RuntimeError(
+            f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
+        )
+    with open_database(Path(f"{posts}.work")) as connection:
+        # by a hash: the same posts on every machine
+        sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
+        texts = [text for (text,) in sample.project("text").fetchall()]
+    facts["names_left"] = personal_names.share_with_names(texts, known_words)
+    return facts
 
 
 def _read_part(part, file, *, config, origin, key):
-    """Write a part's posts beside a JSON file of its counts and of names; return it. Both current: nothing to do.
+    """Write a part's posts, and beside them a JSON record of counts and names; return the record.
 
-    people: the names that authors, headers and mentions tell. heard: how often a post greets or signs with a name.
+    Where both are current there is nothing to do. ``people`` of the record are the names that
+    authors, headers and mentions tell, ``heard`` how often posts greet or sign with a name.
     """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
     if is_current(record, fingerprint) and verify_checksum(file):
         return read_json(record)
-    lost, counts, heard, people = Counter(), Counter(), Counter(), set()
-    name, is_bot = pseudonyms.pseudonymiser(key), lru_cache(maxsize=None)(cleaning.is_bot)
-
-    def keep(author, time, topic, post, number):
-        if is_bot(author):
-            return counts.update(bot=1)
-        post = post[: SLACK * config.max_chars]
-        if config.raw:
-            post = cleaning.normalise_unicode(post)
-        else:
-            post, greeted = personal_names.mask_salutations(post)
-            heard.update(greeted)
-            post = cleaning.clean_post(post, author)
-        counts["truncated"] += len(post) > config.max_chars
-        post = post[: config.max_chars].rstrip()
-        if len(post) < config.min_chars:
-            return counts.update(short=1)
-        return name(author), time, topic, post, number
-
     began = time.perf_counter()
+    source_counts = Counter()
+    counts = Counter()
+    salutation_names = Counter()
+    people = set()
     with (
         atomic_write(file) as temporary,
         pq.ParquetWriter(temporary, PART, compression="zstd") as writer,
     ):
-        for frame in part.read(lost):
+        for frame in part.read(source_counts):
             counts["rows_read"] += len(frame)
-            columns = [frame[column].tolist() for column in sources.COLUMNS]
-            # an id of a public archive would lead back from a pseudonym to the name
-            kept = "id" in frame and key is None
-            numbers = frame["id"].to_numpy(object, na_value=None) if kept else [None] * len(frame)
             if not config.raw:
-                people.update(
-                    frame["author"].unique(),
-                    *frame.get("names", pd.Series(dtype=str)).str.split("\n"),
-                )
-            rows = [row for row in map(keep, *columns, numbers) if row]
+                people.update(frame["author"])
+                if "names" in frame:
+                    people.update("\n".join(frame["names"]).split("\n"))
+            rows = _clean_rows(frame, config, key, counts, salutation_names)
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     write_checksum(file)
-    counts.update(
-        rows_read=sum(number for reason, number in lost.items() if not reason.startswith("note_"))
-    )
-    counts.update(lost)
-    write_json(record, {"fingerprint": fingerprint, "counts": dict(counts), "people": sorted(people - {""}),
-                        "heard": dict(heard), "seconds": round(time.perf_counter() - began, 3)})  # fmt: skip
+    for reason, number in source_counts.items():
+        counts[reason] += number
+        if not reason.startswith("note_"):
+            counts["rows_read"] += number
+    content = {
+        "fingerprint": fingerprint,
+        "counts": dict(counts),
+        "people": sorted(people - {""}),
+        "heard": dict(salutation_names),
+        "seconds": round(time.perf_counter() - began, 3),
+    }
+    write_json(record, content)
     return read_json(record)
 
 
+def _clean_rows(frame, config, key, counts, salutation_names):
+    """Return the rows of PART that are left of a frame; count the others by reason."""
+    pseudonym = pseudonyms.pseudonymiser(key)
+    # an id of a public archive would lead back from a pseudonym to the name
+    if key is None and "id" in frame:
+        ids = frame["id"].to_numpy(object, na_value=None)
+    else:
+        ids = [None] * len(frame)
+    columns = [frame[column].tolist() for column in sources.COLUMNS]
+    rows = []
+    for author, second, topic, text, post_id in zip(*columns, ids, strict=True):
+        if cleaning.is_bot(author):
+            counts["bot"] += 1
+            continue
+        text = text[: SLACK * config.max_chars]
+        if config.raw:
+            text = cleaning.normalise_unicode(text)
+        else:
+            text, names = salutations.mask_salutations(text)
+            salutation_names.update(names)
+            text = cleaning.clean_post(text, author)
+        if len(text) > config.max_chars:
+            counts["truncated"] += 1
+        text = text[: config.max_chars].rstrip()
+        if len(text) < config.min_chars:
+            counts["short"] += 1
+            continue
+        rows.append((pseudonym(author), second, topic, text, post_id))
+    return rows
+
+
 def _public(location):
-    """A location as it may be published: of an absolute path, the last part."""
+    """Return a location as it may be published: of an absolute path, the last part."""
     if isinstance(location, list):
-        return ", ".join(map(_public, location))
-    place = Path(location).expanduser()
-    return place.name if place.is_absolute() else location
+        return ", ".join(_public(place) for place in location)
+    path = Path(location).expanduser()
+    if path.is_absolute():
+        return path.name
+    return location

@@ -1,29 +1,33 @@
-"""The posts table by many processes or machines: the steps of ``deduplicate.merge`` as functions over partitions.
+"""The posts table by many processes or machines: a merge in steps, each over partitions.
 
-Daft hands partitions to workers, DuckDB works inside of one with the SQL of the other engine, and what moves between
-partitions goes through files. Daft's own sort and window keep all rows in memory, which a corpus outgrows; a partition
-fits by design. Every finished partition leaves its file, sealed, beside a JSON record of what it counted, so whoever
-dies, a re-run does only what is missing. An optional part: it needs the package ``daft``.
+Daft hands partitions to workers, DuckDB works inside of one with the SQL of the other engine, and
+what moves between partitions goes through files. Daft's own sort and window keep all rows in
+memory, which a corpus outgrows; a partition fits by design. Every finished partition leaves its
+file, with a checksum, beside a JSON record of what it counted, so whoever dies, a re-run does only
+what is missing. An optional part: it needs the package ``daft``.
 
-======================  =========  ==================================================================================
-step                    partition  rows that it writes, ``bucket`` says for which partition of the next
-======================  =========  ==================================================================================
-mask                    file rows  posts without names, by their normal text
-unique                  text       the first of the same normal text, by author
-posts                   authors    sorted by author and time: ``id`` is the partition and the place in it
-candidates-0, marks-0   authors    runs of last words that some author repeats; all posts that end with one of them
-signed-0 (to -2)        one        how many words to cut from which post: the signatures
-keys                    authors    what is left of the posts, by normal text
-copies                  text       posts that are copies now, by author
-bands                   authors    MinHash bands, by their key
-pairs                   band       posts to be compared, by author of the later one
-shingles                authors    the same with the later one's shingles, by author of the earlier one
-near                    authors    posts that are near copies, by author
-table                   authors    the posts that are left, as ``posts.parquet`` holds them
-======================  =========  ==================================================================================
+=============  =========  ========================================================================
+step           partition  rows that it writes, ``bucket`` says for which partition of the next
+=============  =========  ========================================================================
+mask           file rows  posts without names, by their normal text
+unique         text       the first of the same normal text, by author
+posts          authors    sorted by author and time: ``id`` is the partition and the place in it
+candidates-0   authors    runs of last words that some author repeats
+marks-0        authors    posts that end with a candidate
+signed-0       one        how many words to cut from which post: the signatures
+...                       the three steps again for rounds 1 and 2
+keys           authors    what is left of the posts, by normal text
+copies         text       posts that are copies now, by author
+bands          authors    MinHash bands, by their key
+pairs          band       posts to be compared, by author of the later one
+shingles       authors    the same with the later one's shingles, by author of the earlier one
+near           authors    posts that are near copies, by author
+table          authors    the posts that are left, as ``posts.parquet`` holds them
+=============  =========  ========================================================================
 
-Partitions of authors are ranges of names, so that their tables, one after the other, are sorted. With a Ray cluster
-set ``DAFT_RUNNER=ray`` and ``RAY_ADDRESS``; every machine must see the outputs folder at the same place.
+Partitions of authors are ranges of names, so that their tables, one after the other, are sorted.
+With a Ray cluster set ``DAFT_RUNNER=ray`` and ``RAY_ADDRESS``; every machine must see the outputs
+folder at the same place.
 """
 
 import json
@@ -33,7 +37,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -54,26 +58,39 @@ from helpers.core.artifacts import (
     write_checksum,
     write_json,
 )
-from helpers.corpus import deduplicate, near_duplicates, signatures
-from helpers.corpus.posts_table import SCHEMA, open_database, query_scalar, write_posts
+from helpers.corpus import deduplicate, signatures
+from helpers.corpus.capacity import step_row
+from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
+from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
 VERSION = 2  # raised when the partitions of the same posts are others
-POSTS, MOST = (
-    50_000,
-    4096,
-)  # posts of a partition, and the most ranges of authors: beyond them they grow
-GROUP = 10_000  # rows of a row group: a reader of one bucket skips those of others
-SPAN = 32  # bits of an id for the place in its partition
+PARTITION_POSTS = 50_000
+MAX_PARTITIONS = 4096  # ranges of authors: beyond them partitions grow
+ROW_GROUP_ROWS = 10_000  # a reader of one bucket skips the row groups of others
+PLACE_BITS = 32  # of an id, for the place in its partition, whose number stands before
+# SQL of the shingles of the posts of this partition that stand in pairs
+SHINGLED_PAIRS = SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
+SIGNATURE_STEPS = ("candidates", "marks", "signed")  # repeated in every round
 
 
 def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """``function(*job)``, JSON-able, for every job by ``workers`` processes, or all processors of a Ray cluster.
+    """Return ``function(*job)`` of every job, by processes or all processors of a Ray cluster.
 
-    Raises ImportError without Daft, RuntimeError where a worker died, and what the function raises, on Ray as text.
+    Parameters
+    ----------
+    function : its results can be written as JSON
+    jobs : list of arguments
+    workers : int, processes
+
+    Raises
+    ------
+    ImportError
+        Without Daft.
+    RuntimeError
+        Where a worker died. What the function raises is raised, on Ray as text.
     """
-    os.environ |= {"DO_NOT_TRACK": "true"} | {
-        "DAFT_PROGRESS_BAR": os.environ.get("DAFT_PROGRESS_BAR", "0")
-    }
+    os.environ["DO_NOT_TRACK"] = "true"
+    os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
     try:
         import daft
     except ImportError:
@@ -82,13 +99,26 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
         ) from None
     if len(jobs) < 2:  # starting a worker would take longer
         return [function(*job) for job in jobs]
-    # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process that leaves by
-    # os._exit, as all do that are forked; its pickle takes closures
-    with ProcessPoolExecutor(1, initializer=end_with, initargs=[os.getpid()]) as pool:
-        return pool.submit(_hand_out, daft.pickle.dumps((function, jobs)), workers).result()
+    # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process
+    # that leaves by os._exit, as all do that are forked; its pickle takes closures
+    task = daft.pickle.dumps((function, jobs))
+    with ProcessPoolExecutor(1, initializer=exit_with_parent, initargs=[os.getpid()]) as pool:
+        return pool.submit(_map_by_daft, task, workers).result()
 
 
-def _hand_out(task, workers):
+class _Worker:
+    """A process of Daft, which is kept for all jobs."""
+
+    def __init__(self, function, jobs):
+        self.function = function
+        self.jobs = jobs
+
+    def __call__(self, numbers):
+        results = [self.function(*self.jobs[number]) for number in numbers.to_pylist()]
+        return [json.dumps(result) for result in results]
+
+
+def _map_by_daft(task, workers):
     import daft
 
     function, jobs = daft.pickle.loads(task)
@@ -96,36 +126,34 @@ def _hand_out(task, workers):
         import ray
 
         workers = int(ray.cluster_resources()["CPU"])
-
-    @daft.udf(
+    as_udf = daft.udf(
         return_dtype=daft.DataType.string(),
         batch_size=1,
         concurrency=min(workers, len(jobs)),
         use_process=True,
     )
-    class Worker:  # of a class, the processes are kept for all jobs
-        def __init__(self): ...  # which Daft asks for
-
-        def __call__(self, numbers):
-            return [json.dumps(function(*jobs[number])) for number in numbers.to_pylist()]
-
-    numbers = daft.from_pydict({"job": list(range(len(jobs)))})
+    worker = as_udf(_Worker).with_init_args(function, jobs)
+    numbers = daft.from_pydict({"job": list(range(len(jobs)))}).into_batches(1)
     try:
-        done = numbers.into_batches(1).with_column("done", Worker(daft.col("job"))).to_pydict()
+        table = numbers.with_column("result", worker(daft.col("job"))).to_pydict()
     except daft.errors.UDFException as error:
         raise (error.__cause__ or RuntimeError(str(error))) from None
-    return [json.loads(text) for _, text in sorted(zip(done["job"], done["done"], strict=True))]
+    results = sorted(zip(table["job"], table["result"], strict=True))
+    return [json.loads(result) for _, result in results]
 
 
-def end_with(parent: int) -> None:
-    """End this process soon after the one that started it, which may be killed; else it would wait for ever."""
+def exit_with_parent(parent: int) -> None:
+    """End this process soon after the one that started it, which may be killed.
 
-    def look():
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
+    Otherwise it would wait for ever.
+    """
+    Thread(target=_wait_for_end, args=(parent,), daemon=True).start()
 
-    Thread(target=look, daemon=True).start()
+
+def _wait_for_end(parent):
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def merge_partitions(
@@ -137,112 +165,164 @@ def merge_partitions(
     min_chars: int,
     near_duplicate: float,
     strip_signatures: bool,
-    names: dict,
+    names: dict[tuple[str, ...], bool],
 ) -> dict[str, Any]:
-    """As :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes; ``steps`` of the result says what a step took.
+    """Write the posts table as :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes.
 
-    A worker may use as much memory as the connection, and there are as many workers as it has threads.
+    A worker may use as much memory as the connection, and there are as many workers as it has
+    threads.
+
+    Parameters
+    ----------
+    connection, scratch, parts, target, min_chars, near_duplicate, strip_signatures, names
+        See there.
+
+    Returns
+    -------
+    dict: counts, and ``steps``, rows of :data:`helpers.corpus.capacity.COLUMNS`.
     """
-    limit, workers = (
-        query_scalar(connection, f"SELECT current_setting('{name}')")
-        for name in ("memory_limit", "threads")
+    settings = [VERSION, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS, min_chars]
+    settings += [near_duplicate, strip_signatures, sorted(names.items())]
+    fingerprint = fingerprint_of(settings, [file_fingerprint(part) for part in parts])
+    folder = scratch.parent / "daft" / fingerprint
+    slices, first_authors = _partitions(connection, parts)
+    memory_limit = query_scalar(connection, "SELECT current_setting('memory_limit')")
+    partitions = Partitions(
+        folder, slices, first_authors, names, min_chars, near_duplicate, memory_limit
     )
-    made = [VERSION, duckdb.__version__, POSTS, MOST, min_chars, near_duplicate, strip_signatures]
-    folder = (
-        scratch.parent
-        / "daft"
-        / fingerprint_of(made, sorted(names.items()), [*map(file_fingerprint, parts)])
-    )
-    run = Partitions(
-        folder, *_partitions(connection, parts), names, min_chars, near_duplicate, limit
-    )
-    counts, steps = Counter(), []
+    workers = query_scalar(connection, "SELECT current_setting('threads')")
+    counts, steps = _run_steps(partitions, strip_signatures, workers)
 
-    def step(name, tasks=len(run.firsts)):
-        records = map_parts(
-            partial(run.make, name), [(number,) for number in range(tasks)], workers
-        )
-        steps.append(
-            [
-                name,
-                len(records),
-                *(sum(record[key] for record in records) for key in ("seconds", "bytes")),
-            ]
-        )
-        for record in records:
-            counts.update(record["counts"])  # a sum of counters would forget what is 0
-
-    step("mask", len(run.slices))
-    step("unique")
-    step("posts")
-    run = replace(run, authors=counts.pop("authors"))
-    while strip_signatures and run.rounds < signatures.ROUNDS:
-        step(f"candidates-{run.rounds}")
-        step(f"marks-{run.rounds}")
-        step(f"signed-{run.rounds}", 1)
-        run, strip_signatures = replace(run, rounds=run.rounds + 1), counts.pop("signed")
-    for name in (
-        "keys",
-        "copies",
-        *(("bands", "pairs", "shingles", "near") if near_duplicate else ()),
-        "table",
-    ):
-        step(name)
-    if counts["posts"]:
+    if counts.pop("posts"):
         began = time.perf_counter()
-        connection.read_parquet(
-            [str(run.file("table", n)) for n in range(len(run.firsts))]
-        ).create_view("tables")
-        columns = ", ".join(SCHEMA.names if counts["ids"] else SCHEMA.names[:4])
-        write_posts(connection, f"SELECT {columns} FROM tables", target, is_sorted=True)
-        steps.append(["one table", 1, time.perf_counter() - began, target.stat().st_size])
+        tables = [str(partitions.file("table", n)) for n in range(len(first_authors))]
+        connection.read_parquet(tables).create_view("tables")
+        columns = SCHEMA.names if counts["ids"] else SCHEMA.names[:-1]
+        query = f"SELECT {', '.join(columns)} FROM tables"
+        write_posts(connection, query, target, is_sorted=True)
+        steps.append(step_row("one table", [time.perf_counter() - began], [target]))
+    del counts["ids"]
     shutil.rmtree(folder.parent)
-    return {name: count for name, count in counts.items() if name not in ("posts", "ids")} | {
-        "steps": steps
-    }
+    return {**counts, "steps": steps}
 
 
 def _partitions(connection, parts):
-    """Row groups of files, about POSTS posts together, and the authors with whom ranges of as many begin, "" the first.
+    """Return what each partition of file rows and of authors holds, about PARTITION_POSTS posts.
 
-    A row group is what a source yields at once, some ten thousand posts.
+    Returns
+    -------
+    List of a part file and some of its row groups, which are what a source yields at once, some ten
+    thousand posts; list of the author with whom each range of authors begins, "" the first.
     """
-    connection.read_parquet(list(map(str, parts))).create_view("every")
-    groups = {part: pq.read_metadata(part) for part in parts}
-    total = sum(each.num_rows for each in groups.values())
-    count = min(total // POSTS + 1, MOST)
-    slices = [(part, some.tolist()) for part, each in groups.items() for some in
-              np.array_split(range(each.num_row_groups), each.num_rows * count // max(total, 1) + 1)]  # fmt: skip
+    metadata = {part: pq.read_metadata(part) for part in parts}
+    total = sum(part.num_rows for part in metadata.values())
+    count = min(total // PARTITION_POSTS + 1, MAX_PARTITIONS)
+    slices = []
+    for part, file in metadata.items():
+        pieces = file.num_rows * count // max(total, 1) + 1
+        for row_groups in np.array_split(range(file.num_row_groups), pieces):
+            slices.append((part, row_groups.tolist()))
+
+    connection.read_parquet([str(part) for part in parts]).create_view("every")
     rows = connection.execute(
         """
-        SELECT min(author) FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
-                                        sum(posts) OVER () AS posts
-                                 FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
+        SELECT min(author)
+        FROM (SELECT author, sum(posts) OVER (ORDER BY author) - posts AS before,
+                     sum(posts) OVER () AS posts
+              FROM (SELECT author, count(*) AS posts FROM every GROUP BY author))
         GROUP BY before * ? // posts ORDER BY 1""",
         [count],
     ).fetchall()
     return slices, ["", *(author for (author,) in rows[1:])]
 
 
-@dataclass(frozen=True)
+def _run_steps(partitions, strip_signatures, workers):
+    """Run all steps; return the sums of what they counted, and a row of each step."""
+    counts = Counter()
+    steps = []
+    run_step = partial(_run_step, partitions, workers, counts, steps)
+    for step in ("mask", "unique", "posts"):
+        run_step(step)
+    partitions.authors = counts.pop("authors")
+    if strip_signatures:
+        for _ in range(signatures.MAX_ROUNDS):
+            for step in SIGNATURE_STEPS:
+                run_step(step)
+            partitions.rounds += 1
+            if not counts.pop("signed"):
+                break
+    run_step("keys")
+    run_step("copies")
+    if partitions.near_duplicate:
+        for step in ("bands", "pairs", "shingles", "near"):
+            run_step(step)
+    run_step("table")
+    return counts, steps
+
+
+def _run_step(partitions, workers, counts, steps, step):
+    """Make all partitions of a step; add to the counts and to the rows of steps."""
+    jobs = [(number,) for number in range(partitions.tasks(step))]
+    records = map_parts(partial(partitions.make, step), jobs, workers)
+    for record in records:
+        counts.update(record["counts"])  # a sum of counters would forget what is 0
+    seconds = [record["seconds"] for record in records]
+    files = [partitions.file(step, number) for (number,) in jobs]
+    steps.append(step_row(partitions.step_name(step), seconds, files))
+
+
+@dataclass
 class Partitions:
-    """What the workers know of a run: a method a step, which returns the query of its rows and what it counted."""
+    """What the workers know of a merge.
+
+    A step is the method of its name, after "_": of a partition's number it returns the query of
+    the partition's rows, and what it counted.
+
+    Attributes
+    ----------
+    folder : of the files of all steps
+    slices : a part file and some of its row groups, of each partition of file rows
+    first_authors : of each range of authors; there are as many partitions of texts and of bands
+    names, min_chars, near_duplicate : see :func:`helpers.corpus.deduplicate.merge_posts`
+    memory_limit : of a worker
+    authors : int, of all posts
+    rounds : int, in which signatures were looked for so far
+    """
 
     folder: Path
-    slices: list[tuple[Path, list[int]]]  # a file and some of its row groups
-    firsts: list[str]  # author of each range; there are as many partitions of texts and of bands
-    names: dict
+    slices: list[tuple[Path, list[int]]]
+    first_authors: list[str]
+    names: dict[tuple[str, ...], bool]
     min_chars: int
     near_duplicate: float
     memory_limit: str
-    authors: int = 0  # of all posts
-    rounds: int = 0  # in which signatures were looked for so far
+    authors: int = 0
+    rounds: int = 0
+
+    def tasks(self, step: str) -> int:
+        """Return the number of partitions of a step."""
+        if step == "mask":
+            return len(self.slices)
+        if step == "signed":
+            return 1
+        return len(self.first_authors)
+
+    def step_name(self, step: str) -> str:
+        """Return the name of a step's folder, with the round where it has several."""
+        return f"{step}-{self.rounds}" if step in SIGNATURE_STEPS else step
 
     def file(self, step: str, number: int) -> Path:
-        return self.folder / step / f"{number:05d}.parquet"
+        """Return the path of the file of a step's partition."""
+        return self.folder / self.step_name(step) / f"{number:05d}.parquet"
 
-    def make(self, step: str, number: int) -> dict:
-        """Write the file and the record of a step's partition, unless both are there; return the record."""
+    def make(self, step: str, number: int) -> dict[str, Any]:
+        """Write the file and the record of a partition, unless they are there; return the record.
+
+        Parameters
+        ----------
+        step : name of the step
+        number : int, of the partition
+        """
         file = self.file(step, number)
         record = file.with_suffix(".json")
         if is_current(record, step) and verify_checksum(file):
@@ -252,197 +332,215 @@ class Partitions:
             open_database(file.with_suffix(".work"), self.memory_limit, 1) as connection,
             atomic_write(file) as temporary,
         ):
-            query, counts = getattr(self, step.split("-")[0])(connection, number)
-            connection.execute(f"COPY ({query}) TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP})",
-                               [str(temporary)])  # fmt: skip
+            query, counts = getattr(self, f"_{step}")(connection, number)
+            connection.execute(
+                f"""COPY ({query}) TO ?
+                    (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})""",
+                [str(temporary)],
+            )
         write_checksum(file)
-        write_json(record, {"fingerprint": step, "counts": counts, "seconds": time.perf_counter() - began,
-                            "bytes": file.stat().st_size})  # fmt: skip
+        seconds = time.perf_counter() - began
+        write_json(record, {"fingerprint": step, "counts": counts, "seconds": seconds})
         return read_json(record)
 
-    def _read(self, connection, step, rows="true", view="given"):
-        """Make a view of rows of all files of a step."""
-        files = sorted(map(str, (self.folder / step).glob("*.parquet")))
-        connection.read_parquet(files).filter(rows).create_view(view, replace=True)
+    def _read(self, connection, step_name, bucket=None, view="incoming"):
+        """Make a view of the rows of all files of a step, or of those for one partition."""
+        files = sorted(str(file) for file in (self.folder / step_name).glob("*.parquet"))
+        rows = connection.read_parquet(files)
+        if bucket is not None:
+            rows = rows.filter(f"bucket = {bucket}")
+        rows.create_view(view, replace=True)
 
-    def mask(self, connection, number):
-        part, groups = self.slices[number]
-        rows = pq.ParquetFile(part).read_row_groups(groups)
-        connection.execute("CREATE TABLE given AS FROM rows")
-        connection.table("given").create_view("parts")
+    def _mask(self, connection, number):
+        """Mask names in some row groups of a file."""
+        part, row_groups = self.slices[number]
+        connection.register("rows", pq.ParquetFile(part).read_row_groups(row_groups))
+        connection.execute("CREATE TABLE file_rows AS FROM rows")
+        connection.table("file_rows").create_view("parts")
         masked = self.file("mask", number).with_suffix(".work") / "masked.parquet"
         counts = deduplicate.mask_names(connection, masked, self.names, self.min_chars)
-        bucket = f"md5_number_lower({near_duplicates.NORMAL}) % {len(self.firsts)}"
+        bucket = f"md5_number_lower({NORMAL}) % {len(self.first_authors)}"
         return f"SELECT *, {bucket} AS bucket FROM parts ORDER BY bucket", counts
 
-    def unique(self, connection, bucket):
-        self._read(connection, "mask", f"bucket = {bucket}")
-        connection.register(
-            "ranges", pa.table({"first": self.firsts, "bucket": range(len(self.firsts))})
-        )
+    def _unique(self, connection, bucket):
+        """Keep the first of posts with one text."""
+        self._read(connection, "mask", bucket)
+        numbers = range(len(self.first_authors))
+        ranges = pa.table({"first": self.first_authors, "bucket": numbers})
+        connection.register("ranges", ranges)
         connection.execute(f"""
-            CREATE TABLE kept AS SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
-            QUALIFY row_number() OVER (PARTITION BY md5_number(normal) ORDER BY {deduplicate.ORDER}) = 1""")
-        return (
-            """SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON author >= first ORDER BY bucket
-               """,
-            {
-                "duplicate": query_scalar(
-                    connection, "SELECT (SELECT count(*) FROM given) - count(*) FROM kept"
-                )
-            },
+            CREATE TABLE kept AS SELECT * EXCLUDE bucket, {NORMAL} AS normal FROM incoming
+            QUALIFY row_number() OVER (PARTITION BY md5_number(normal)
+                                       ORDER BY {deduplicate.EARLIEST_FIRST}) = 1""")
+        copies = query_scalar(
+            connection, "SELECT (SELECT count(*) FROM incoming) - count(*) FROM kept"
         )
+        query = """
+            SELECT k.* EXCLUDE normal, bucket FROM kept k ASOF JOIN ranges r ON author >= first
+            ORDER BY bucket"""
+        return query, {"duplicate": copies}
 
-    def posts(self, connection, bucket):
-        self._read(connection, "unique", f"bucket = {bucket}")
-        return (
-            f"""SELECT * EXCLUDE bucket, {near_duplicates.NORMAL} AS normal FROM given
-                   ORDER BY author, time, text, topic, id
-               """,
-            {"authors": query_scalar(connection, "SELECT count(DISTINCT author) FROM given")},
-        )
+    def _posts(self, connection, bucket):
+        """Sort the posts of a range of authors."""
+        self._read(connection, "unique", bucket)
+        authors = query_scalar(connection, "SELECT count(DISTINCT author) FROM incoming")
+        query = f"""
+            SELECT * EXCLUDE bucket, {NORMAL} AS normal FROM incoming
+            ORDER BY {", ".join(SORTED_BY)}"""
+        return query, {"authors": authors}
 
-    def _cuts(self, connection, bucket):
-        """The view ``unique_posts`` of a range of authors, and the words that the rounds cut from each post."""
-        numbered = connection.read_parquet(str(self.file("posts", bucket)), file_row_number=True)
-        numbered.project("* EXCLUDE file_row_number, file_row_number AS n").create_view(
-            "unique_posts"
-        )
-        posts = query_scalar(connection, "SELECT count(*) FROM unique_posts")
-        cuts, fresh = np.zeros(posts, np.int32), np.ones(posts, bool)
+    def _signature_cuts(self, connection, bucket):
+        """Make the view ``unique_posts`` of a range of authors; return how much is cut from each.
+
+        Returns
+        -------
+        (posts,) int32, words that all rounds cut; (posts,) bool, whether the last round did.
+        """
+        posts = deduplicate.number_posts(connection, self.file("posts", bucket))
+        cuts = np.zeros(posts, np.int32)
+        fresh = np.ones(posts, bool)
         for number in range(self.rounds):
-            self._read(connection, f"signed-{number}", f"bucket = {bucket}")
-            signed = connection.execute("SELECT n, words FROM given").fetchnumpy()
+            self._read(connection, f"signed-{number}", bucket)
+            signed = connection.execute("SELECT n, words FROM incoming").fetchnumpy()
             cuts[signed["n"]] += signed["words"]
-            fresh = np.isin(np.arange(posts), signed["n"])
+            fresh[:] = False
+            fresh[signed["n"]] = True
         return cuts, fresh
 
-    def candidates(self, connection, bucket):
-        signatures.post_endings(connection, "unique_posts", *self._cuts(connection, bucket))
+    def _candidates(self, connection, bucket):
+        """List the runs of last words that an author of the range repeats."""
+        cuts, fresh = self._signature_cuts(connection, bucket)
+        signatures.make_endings(connection, "unique_posts", cuts, fresh)
         signatures.mark_signatures(connection, signatures.FREQUENT)
-        return (
-            """SELECT DISTINCT r.hash, e.hash AS last
-                  FROM (FROM runs SEMI JOIN (FROM marked WHERE label AND fresh) USING (hash, author)) r
-                  JOIN ends e USING (n)""",
-            {},
-        )
+        query = """
+            SELECT DISTINCT r.hash, e.hash AS last
+            FROM (FROM runs
+                  SEMI JOIN (FROM marked WHERE label AND fresh) USING (hash, author)) r
+            JOIN ends e USING (n)"""
+        return query, {}
 
-    def marks(self, connection, bucket):
-        signatures.post_endings(connection, "unique_posts", *self._cuts(connection, bucket))
-        self._read(connection, f"candidates-{self.rounds}")
-        signatures.mark_signatures(connection, "SELECT DISTINCT last AS hash FROM given")
-        connection.execute("CREATE TABLE repeated AS FROM marked SEMI JOIN given USING (hash)")
-        return (
-            f"""SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated UNION ALL
-                   SELECT hash, NULL, NULL, {bucket << SPAN} + n, words
-                   FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)""",
-            {},
-        )
+    def _marks(self, connection, bucket):
+        """Count how often each author of the range ends with a candidate, and list the posts."""
+        cuts, fresh = self._signature_cuts(connection, bucket)
+        signatures.make_endings(connection, "unique_posts", cuts, fresh)
+        self._read(connection, self.step_name("candidates"))
+        signatures.mark_signatures(connection, "SELECT DISTINCT last AS hash FROM incoming")
+        connection.execute("CREATE TABLE repeated AS FROM marked SEMI JOIN incoming USING (hash)")
+        query = f"""
+            SELECT hash, posts, label, NULL::BIGINT AS id, NULL::INT AS words FROM repeated
+            UNION ALL
+            SELECT hash, NULL, NULL, {bucket << PLACE_BITS} + n, words
+            FROM runs SEMI JOIN (FROM repeated WHERE label AND fresh) USING (hash, author)"""
+        return query, {}
 
-    def signed(self, connection, number):
-        self._read(connection, f"marks-{self.rounds}")
-        connection.execute("CREATE VIEW marked AS FROM given WHERE id IS NULL")
+    def _signed(self, connection, number):
+        """List the posts that end with a candidate of one person alone."""
+        self._read(connection, self.step_name("marks"))
+        connection.execute("CREATE VIEW marked AS FROM incoming WHERE id IS NULL")
         connection.execute(f"""
-            CREATE TABLE signed AS SELECT id, max(words) AS words FROM given
-            SEMI JOIN ({signatures.exclusive_endings(self.authors)}) USING (hash) WHERE id IS NOT NULL GROUP BY id""")
-        return (
-            f"""SELECT id >> {SPAN} AS bucket, id % {1 << SPAN} AS n, words FROM signed ORDER BY id
-                   """,
-            {"signed": query_scalar(connection, "SELECT count(*) FROM signed")},
-        )
+            CREATE TABLE signed AS SELECT id, max(words) AS words FROM incoming
+            SEMI JOIN ({signatures.exclusive_endings(self.authors)}) USING (hash)
+            WHERE id IS NOT NULL GROUP BY id""")
+        query = f"""
+            SELECT id >> {PLACE_BITS} AS bucket, id % {1 << PLACE_BITS} AS n, words
+            FROM signed ORDER BY id"""
+        return query, {"signed": query_scalar(connection, "SELECT count(*) FROM signed")}
 
-    def _cut(self, connection, bucket):
-        """The view ``cut_posts``: unique posts without their signatures; return the counts."""
-        cuts, _ = self._cuts(connection, bucket)
+    def _cut_signatures(self, connection, bucket):
+        """Make the view ``cut_posts``: unique posts without their signatures; return the counts."""
+        cuts, _ = self._signature_cuts(connection, bucket)
         counts = deduplicate.cut_signatures(connection, cuts, self.min_chars)
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
         return counts
 
-    def keys(self, connection, bucket):
-        return (
-            f"""SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
-                          {bucket << SPAN} + n AS id, low % {len(self.firsts)} AS bucket
-                   FROM cut_posts ORDER BY bucket""",
-            self._cut(connection, bucket),
-        )
+    def _keys(self, connection, bucket):
+        """List hashes of the texts that are left."""
+        counts = self._cut_signatures(connection, bucket)
+        query = f"""
+            SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
+                   {bucket << PLACE_BITS} + n AS id, low % {len(self.first_authors)} AS bucket
+            FROM cut_posts ORDER BY bucket"""
+        return query, counts
 
-    def copies(self, connection, bucket):
-        self._read(connection, "keys", f"bucket = {bucket}")
+    def _copies(self, connection, bucket):
+        """List the later posts of one hash."""
+        self._read(connection, "keys", bucket)
         connection.execute(f"""
-            CREATE TABLE later AS SELECT id, id >> {SPAN} AS bucket FROM given
+            CREATE TABLE later AS SELECT id, id >> {PLACE_BITS} AS bucket FROM incoming
             QUALIFY row_number() OVER (PARTITION BY high, low ORDER BY time, id) > 1""")
-        return "FROM later ORDER BY bucket", {
-            "duplicate": query_scalar(connection, "SELECT count(*) FROM later")
-        }
+        copies = query_scalar(connection, "SELECT count(*) FROM later")
+        return "FROM later ORDER BY bucket", {"duplicate": copies}
 
-    def _rest(self, connection, bucket):
-        """The view ``rest``: posts of a range of authors without copies."""
-        self._cut(connection, bucket)
-        self._read(connection, "copies", f"bucket = {bucket}", "copied")
-        connection.execute(f"""CREATE VIEW rest AS FROM cut_posts
-                               WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM copied)""")
+    def _drop_copies(self, connection, bucket):
+        """Make the view ``rest``: cut posts of a range of authors without copies."""
+        self._cut_signatures(connection, bucket)
+        self._read(connection, "copies", bucket, "copied")
+        connection.execute(f"""
+            CREATE VIEW rest AS FROM cut_posts
+            WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM copied)""")
 
-    def bands(self, connection, bucket):
-        self._rest(connection, bucket)
-        near_duplicates.band_table(connection, "rest", self.near_duplicate)
-        return (
-            f"""SELECT key, time, {bucket << SPAN} + n AS id, key % {len(self.firsts)} AS bucket
-                   FROM bands JOIN rest USING (n) ORDER BY bucket""",
-            {},
-        )
+    def _bands(self, connection, bucket):
+        """List the MinHash bands of posts."""
+        self._drop_copies(connection, bucket)
+        band_table(connection, "rest", self.near_duplicate)
+        query = f"""
+            SELECT key, time, {bucket << PLACE_BITS} + n AS id,
+                   key % {len(self.first_authors)} AS bucket
+            FROM bands JOIN rest USING (n) ORDER BY bucket"""
+        return query, {}
 
-    def pairs(self, connection, bucket):
-        self._read(connection, "bands", f"bucket = {bucket}")
+    def _pairs(self, connection, bucket):
+        """Pair posts that share a band."""
+        self._read(connection, "bands", bucket)
         connection.execute("""
             CREATE TABLE bands AS SELECT key, id, dense_rank() OVER (ORDER BY time, id) AS n
-            FROM given SEMI JOIN (SELECT key FROM given GROUP BY key HAVING count(*) > 1) USING (key)""")
-        connection.execute(near_duplicates.PAIRS)
-        return (
-            f"""WITH ids AS (SELECT DISTINCT n, id FROM bands)
-                   SELECT a.id AS later, b.id AS earlier, later >> {SPAN} AS bucket
-                   FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket""",
-            {},
-        )
+            FROM incoming
+            SEMI JOIN (SELECT key FROM incoming GROUP BY key HAVING count(*) > 1) USING (key)""")
+        connection.execute(PAIRS)
+        query = f"""
+            WITH ids AS (SELECT DISTINCT n, id FROM bands)
+            SELECT a.id AS later, b.id AS earlier, later >> {PLACE_BITS} AS bucket
+            FROM pairs p JOIN ids a ON a.n = p.n JOIN ids b ON b.n = p.earlier ORDER BY bucket"""
+        return query, {}
 
-    def shingles(self, connection, bucket):
-        self._cut(connection, bucket)
-        self._read(connection, "pairs", f"bucket = {bucket}")
-        connection.execute(
-            f"CREATE TABLE pairs AS SELECT DISTINCT later - {bucket << SPAN} AS n, earlier FROM given"
-        )
-        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
-        return (
-            f"""SELECT {bucket << SPAN} + n AS later, earlier, shingles, earlier >> {SPAN} AS bucket
-                   FROM pairs JOIN ({shingled}) USING (n) ORDER BY bucket""",
-            {},
-        )
+    def _shingles(self, connection, bucket):
+        """Add the shingles of the later post to pairs."""
+        self._cut_signatures(connection, bucket)
+        self._read(connection, "pairs", bucket)
+        connection.execute(f"""
+            CREATE TABLE pairs AS
+            SELECT DISTINCT later - {bucket << PLACE_BITS} AS n, earlier FROM incoming""")
+        query = f"""
+            SELECT {bucket << PLACE_BITS} + n AS later, earlier, shingles,
+                   earlier >> {PLACE_BITS} AS bucket
+            FROM pairs JOIN ({SHINGLED_PAIRS}) USING (n) ORDER BY bucket"""
+        return query, {}
 
-    def near(self, connection, bucket):
-        self._cut(connection, bucket)
-        self._read(connection, "shingles", f"bucket = {bucket}")
-        connection.execute(
-            f"CREATE VIEW pairs AS SELECT *, earlier - {bucket << SPAN} AS n FROM given"
-        )
-        shingled = near_duplicates.SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
-        return (
-            f"""SELECT DISTINCT later AS id, later >> {SPAN} AS bucket FROM pairs p JOIN ({shingled}) s USING (n)
-                   WHERE {near_duplicates.JACCARD.format("p.shingles", "s.shingles")} >= {self.near_duplicate}
-                   ORDER BY bucket""",
-            {},
-        )
+    def _near(self, connection, bucket):
+        """List the later posts of pairs that are alike."""
+        self._cut_signatures(connection, bucket)
+        self._read(connection, "shingles", bucket)
+        connection.execute(f"""
+            CREATE VIEW pairs AS SELECT *, earlier - {bucket << PLACE_BITS} AS n FROM incoming""")
+        similarity = JACCARD.format("p.shingles", "s.shingles")
+        query = f"""
+            SELECT DISTINCT later AS id, later >> {PLACE_BITS} AS bucket
+            FROM pairs p JOIN ({SHINGLED_PAIRS}) s USING (n)
+            WHERE {similarity} >= {self.near_duplicate} ORDER BY bucket"""
+        return query, {}
 
-    def table(self, connection, bucket):
-        self._rest(connection, bucket)
-        ids, before = connection.execute(
-            "SELECT count(nullif(id, '')), count(*) FROM rest"
-        ).fetchall()[0]
-        near = 0
+    def _table(self, connection, bucket):
+        """Select the posts that are left, sorted."""
+        self._drop_copies(connection, bucket)
+        rest = query_scalar(connection, "SELECT count(*) FROM rest")
+        ids = query_scalar(connection, "SELECT count(nullif(id, '')) FROM rest")
+        near_copies = 0
+        others = ""
         if self.near_duplicate:
-            self._read(connection, "near", f"bucket = {bucket}")
-            near = query_scalar(connection, "SELECT count(DISTINCT id) FROM given")
-        others = f"WHERE n NOT IN (SELECT id - {bucket << SPAN} FROM given)" if near else ""
-        return (
-            f"""SELECT {", ".join(SCHEMA.names)} FROM rest {others} ORDER BY author, time, text, topic, id
-                   """,
-            {"posts": before - near, "ids": ids, "near_duplicate": near},
-        )
+            self._read(connection, "near", bucket)
+            near_copies = query_scalar(connection, "SELECT count(DISTINCT id) FROM incoming")
+            others = f"WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM incoming)"
+        query = f"""
+            SELECT {", ".join(SCHEMA.names)} FROM rest {others} ORDER BY {", ".join(SORTED_BY)}"""
+        counts = {"posts": rest - near_copies, "ids": ids, "near_duplicate": near_copies}
+        return query, counts

@@ -1,7 +1,7 @@
-"""From posts to documents: what one author wrote on one topic in a row, for models that read pages and not chat lines.
+"""From posts to documents: what one author wrote on one topic, for models that read pages.
 
-sawatphol2022 compares whole reviews, comments and chapters; a post of a chat is a line. Posts are kept whole, so that
-no sentence begins in one document and ends in another of the same author.
+sawatphol2022 compares whole reviews, comments and chapters; a post of a chat is a line. Posts are
+kept whole, so that no sentence begins in one document and ends in another of the same author.
 """
 
 from pathlib import Path
@@ -17,9 +17,8 @@ from helpers.core.artifacts import (
 from helpers.corpus.posts_table import open_database, write_posts
 
 VERSION = 2  # raised when the same posts and settings give other documents
-SLICE = (
-    200_000_000  # characters joined at a time: DuckDB cannot spill the strings that it is joining
-)
+# joined at a time: DuckDB cannot spill the strings that it is joining
+SLICE_CHARS = 200_000_000
 
 
 def join_posts(
@@ -28,82 +27,103 @@ def join_posts(
     *,
     max_chars: int = 2000,
     min_chars: int = 200,
-    per_topic: bool = True,
-    memory_limit: str = "2GB",
-) -> dict:
+) -> dict[str, int | str]:
     """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
 
-    The posts of an author in a topic, in order of time (then text), are laid end to end with newlines. A document
-    begins with the first post that starts at or after a multiple of ``max_chars`` characters of this run, and is cut
-    at ``max_chars``. So each post is in one document, and only the end of the last post of a document is lost. A
-    document has the time and the topic of its first post; ids are not kept. A result that is current is reused.
+    The posts of an author in a topic, in order of time (then text), are laid end to end with
+    newlines. A document begins with the first post that starts at or after a multiple of
+    ``max_chars`` characters of this run, and is cut at ``max_chars``. So each post is in one
+    document, and only the end of the last post of a document is lost. A document has the time and
+    the topic of its first post; ids are not kept. A result that is current is reused.
 
-    min_chars: documents of fewer characters are dropped. per_topic: otherwise posts are joined across an author's
-    topics. Raises ValueError for a limit out of order, or where no document is left. Returns ``documents``,
-    ``authors``, ``topics``, ``documents_cut``; ``posts_used`` and ``posts_in_short_documents`` are all posts;
-    ``characters_used``, ``characters_in_short_documents``, ``characters_cut`` all but newlines.
+    Parameters
+    ----------
+    posts_path : posts table
+    out_path : posts table of documents
+    max_chars : int, of a document
+    min_chars : int, documents of fewer characters are dropped
+
+    Returns
+    -------
+    dict: ``documents``, ``authors``, ``topics``, ``documents_cut``; ``posts_used`` and
+    ``posts_in_short_documents`` are all posts; ``characters_used``,
+    ``characters_in_short_documents`` and ``characters_cut`` are all characters but newlines.
+
+    Raises
+    ------
+    ValueError
+        For a limit out of order, or where no document is left.
     """
     if not 0 < min_chars <= max_chars:
         raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")
     out_path = Path(out_path)
     record = out_path.with_name(out_path.name + ".json")
-    settings = {
-        "max_chars": int(max_chars),
-        "min_chars": int(min_chars),
-        "per_topic": bool(per_topic),
-    }
+    settings = {"max_chars": max_chars, "min_chars": min_chars}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, fingerprint) and verify_checksum(out_path):
         return read_json(record)
+
     record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
-    with open_database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
+    with open_database(out_path.with_name(out_path.name + ".work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        _join(connection, "author, topic" if per_topic else "author", int(max_chars))
-        long = f"length(text) >= {int(min_chars)}"
-        counts = connection.execute(f"""
-            SELECT count(*) FILTER ({long}) AS documents, count(DISTINCT author) FILTER ({long}) AS authors,
-                   count(DISTINCT topic) FILTER ({long}) AS topics, count(*) FILTER (cut) AS documents_cut,
-                   sum(posts) FILTER ({long}) AS posts_used, sum(posts) FILTER (NOT {long}) AS posts_in_short_documents,
-                   sum(used) FILTER ({long}) AS characters_used, sum(characters - used) AS characters_cut,
-                   sum(used) FILTER (NOT {long}) AS characters_in_short_documents FROM documents""").df()
-        report = settings | counts.iloc[0].fillna(0).astype(int).to_dict()
+        _join(connection, max_chars)
+        report = settings | _count(connection, min_chars)
         if not report["documents"]:
-            raise ValueError(
-                f"no author has {min_chars} characters{' in a topic' if per_topic else ''}: {report}"
-            )
-        write_posts(
-            connection, f"SELECT author, time, topic, text FROM documents WHERE {long}", out_path
-        )
+            raise ValueError(f"no author has {min_chars} characters in a topic: {report}")
+        query = f"""
+            SELECT author, time, topic, text FROM documents WHERE length(text) >= {min_chars}"""
+        write_posts(connection, query, out_path)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
 
 
-def _join(connection, run, max_chars):
-    """Make the table ``documents``, authors of about SLICE characters together at a time, or one author alone."""
+def _join(connection, max_chars):
+    """Make the table ``documents`` of the view ``posts``, some authors at a time or one alone."""
     connection.execute("""
         CREATE TABLE documents (author VARCHAR, time BIGINT, topic VARCHAR, text VARCHAR,
                                 posts BIGINT, characters BIGINT, used BIGINT, cut BOOLEAN)""")
     slices = connection.execute(f"""
         WITH sizes AS (SELECT author, sum(length(text)) AS size FROM posts GROUP BY author),
-        running AS (SELECT author, sum(size) OVER (ORDER BY author) // {SLICE} AS slice FROM sizes)
+        running AS (SELECT author, sum(size) OVER (ORDER BY author) // {SLICE_CHARS} AS slice
+                    FROM sizes)
         SELECT min(author), max(author) FROM running GROUP BY slice ORDER BY slice""").fetchall()
-    for authors in slices:
+    for first_and_last_author in slices:
         connection.execute(
             f"""
             INSERT INTO documents
             WITH placed AS (
-                SELECT author, epoch(time)::BIGINT AS second, topic, text, coalesce(sum(length(text) + 1) OVER (
-                           PARTITION BY {run} ORDER BY time, text, topic
-                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) // {max_chars} AS number
+                SELECT author, epoch(time)::BIGINT AS second, topic, text,
+                       coalesce(sum(length(text) + 1) OVER (
+                           PARTITION BY author, topic ORDER BY time, text, topic
+                           ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+                       // {max_chars} AS number
                 FROM posts WHERE author BETWEEN ? AND ?),
             joined AS (
-                SELECT author, min(second) AS second, first(topic ORDER BY second, text, topic) AS topic,
-                       string_agg(text, chr(10) ORDER BY second, text, topic) AS whole, count(*) AS posts,
-                       sum(length(text))::BIGINT AS characters
-                FROM placed GROUP BY {run}, number),
+                SELECT author, min(second) AS second,
+                       topic,
+                       string_agg(text, chr(10) ORDER BY second, text, topic) AS whole,
+                       count(*) AS posts, sum(length(text))::BIGINT AS characters
+                FROM placed GROUP BY author, topic, number),
             limited AS (SELECT *, left(whole, {max_chars}) AS part FROM joined)
             SELECT author, second, topic, part, posts, characters,
                    characters - (length(whole) - length(part)), length(whole) > length(part)
             FROM limited""",
-            authors,
+            first_and_last_author,
         )
+
+
+def _count(connection, min_chars):
+    """Return the counts of the table ``documents``, of which the long ones are kept."""
+    is_long = f"length(text) >= {min_chars}"
+    row = connection.execute(f"""
+        SELECT count(*) FILTER ({is_long}) AS documents,
+               count(DISTINCT author) FILTER ({is_long}) AS authors,
+               count(DISTINCT topic) FILTER ({is_long}) AS topics,
+               count(*) FILTER (cut) AS documents_cut,
+               sum(posts) FILTER ({is_long}) AS posts_used,
+               sum(posts) FILTER (NOT {is_long}) AS posts_in_short_documents,
+               sum(used) FILTER ({is_long}) AS characters_used,
+               sum(characters - used) AS characters_cut,
+               sum(used) FILTER (NOT {is_long}) AS characters_in_short_documents
+        FROM documents""").df()
+    return row.iloc[0].fillna(0).astype(int).to_dict()

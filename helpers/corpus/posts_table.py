@@ -1,9 +1,10 @@
-"""The posts table: its schema, and the DuckDB engine that reads, sorts and writes tables larger than memory."""
+"""The posts table: its schema, and DuckDB to read, sort and write tables larger than memory."""
 
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,25 +12,43 @@ import pyarrow.parquet as pq
 
 from helpers.core.artifacts import atomic_write, write_checksum
 
-ROWS = 100_000  # of a row group
-READ = 10_000  # at once: Arrow holds 2 GB of text in one column of a batch
+ROW_GROUP_POSTS = 100_000
+PAGE_POSTS = 10_000  # Arrow holds 2 GB of text in one column of a batch
 # Parquet knows no unit above milliseconds: readers get timestamp[ms, UTC] of whole seconds
-SCHEMA = pa.schema([
-    ("author", pa.string()), ("time", pa.timestamp("s", "UTC")), ("topic", pa.string()), ("text", pa.string()),
-    ("id", pa.string())])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("author", pa.string()),
+        ("time", pa.timestamp("s", "UTC")),
+        ("topic", pa.string()),
+        ("text", pa.string()),
+        ("id", pa.string()),
+    ]
+)
+SORTED_BY = ["author", "time", "text", "topic", "id"]  # of the rows
 
 
 @contextmanager
 def open_database(
     scratch: Path, memory_limit: str = "2GB", threads: int = 2
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB connection that spills to the folder ``scratch``; the folder is new and removed at the end.
+    """Open a DuckDB connection that spills to a new folder, which is removed at the end.
 
-    Raises ValueError for a folder whose name DuckDB takes for an address with options.
+    Parameters
+    ----------
+    scratch : the folder
+    memory_limit : as DuckDB takes it
+    threads : int
+
+    Raises
+    ------
+    ValueError
+        For a folder whose name DuckDB takes for an address with options.
     """
     if "?" in str(scratch):
-        raise ValueError(f"DuckDB cannot work in a folder with '?' in its name: set AUTHORBOOK_OUTPUTS to another one "
-                         f"than {scratch}")  # fmt: skip
+        raise ValueError(
+            "DuckDB cannot work in a folder with '?' in its name: "
+            f"set AUTHORBOOK_OUTPUTS to another one than {scratch}"
+        )
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     settings = {
@@ -40,17 +59,25 @@ def open_database(
     try:
         with duckdb.connect(str(scratch / "work.duckdb"), config=settings) as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            with suppress(
-                duckdb.Error
-            ):  # in a notebook without ipywidgets there is no bar, and no switch for it
+            # in a notebook without ipywidgets there is no bar, and no switch for it
+            with suppress(duckdb.Error):
                 connection.execute("SET enable_progress_bar = false")
             yield connection
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def query_scalar(connection: duckdb.DuckDBPyConnection, query: str, values: Sequence = ()):
-    """The one value that a query gives. values: of the query's ``?``; no path and no text is written into SQL."""
+def query_scalar(
+    connection: duckdb.DuckDBPyConnection, query: str, values: Sequence | dict = ()
+) -> Any:
+    """Return the one value that a query gives.
+
+    Parameters
+    ----------
+    connection : DuckDB connection
+    query : SQL
+    values : of the query's ``?``; no path and no text is written into SQL
+    """
     return connection.execute(query, values).fetchall()[0][0]
 
 
@@ -61,39 +88,49 @@ def write_posts(
     values: Sequence = (),
     is_sorted: bool = False,
 ) -> int:
-    """Write the posts a query selects, sorted by author, time, text, topic, and seal them; return their number.
+    """Write the posts that a query selects, sorted, and their checksum; return their number.
 
-    The query yields columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ. is_sorted: it yields
-    them in this order, so that none need be held. Equal rows give equal bytes: row groups hold exactly ROWS posts and
-    pages end with every READ, whatever the batches that DuckDB's threads hand over.
+    Equal rows give equal bytes: row groups hold exactly ROW_GROUP_POSTS posts and pages end with
+    every PAGE_POSTS, whatever the batches that DuckDB's threads hand over.
+
+    Parameters
+    ----------
+    connection : DuckDB connection
+    query : SQL of columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ
+    target : path of the file, which is whole or absent
+    values : of the query's ``?``
+    is_sorted : bool, the query yields posts in the order of SORTED_BY, so that none need be held
     """
     relation = connection.sql(f"FROM ({query})", params=values)
-    names = [name for name in SCHEMA.names if name in relation.columns]
-    schema = pa.schema([SCHEMA.field(name) for name in names])
-    is_number = str(relation.types[relation.columns.index("time")]) == "BIGINT"
-    columns = [
-        "epoch(time)::BIGINT AS time" if name == "time" and not is_number else name
-        for name in names
-    ]
-    order = ", ".join(name for name in ("author", "time", "text", "topic", "id") if name in names)
-    ordered = f"({query})" if is_sorted else f"({query}) ORDER BY {order}"
-    reader = connection.sql(f"SELECT {', '.join(columns)} FROM {ordered}", params=values)
-    written, waiting = 0, schema.empty_table()
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    schema = pa.schema([field for field in SCHEMA if field.name in types])
+    columns = ", ".join(schema.names)
+    if str(types["time"]) != "BIGINT":
+        columns = columns.replace("time", "epoch(time)::BIGINT AS time")
+    rows = f"SELECT {columns} FROM ({query})"
+    if not is_sorted:
+        rows += " ORDER BY " + ", ".join(name for name in SORTED_BY if name in types)
 
-    def write(rows):
-        pages = [rows.slice(at, READ).combine_chunks() for at in range(0, max(len(rows), 1), READ)]
-        writer.write_table(pa.concat_tables(pages), ROWS)
-
+    posts = 0
+    waiting = schema.empty_table()
     with (
-        atomic_write(target) as partial,
-        pq.ParquetWriter(partial, schema, compression="zstd") as writer,
+        atomic_write(target) as partial_path,
+        pq.ParquetWriter(partial_path, schema, compression="zstd") as writer,
     ):
-        for batch in reader.to_arrow_reader(READ):
+        for batch in connection.sql(rows, params=values).to_arrow_reader(PAGE_POSTS):
+            posts += len(batch)
             waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
-            while len(waiting) >= ROWS:
-                write(waiting.slice(0, ROWS))
-                waiting, written = waiting.slice(ROWS), written + ROWS
-        if len(waiting) or not written:
-            write(waiting)
+            while len(waiting) >= ROW_GROUP_POSTS:
+                _write_row_group(writer, waiting.slice(0, ROW_GROUP_POSTS))
+                waiting = waiting.slice(ROW_GROUP_POSTS)
+        if len(waiting) or posts == 0:
+            _write_row_group(writer, waiting)
     write_checksum(target)
-    return written + len(waiting)
+    return posts
+
+
+def _write_row_group(writer, rows):
+    """Write rows in pages of PAGE_POSTS, where there are none one empty page."""
+    starts = range(0, max(len(rows), 1), PAGE_POSTS)
+    pages = [rows.slice(start, PAGE_POSTS).combine_chunks() for start in starts]
+    writer.write_table(pa.concat_tables(pages), ROW_GROUP_POSTS)

@@ -9,31 +9,59 @@ from pydantic import AfterValidator, Field
 from helpers.core.config import Config
 from helpers.corpus.posts_table import open_database, query_scalar, write_posts
 
-Day = Annotated[str, AfterValidator(lambda day: day and date.fromisoformat(day).isoformat())]
+
+def _iso_date(day: str) -> str:
+    """Return a date as YYYY-MM-DD; empty stays empty."""
+    if not day:
+        return day
+    return date.fromisoformat(day).isoformat()
+
+
+Day = Annotated[str, AfterValidator(_iso_date)]
 
 
 class Selection(Config):
-    """Whose posts are used, and of which time."""
+    """Whose posts are used, and of which time.
 
-    min_posts: int = Field(100, ge=1)  # of an author within the time
-    max_posts: int = Field(1000, ge=0)  # 0 is no limit
-    start: Day = ""  # ISO dates, UTC, of the first day and after the last; empty is open
+    Attributes
+    ----------
+    min_posts, max_posts : int, of an author within the time; no more than 0 is no limit
+    start, end : ISO dates, UTC, of the first day and after the last; empty is open
+    """
+
+    min_posts: int = Field(100, ge=1)
+    max_posts: int = Field(1000, ge=0)
+    start: Day = ""
     end: Day = ""
 
 
 def select_posts(
     posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB"
 ) -> dict[str, int]:
-    """Write the posts within [start, end) of the authors who have min_posts..max_posts of them there.
+    """Write the posts of a time by the authors who have enough of them there, and not too many.
 
-    Returns ``posts_before``, ``authors_before``, ``posts``, ``authors``. Raises ValueError where nobody is left.
+    Parameters
+    ----------
+    posts_path, out_path : posts tables
+    selection : whose posts
+    memory_limit : of DuckDB
+
+    Returns
+    -------
+    dict: ``posts_before``, ``authors_before``, ``posts``, ``authors``.
+
+    Raises
+    ------
+    ValueError
+        Where nobody is left.
     """
-    out_path, low, high = Path(out_path), selection.min_posts, selection.max_posts
-    with open_database(out_path.parent / (out_path.name + ".work"), memory_limit) as connection:
+    low = selection.min_posts
+    high = selection.max_posts
+    out_path = Path(out_path)
+    with open_database(out_path.with_name(out_path.name + ".work"), memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
-        before = connection.execute(
-            "SELECT count(*), count(DISTINCT author) FROM posts"
-        ).fetchall()[0]
+        posts_before = query_scalar(connection, "SELECT count(*) FROM posts")
+        authors_before = query_scalar(connection, "SELECT count(DISTINCT author) FROM posts")
         connection.sql(
             "FROM posts WHERE time >= ?::TIMESTAMPTZ AND time < ?::TIMESTAMPTZ",
             params=[selection.start or "-infinity", selection.end or "infinity"],
@@ -46,32 +74,41 @@ def select_posts(
         )
         authors = query_scalar(connection, "SELECT count(*) FROM chosen")
         if not authors:
-            raise ValueError(f"none of {before[1]} authors has {low}..{high or 'any number of'} posts "
-                             f"in [{selection.start}, {selection.end})")  # fmt: skip
-        written = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
+            raise ValueError(
+                f"none of {authors_before} authors has {low}..{high or 'any number of'} posts "
+                f"in [{selection.start}, {selection.end})"
+            )
+        posts = write_posts(connection, "FROM inside SEMI JOIN chosen USING (author)", out_path)
     return {
-        "posts_before": before[0],
-        "authors_before": before[1],
-        "posts": written,
+        "posts_before": posts_before,
+        "authors_before": authors_before,
+        "posts": posts,
         "authors": authors,
     }
 
 
-def corpus_statistics(posts_path: Path) -> dict:
-    """Size and shape of a posts table (khan2021, Table 8): means are over authors, ``words_per_post`` over posts.
+def corpus_statistics(posts_path: Path) -> dict[str, int | float | str]:
+    """Return size and shape of a posts table.
 
-    ``active_months`` are calendar months, UTC, with a post.
+    Means are over authors, ``words_per_post`` over posts. ``active_months`` are calendar months,
+    UTC, with a post.
+
+    References
+    ----------
+    khan2021, Table 8
     """
     with open_database(Path(f"{posts_path}.work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         row = connection.sql("""
             SELECT * FROM (
-                SELECT count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics,
+                SELECT count(*) AS posts, count(DISTINCT author) AS authors,
+                       count(DISTINCT topic) AS topics,
                        strftime(min(time), '%Y-%m-%d %H:%M:%S') AS first,
                        strftime(max(time), '%Y-%m-%d %H:%M:%S') AS last,
                        round(avg(len(string_split(trim(text), ' '))), 2) AS words_per_post
                 FROM posts), (
-                SELECT round(avg(posts), 2) AS posts_per_author, round(avg(topics), 2) AS topics_per_author,
+                SELECT round(avg(posts), 2) AS posts_per_author,
+                       round(avg(topics), 2) AS topics_per_author,
                        round(avg(months), 2) AS active_months FROM (
                     SELECT count(*) AS posts, count(DISTINCT topic) AS topics,
                            count(DISTINCT date_trunc('month', time)) AS months

@@ -1,6 +1,10 @@
-"""Who may be compared with whom: a rule makes an assignment, one engine writes it, one audit re-reads it.
+"""Who may be compared with whom: a rule places posts, one engine writes files, one audit re-reads.
 
-A rule of its own file gets its line in :data:`RULES`, and :func:`~helpers.splits.assignment.make_split` takes it.
+In come a posts table and a rule over authors, time and topics; out go a posts table a split, and
+``split.json``. A split never depends on what a model does with it.
+
+A rule of its own file gets its line in :data:`RULES`, and
+:func:`~helpers.splits.assignment.make_split` takes it.
 """
 
 from helpers.splits.assignment import NoSplit

@@ -1,7 +1,7 @@
-"""The split engine: a rule places every post in a split or gives one reason why not; the files are written once."""
+"""The split engine: a rule places every post in a split or gives one reason why not."""
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow.parquet as pq
@@ -23,44 +23,65 @@ VERSION = 4  # raised when the same posts and settings give other files
 
 
 class Rule(Config):
-    """Settings of a split, and how they turn posts into an assignment."""
+    """Settings of a split, and how they turn posts into an assignment.
 
-    splits: ClassVar[tuple[str, ...]]  # of a text in several of them the first keeps it
-    optional: ClassVar[tuple[str, ...]] = ()  # those that may be empty, and then have no file
+    Attributes
+    ----------
+    splits : names of the splits; of a text in several of them the first keeps it
+    optional : names of splits that may be empty, and then have no file
+    """
+
+    splits: ClassVar[tuple[str, ...]]
+    optional: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def least(self) -> dict[str, int]:
+    def min_posts_per_split(self) -> dict[str, int]:
         """The fewest posts of an author in a split, by its name."""
         return {}
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
-        """Make the table ``assignment(n, split, reason)``, '' of a used post, of the view ``posts``; return facts."""
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        """Make the table ``assignment(n, split, reason)`` of the view ``posts``; return facts.
+
+        The reason says why a post is in no split; it is '' of a used post.
+        """
         raise NotImplementedError
 
-    def promises(self, facts: dict) -> dict:
-        """What the files must keep: arguments of :data:`helpers.splits.audit.CHECKS` by name."""
-        return {"authors_apart": list(self.splits), "texts_apart": True, "min_posts": self.least}
+    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return what the files must keep: arguments of :data:`helpers.splits.audit.CHECKS`."""
+        return {
+            "authors_apart": list(self.splits),
+            "texts_apart": True,
+            "min_posts": self.min_posts_per_split,
+        }
 
-    def settle(self, connection: duckdb.DuckDBPyConnection, drawn: str) -> None:
-        """Make the table ``assignment`` from a query of (n, split, reason) that looked at neither texts nor numbers.
+    def write_assignment(self, connection: duckdb.DuckDBPyConnection, drawn: str) -> None:
+        """Make the table ``assignment`` of a draw, without texts of other splits and small authors.
 
         The first split, which trains, loses no text: what was seen stays seen.
+
+        Parameters
+        ----------
+        connection : DuckDB connection with the view ``posts``
+        drawn : SQL of (n, split, reason), which looked at neither texts nor numbers of posts
         """
-        least = " ".join(f"WHEN '{name}' THEN {self.least.get(name, 1)}" for name in self.splits)
+        min_posts = [self.min_posts_per_split.get(name, 1) for name in self.splits]
         connection.execute(f"CREATE TABLE drawn AS {drawn}")
         connection.execute(
             f"""
             CREATE TABLE assignment AS
             WITH used AS (SELECT n, author, split, md5_number({NORMAL}) AS hash,
-                                 list_position(?, split) AS place
+                                 list_position($splits, split) AS place
                           FROM drawn JOIN posts USING (n) WHERE reason = ''),
-            single AS (SELECT n, author, split, place > min(place) OVER (PARTITION BY hash) AS copy FROM used),
-            counted AS (SELECT *, count(*) FILTER (NOT copy) OVER (PARTITION BY author, split) AS left_over FROM single)
-            SELECT n, drawn.split, CASE WHEN reason <> '' THEN reason WHEN copy THEN 'texts_of_other_splits'
-                             WHEN left_over < CASE drawn.split {least} END
-                             THEN 'authors_with_too_few_posts' ELSE '' END AS reason
+            single AS (SELECT n, author, split, place,
+                              place > min(place) OVER (PARTITION BY hash) AS copy FROM used),
+            counted AS (SELECT *, count(*) FILTER (NOT copy) OVER (PARTITION BY author, split)
+                                  AS left_over FROM single)
+            SELECT n, drawn.split,
+                   CASE WHEN reason <> '' THEN reason WHEN copy THEN 'texts_of_other_splits'
+                        WHEN left_over < $min_posts[place] THEN 'authors_with_too_few_posts'
+                        ELSE '' END AS reason
             FROM drawn LEFT JOIN counted USING (n)""",
-            [list(self.splits)],
+            {"splits": list(self.splits), "min_posts": min_posts},
         )
 
 
@@ -69,31 +90,50 @@ class NoSplit(Rule):
 
     splits = ("all",)
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        """Use every post."""
         connection.execute(
             "CREATE TABLE assignment AS SELECT n, 'all' AS split, '' AS reason FROM posts"
         )
         return {}
 
 
-def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB") -> dict:
-    """Write ``<split>.parquet`` for each split of a rule, and ``split.json``; return the latter. Current: reused.
+def make_split(
+    posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB"
+) -> dict[str, Any]:
+    """Write ``<split>.parquet`` of each split of a rule, and ``split.json``; return the latter.
 
-    It has ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors, topics}}; ``unused``:
-    {reason: posts}; ``promises``: what :func:`~helpers.splits.audit.audit_split` checks. Raises ValueError where a split that
-    must not be is empty, AuditError where the files break a promise.
+    What is current is reused.
+
+    Parameters
+    ----------
+    posts_path : posts table
+    out_folder : of the files
+    rule : whose splits
+    memory_limit : of DuckDB
+
+    Returns
+    -------
+    dict: ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors,
+    topics}}; ``unused``: {reason: posts}; ``promises``: what
+    :func:`~helpers.splits.audit.audit_split` checks.
+
+    Raises
+    ------
+    ValueError
+        Where a split that must not be is empty.
+    AuditError
+        Where the files break a promise.
     """
     folder = Path(out_folder)
-    record, files = (
-        folder / "split.json",
-        {name: folder / f"{name}.parquet" for name in rule.splits},
-    )
+    record = folder / "split.json"
     fingerprint = fingerprint_of(VERSION, rule.fingerprint, file_fingerprint(posts_path))
-    if is_current(record, fingerprint) and all(
-        verify_checksum(files[name]) for name in read_json(record)["splits"]
-    ):
-        return read_json(record)
+    if is_current(record, fingerprint):
+        report = read_json(record)
+        if all(verify_checksum(folder / f"{name}.parquet") for name in report["splits"]):
+            return report
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
+
     available = pq.read_schema(posts_path).names
     columns = ", ".join(name for name in SCHEMA.names if name in available)
     with open_database(folder / "work", memory_limit) as connection:
@@ -101,44 +141,47 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
         table.project(f"{columns}, file_row_number AS n").create_view("posts")
         facts = rule.assign(connection)
         sizes, unused = _sizes(connection, rule)
+        query = f"""
+            SELECT {columns} FROM posts
+            SEMI JOIN (SELECT n FROM assignment WHERE split = ? AND reason = '') USING (n)"""
         for name in sizes:
-            used = "SELECT n FROM assignment WHERE split = ? AND reason = ''"
-            write_posts(
-                connection,
-                f"SELECT {columns} FROM posts SEMI JOIN ({used}) USING (n)",
-                files[name],
-                [name],
-            )
-    report = {"rule": type(rule).__name__, "settings": rule.model_dump(), **facts, "splits": sizes, "unused": unused,
-              "promises": rule.promises(facts)}  # fmt: skip
+            write_posts(connection, query, folder / f"{name}.parquet", [name])
+    report = {
+        "rule": type(rule).__name__,
+        "settings": rule.model_dump(),
+        **facts,
+        "splits": sizes,
+        "unused": unused,
+        "promises": rule.guarantees(facts),
+    }
     audit_split(folder, report, memory_limit)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
 
 
 def _sizes(connection, rule):
-    """({split: {posts, authors, topics}}, {reason: posts}) of the assignment."""
-    places, posts = (
-        query_scalar(connection, f"SELECT count(DISTINCT n) FROM {table}")
-        for table in ("assignment", "posts")
-    )
-    if not places == posts == query_scalar(connection, "SELECT count(*) FROM assignment"):
+    """Return ({split: {posts, authors, topics}}, {reason: posts}) of the assignment."""
+    posts = query_scalar(connection, "SELECT count(*) FROM posts")
+    rows = query_scalar(connection, "SELECT count(*) FROM assignment")
+    placed = query_scalar(connection, "SELECT count(DISTINCT n) FROM assignment")
+    if not placed == posts == rows:
         raise RuntimeError(
-            f"{type(rule).__name__} placed {places} of {posts} posts, or one of them twice"
+            f"{type(rule).__name__} placed {placed} of {posts} posts, or one of them twice"
         )
-    rows = (
-        connection.execute("""
-        SELECT split, count(*) AS posts, count(DISTINCT author) AS authors, count(DISTINCT topic) AS topics
-        FROM assignment JOIN posts USING (n) WHERE reason = '' GROUP BY split""")
-        .df()
-        .set_index("split")
-    )
+    table = connection.execute("""
+        SELECT split, count(*) AS posts, count(DISTINCT author) AS authors,
+               count(DISTINCT topic) AS topics
+        FROM assignment JOIN posts USING (n) WHERE reason = '' GROUP BY split""").df()
+    sizes = table.set_index("split").to_dict("index")
     unused = connection.execute("""
-        SELECT reason, count(*) FROM assignment WHERE reason <> '' GROUP BY reason ORDER BY reason""").fetchall()
-    if empty := [name for name in rule.splits if name not in (*rows.index, *rule.optional)]:
-        used = rows["posts"].to_dict()
-        raise ValueError(f"nothing is left for {', '.join(empty)}. Posts in splits: {used}; in no split: "
-                         f"{dict(unused)}. Change the shares or dates, or lower the minima")  # fmt: skip
-    return rows.loc[[name for name in rule.splits if name in rows.index]].to_dict("index"), dict(
-        unused
-    )
+        SELECT reason, count(*) FROM assignment WHERE reason <> ''
+        GROUP BY reason ORDER BY reason""").fetchall()
+    unused = dict(unused)
+    empty = [name for name in rule.splits if name not in sizes and name not in rule.optional]
+    if empty:
+        used = {name: size["posts"] for name, size in sizes.items()}
+        raise ValueError(
+            f"nothing is left for {', '.join(empty)}. Posts in splits: {used}; in no split: "
+            f"{unused}. Change the shares or dates, or lower the minima"
+        )
+    return {name: sizes[name] for name in rule.splits if name in sizes}, unused

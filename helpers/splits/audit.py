@@ -1,5 +1,6 @@
-"""The audit of every split: it re-reads the files, whatever wrote them, and counts what breaks a promise."""
+"""The audit of every split: it re-reads the files and counts what breaks a promise of the rule."""
 
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 
@@ -10,10 +11,65 @@ from helpers.corpus.near_duplicates import NORMAL
 from helpers.corpus.posts_table import open_database, query_scalar
 
 PAIR = "'^(.+)/[ab]$'"  # the id of a text of a given pair
-COMMUNITY = {
-    "common": "''",
-    "community": "split_part(topic, '/', 1)",
-}  # SQL of who shares a calendar
+# SQL of who shares a calendar
+COMMUNITY = {"common": "''", "community": "split_part(topic, '/', 1)"}
+
+
+def _shared(value: str, table: str = "posts") -> str:
+    """Return the SQL of how many values of an expression are in several of some splits."""
+    return f"""
+        SELECT count(*) FROM (
+            SELECT {value} AS value FROM {table} WHERE list_contains(?, split)
+            GROUP BY value HAVING count(DISTINCT split) > 1)"""
+
+
+# promise of split.json -> what breaks it, and the SQL of how many do; both take the same values
+CHECKS = {
+    "authors_apart": ("authors in more than one split", _shared("author")),
+    "texts_apart": ("texts in more than one split", _shared(f"md5_number({NORMAL})")),
+    "pairs_whole": (
+        "authors of one pair in more than one split",
+        _shared(f"regexp_extract(id, {PAIR}, 1)"),
+    ),
+    "in_order_of_time": (
+        "{1} posts not later than every {0} post",
+        """
+        WITH ends AS (SELECT community, max(time) AS last FROM dated WHERE split = ?
+                      GROUP BY community)
+        SELECT count(*) FROM dated JOIN ends USING (community) WHERE split = ? AND time <= last""",
+    ),
+    "topics_apart": ("topics of both {0[0]} and {0[1]}", _shared("topic")),
+    "clusters_apart": (
+        "clusters of both {0[0]} and {0[1]}",
+        _shared("cluster", "posts LEFT JOIN clusters USING (topic)"),
+    ),
+    "topics_within": (
+        "{0} topics that {1} lacks",
+        """
+        SELECT count(*) FROM (SELECT topic FROM posts WHERE split = ?
+                              EXCEPT SELECT topic FROM posts WHERE split = ?)""",
+    ),
+    "min_posts": (
+        "{0} authors with fewer than {1} posts",
+        """
+        SELECT count(*) FROM (SELECT author FROM posts WHERE split = ? GROUP BY author
+                              HAVING count(*) < ?)""",
+    ),
+    "max_topics": (
+        "{0} authors with more than {1} topics",
+        """
+        SELECT count(*) FROM (SELECT author FROM posts WHERE split = ? GROUP BY author
+                              HAVING count(DISTINCT topic) > ?)""",
+    ),
+}
+OUT_OF_ORDER = """
+    SELECT count(*) FROM (
+        SELECT author < lag(author) OVER w
+               OR author = lag(author) OVER w AND time < lag(time) OVER w AS wrong
+        FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong"""
+OTHER_COUNTS = """
+    SELECT ((count(*), count(DISTINCT author), count(DISTINCT topic)) != (?, ?, ?))::INT
+    FROM posts WHERE split = ?"""
 
 
 class AuditError(ValueError):
@@ -23,104 +79,87 @@ class AuditError(ValueError):
 def audit_split(
     folder: Path, report: dict | None = None, memory_limit: str = "2GB"
 ) -> pd.DataFrame:
-    """Check the files of a split against all that ``split.json`` (or report) promises: ``check``, ``violations`` (0).
+    """Check the files of a split against all that its report promises.
 
-    Raises AuditError that names the checks with violations, ValueError where a file is missing.
+    Parameters
+    ----------
+    folder : of the files
+    report : content of ``split.json``, which is read where none is given
+    memory_limit : of DuckDB
+
+    Returns
+    -------
+    A row a check: ``check``, and ``violations``, which are 0.
+
+    Raises
+    ------
+    AuditError
+        Where there are violations, with their checks.
+    ValueError
+        Where a file is missing.
     """
     folder = Path(folder)
     report = report or read_json(folder / "split.json")
     files = {name: folder / f"{name}.parquet" for name in report["splits"]}
-    if missing := [path.name for path in files.values() if not path.exists()]:
+    missing = [path.name for path in files.values() if not path.exists()]
+    if missing:
         raise ValueError(
             f"no {', '.join(missing)} in {folder.name}: run the notebook that makes the split"
         )
     with open_database(folder / "audit", memory_limit) as connection:
-        tables = " UNION ALL BY NAME ".join(
-            [
-                "SELECT ? AS split, *, file_row_number AS n FROM read_parquet(?, file_row_number = true)"
-            ]
-            * len(files)
-        )
-        values = [value for name, path in files.items() for value in (name, str(path))]
-        connection.sql(tables, params=values).create_view("posts")
-        connection.register(
-            "clusters",
-            pd.DataFrame(report.get("clusters", {}).items(), columns=["topic", "cluster"]),
-        )
-        rows = {
+        _create_views(connection, files, report)
+        violations = {
             check: query_scalar(connection, query, values)
-            for check, query, values in _queries(report)
+            for check, query, values in _checks(report)
         }
-        for name, sizes in report["splits"].items():
-            counted = connection.execute("""
-                SELECT count(*), count(DISTINCT author), count(DISTINCT topic) FROM posts WHERE split = ?""",
-                [name]).fetchall()[0]  # fmt: skip
-            rows[f"{name} counts differ from split.json"] = int(counted != tuple(sizes.values()))
-    if broken := [f"{check}: {violations}" for check, violations in rows.items() if violations]:
+    broken = [f"{check}: {number}" for check, number in violations.items() if number]
+    if broken:
         raise AuditError("; ".join(broken))
-    return pd.DataFrame(rows.items(), columns=["check", "violations"])
+    return pd.DataFrame(violations.items(), columns=["check", "violations"])
 
 
-def _queries(report):
-    """(check, query of its number of violations, its values) of the view posts(split, n, author, ...)."""
+def _create_views(connection, files, report):
+    """Make the views ``posts(split, n, author, ...)`` and ``dated``, and the table ``clusters``."""
+    table = (
+        "SELECT ? AS split, *, file_row_number AS n FROM read_parquet(?, file_row_number = true)"
+    )
+    values = []
+    for name, path in files.items():
+        values += [name, str(path)]
+    tables = " UNION ALL BY NAME ".join([table] * len(files))
+    connection.sql(tables, params=values).create_view("posts")
+
+    calendar = report["promises"].get("in_order_of_time", {"periods": "common"})
+    community = COMMUNITY[calendar["periods"]]
+    connection.sql(f"SELECT split, time, {community} AS community FROM posts").create_view("dated")
+    clusters = report.get("clusters", {}).items()
+    connection.register("clusters", pd.DataFrame(clusters, columns=["topic", "cluster"]))
+
+
+def _checks(report: dict) -> Iterator[tuple[str, str, list]]:
+    """Yield each check, the query of its number of violations, and the query's values."""
     for promise, argument in report["promises"].items():
         if argument:
-            yield from CHECKS[promise](argument)
+            check, query = CHECKS[promise]
+            for values in _values_of_checks(promise, argument, report["splits"]):
+                yield check.format(*values), query, values
     for name in report["splits"]:
-        yield (
-            f"{name} rows out of order (author, then time)",
-            """
-            SELECT count(*) FROM (
-                SELECT author < lag(author) OVER w OR author = lag(author) OVER w AND time < lag(time) OVER w AS wrong
-                FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong""",
-            [name],
-        )
+        yield f"{name} rows out of order (author, then time)", OUT_OF_ORDER, [name]
+    for name, sizes in report["splits"].items():
+        yield f"{name} counts differ from split.json", OTHER_COUNTS, [*sizes.values(), name]
 
 
-def _shared(check, value, splits=(), source="posts"):
-    """A check: how many values of an expression are in several of these splits, all where none is named."""
-    where = "WHERE list_contains(?, split)" if splits else ""
-    return (
-        check,
-        f"""SELECT count(*) FROM (SELECT {value} AS value FROM {source} {where} GROUP BY value
-                                            HAVING count(DISTINCT split) > 1)""",
-        [list(splits)] if splits else [],
-    )
-
-
-def _in_order_of_time(calendar):
-    posts = f"(SELECT split, time, {COMMUNITY[calendar['periods']]} AS community FROM posts)"
-    for early, late in (pair for order in calendar["orders"] for pair in combinations(order, 2)):
-        yield (
-            f"{late} posts not later than every {early} post",
-            f"""
-            WITH ends AS (SELECT community, max(time) AS last FROM {posts} WHERE split = ? GROUP BY community)
-            SELECT count(*) FROM {posts} JOIN ends USING (community)
-            WHERE split = ? AND time <= last""",
-            [early, late],
-        )
-
-
-def _by_author(check, violation):
-    """A check of each split's authors with a number: HAVING the violation."""
-    return lambda numbers: ((check.format(name, number), f"""
-        SELECT count(*) FROM (SELECT author FROM posts WHERE split = ? GROUP BY author HAVING {violation} ?)""",
-        [name, number]) for name, number in numbers.items())  # fmt: skip
-
-
-# promise of split.json -> its argument there -> the checks
-CHECKS = {
-    "authors_apart": lambda splits: [_shared("authors in more than one split", "author", splits)],
-    "texts_apart": lambda _: [_shared("texts in more than one split", f"md5_number({NORMAL})")],
-    "pairs_whole": lambda _: [
-        _shared("authors of one pair in more than one split", f"regexp_extract(id, {PAIR}, 1)")],
-    "in_order_of_time": _in_order_of_time,
-    "topics_apart": lambda splits: [_shared(f"topics of both {' and '.join(splits)}", "topic", splits)],
-    "clusters_apart": lambda splits: [
-        _shared(f"clusters of both {' and '.join(splits)}", "cluster", splits,
-                "posts LEFT JOIN clusters USING (topic)")],
-    "topics_within": lambda splits: [(f"{splits[0]} topics that {splits[1]} lacks", """
-        SELECT count(*) FROM (SELECT topic FROM posts WHERE split = ?
-                              EXCEPT SELECT topic FROM posts WHERE split = ?)""", list(splits))],
-    "min_posts": _by_author("{} authors with fewer than {} posts", "count(*) <"),
-    "max_topics": _by_author("{} authors with more than {} topics", "count(DISTINCT topic) >")}  # fmt: skip
+def _values_of_checks(promise, argument, splits):
+    """Return the values of each check of a promise."""
+    if promise in ("texts_apart", "pairs_whole"):
+        return [[list(splits)]]
+    if promise in ("authors_apart", "topics_apart", "clusters_apart"):
+        return [[list(argument)]]
+    if promise == "topics_within":
+        return [list(argument)]
+    if promise == "in_order_of_time":
+        pairs = []
+        for order in argument["orders"]:
+            pairs += combinations(order, 2)
+        return pairs
+    return [list(limit) for limit in argument.items()]

@@ -1,6 +1,6 @@
-"""A split by author alone, for texts without a date: shares of the authors, with all their posts, or files as given."""
+"""A split by author alone, for texts without a date: shares of the authors, or files as given."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -15,11 +15,18 @@ from helpers.splits.audit import PAIR
 
 
 class AuthorSplit(Rule):
-    """Shares of the authors, drawn at random, for test and dev; the rest trains.
+    """Shares of the authors, drawn at random, for test and dev; the others train.
 
-    Where every id is that of a text of a given pair (source pan: "<file>/<pair>/a", "<file>/<pair>/b"), authors who
-    share a pair are connected, and so on; whole components are drawn while they fit into the share, so that no pair is
-    cut (tyo2021, section 2.1.1, without its half-known pairs). A split of ``files`` is not drawn, see :func:`assign_given_files`.
+    An author is drawn with all posts. Where every id is that of a text of a given pair (source pan:
+    "<file>/<pair>/a", "<file>/<pair>/b"), authors who share a pair are connected, and so on; whole
+    components are drawn while they fit into the share, so that no pair is cut (tyo2021, section
+    2.1.1, without its half-known pairs).
+
+    Attributes
+    ----------
+    test, dev : float, shares of the authors
+    seed : int, of the draw
+    files : of the splits that are not drawn, see :func:`assign_given_files`
     """
 
     splits = ("train", "test", "dev")
@@ -36,30 +43,44 @@ class AuthorSplit(Rule):
             )
         return self
 
-    def promises(self, facts: dict) -> dict:
-        return super().promises(facts) | {"pairs_whole": facts["given_pairs"]}
+    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return what the files must keep: given pairs are whole."""
+        return super().guarantees(facts) | {"pairs_whole": facts["given_pairs"]}
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        """Make the table ``assignment``; return ``given_pairs`` and ``largest_component``."""
         assign_given_files(connection, self.files)
-        rng = np.random.default_rng(self.seed)
         authors = connection.execute(
             "SELECT DISTINCT author FROM given WHERE home IS NULL ORDER BY author"
         ).df()
-        has_id = "id" in connection.table("posts").columns
-        pairs = has_id and bool(query_scalar(
-            connection, f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts"))  # fmt: skip
-        component = _components(connection, authors["author"]) if pairs else np.arange(len(authors))
-        size = np.bincount(component)
-        drawn, order = np.full(len(size), "train", object), rng.permutation(len(size))
+        component = np.arange(len(authors))
+        has_pairs = _has_pairs(connection)
+        if has_pairs:
+            component = _components(connection, authors["author"])
+        sizes = np.bincount(component)
+        split = self._draw(sizes, len(authors))
+        connection.register("authors", authors.assign(drawn=split[component]))
+        self.write_assignment(
+            connection,
+            """SELECT n, coalesce(home, drawn) AS split, reason
+               FROM given LEFT JOIN authors USING (author)""",
+        )
+        return {"given_pairs": has_pairs, "largest_component": int(sizes.max(initial=0))}
+
+    def _draw(self, sizes, n_authors):
+        """Return the split of each component, of which (components,) ``sizes`` are the authors."""
+        rng = np.random.default_rng(self.seed)
+        split = np.full(len(sizes), "train", object)
+        order = rng.permutation(len(sizes))
         for name, share in (("test", self.test), ("dev", self.dev)):
-            room = 0 if name in self.files else round(share * len(authors))
-            for each in order[drawn[order] == "train"]:
-                if size[each] <= room:
-                    drawn[each], room = name, room - size[each]
-        connection.register("authors", authors.assign(drawn=drawn[component]))
-        self.settle(connection, "SELECT n, coalesce(home, drawn) AS split, reason FROM given LEFT JOIN authors"
-                                " USING (author)")  # fmt: skip
-        return {"given_pairs": pairs, "largest_component": int(size.max(initial=0))}
+            if name in self.files:
+                continue
+            free_places = round(share * n_authors)
+            for component in order[split[order] == "train"]:
+                if sizes[component] <= free_places:
+                    split[component] = name
+                    free_places -= sizes[component]
+        return split
 
 
 class GivenSplit(AuthorSplit):
@@ -69,40 +90,67 @@ class GivenSplit(AuthorSplit):
 
 
 def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
-    """Make the table ``given(n, author, home, reason)`` of the view ``posts``: who belongs to which given file.
+    """Make the table ``given(n, author, home, reason)``: who belongs to which given file.
 
-    files: by split the file or folder, below the location of the source, with which the ids of its posts begin. The
-    home of an author is the first split in whose file he has a post, NULL where there is none; his posts elsewhere, in
-    other files too, have the reason "authors_of_other_splits", so that no author is on two sides.
-    Raises ValueError where posts have no ids, or none begins so.
+    The home of an author is the first split in whose file he has a post, NULL where there is none;
+    his posts elsewhere, in other files too, have the reason "authors_of_other_splits", so that no
+    author is on two sides.
+
+    Parameters
+    ----------
+    connection : DuckDB connection with the view ``posts``
+    files : by split the file or folder, below the location of the source
+        The ids of its posts begin with it.
+
+    Raises
+    ------
+    ValueError
+        Where posts have no ids, or none begins so.
     """
-    has_id = "id" in connection.table("posts").columns
-    names = pd.DataFrame({"split": list(files), "name": [f"{name.rstrip('/')}/" for name in files.values()],
-                          "place": range(len(files))}, dtype=object)  # fmt: skip
-    connection.register("files", names.astype({"place": int}))
+    post_id = "id" if _has_ids(connection) else "''"
+    prefixes = [f"{name.rstrip('/')}/" for name in files.values()]
+    places = np.arange(len(files))
+    table = pd.DataFrame({"split": list(files), "name": prefixes, "place": places})
+    connection.register("files", table.astype({"split": object, "name": object}))
     connection.execute(f"""
         CREATE TABLE given AS
-        WITH found AS (SELECT n, author, min_by(split, place) AS split, min(place) AS place FROM posts
-                       LEFT JOIN files ON starts_with({"id" if has_id else "''"}, name) GROUP BY n, author),
+        WITH found AS (
+            SELECT n, author, min_by(split, place) AS split, min(place) AS place
+            FROM posts LEFT JOIN files ON starts_with({post_id}, name) GROUP BY n, author),
         homes AS (SELECT author, min_by(split, place) AS home FROM found GROUP BY author)
-        SELECT n, author, home,
-               CASE WHEN split IS DISTINCT FROM home THEN 'authors_of_other_splits' ELSE '' END AS reason
+        SELECT n, author, home, CASE WHEN split IS DISTINCT FROM home
+                                     THEN 'authors_of_other_splits' ELSE '' END AS reason
         FROM found JOIN homes USING (author)""")
     for split, name in files.items():
         if not query_scalar(
             connection, "SELECT count(*) FROM given WHERE home = ? AND reason = ''", [split]
         ):
             raise ValueError(
-                f"files: no post of {split} comes from the file {name!r}: name a file or folder of a "
-                "source with ids, such as pan. Pseudonymised posts and joined documents have no ids"
+                f"files: no post of {split} comes from the file {name!r}: name a file or folder of "
+                "a source with ids, such as pan. Pseudonymised posts and joined documents have no "
+                "ids"
             )
 
 
+def _has_ids(connection):
+    return "id" in connection.table("posts").columns
+
+
+def _has_pairs(connection):
+    """Return whether every post is a text of a given pair."""
+    if not _has_ids(connection):
+        return False
+    query = f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts"
+    return bool(query_scalar(connection, query))
+
+
 def _components(connection, authors):
-    """For each author, (N,), the number of the component: those who share a pair, and so on."""
+    """Return (authors,) int, the number of each author's component: who share a pair, and so on."""
     links = connection.execute(f"""
-        SELECT DISTINCT author, min(author) OVER (PARTITION BY regexp_extract(id, {PAIR}, 1)) AS first
+        SELECT DISTINCT author,
+               min(author) OVER (PARTITION BY regexp_extract(id, {PAIR}, 1)) AS first
         FROM posts SEMI JOIN (SELECT n FROM given WHERE home IS NULL) USING (n)""").df()
-    a, b = (pd.Index(authors).get_indexer(links[name]) for name in ("author", "first"))
-    graph = coo_array((np.ones(len(a), bool), (a, b)), shape=(len(authors), len(authors)))
+    index = pd.Index(authors)
+    ends = (index.get_indexer(links["author"]), index.get_indexer(links["first"]))
+    graph = coo_array((np.ones(len(links), bool), ends), shape=(len(authors), len(authors)))
     return connected_components(graph, directed=False)[1]

@@ -1,10 +1,11 @@
-"""A split by author and topic: the cross-topic test asks about topics that training never saw.
+"""A split by author and topic: the cross-topic test is about topics that training never saw.
 
-Topics with other names may still say the same (sawatphol2022, Table 4), so every split by topic tells how alike
-training and test topics are, and one kind keeps topics that are alike on one side.
+Topics with other names may still say the same (sawatphol2022, Table 4), so every split by topic
+tells how alike training and test topics are, and one kind keeps topics that are alike on one side.
 """
 
-from typing import Literal
+import math
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -19,20 +20,36 @@ from helpers.splits.topic_similarity import cluster_topics, topic_similarity, to
 class TopicSplit(Rule):
     """Unseen authors, in unseen topics (``test_cross``), seen ones (``test_in``) or any (``dev``).
 
-    Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the topics with the most
-    documents (rows); kind "leak_aware" takes whole clusters of topics more alike than ``similarity``, and "random"
-    every topic on every side. Of the candidate authors ``train_share`` are drawn; their documents in candidate topics
-    train, of each author's ``author_topics`` most frequent topics only (0: all; 1 plants what regularisation is to
-    undo), where these are ``min_documents`` or more. All other authors are drawn one by one: who has several documents
-    in one split may be asked about, whose only one it is stays among the targets, a distractor.
+    Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the
+    topics with the most documents (rows). Of the candidate authors ``train_share`` are drawn; their
+    documents in candidate topics train. All other authors are drawn one by one: who has several
+    documents in one split may be asked about, whose only one it is stays among the targets, a
+    distractor.
 
-    Where ``files`` names those of test_cross and dev, as PAN gives them (:func:`helpers.splits.by_author.assign_given_files`), both
-    are taken as they are, all other posts may train where no topic of test_cross is met, and nothing is test_in.
+    Where ``files`` names those of test_cross and dev, as PAN gives them, both are taken as they
+    are, all other posts may train where no topic of test_cross is met, and nothing is test_in.
 
-    Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so test_cross is
-    (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it), and test_in and dev are as large as
-    test_cross, each as far as a third of the other authors goes. Its authors may overlap; here they do not.
-    See: sawatphol2022, Appendix A.2, Table 1
+    Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so
+    test_cross is (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it),
+    and test_in and dev are as large as test_cross, each as far as a third of the other authors
+    goes. Its authors may overlap; here they do not.
+
+    Attributes
+    ----------
+    files : by split, see :func:`helpers.splits.by_author.assign_given_files`
+    kind : "cross_topic"
+        "leak_aware" takes whole clusters of topics more alike than ``similarity``, "random" every
+        topic on every side.
+    author_share, topic_share, train_share : float, see above
+    min_documents : int, of a training author
+    author_topics : int, most frequent topics of a training author that are kept
+        0 keeps all; 1 plants what regularisation is to undo.
+    similarity : float, cosine from which topics are alike
+    seed : int, of the draws
+
+    References
+    ----------
+    sawatphol2022, Appendix A.2, Table 1
     """
 
     splits = ("train", "test_cross", "test_in", "dev")
@@ -49,135 +66,168 @@ class TopicSplit(Rule):
     @model_validator(mode="after")
     def _there_are_tests(self):
         if len(self.files) == 1 or not self.files and self.train_share == 1:
-            raise ValueError(f"files {self.files} must name those of test_cross and dev, or none where train_share "
-                             f"({self.train_share}) is below 1 and leaves authors for both")  # fmt: skip
+            raise ValueError(
+                f"files {self.files} must name those of test_cross and dev, or none where "
+                f"train_share ({self.train_share}) is below 1 and leaves authors for both"
+            )
         return self
 
     @property
     def optional(self) -> tuple[str, ...]:
+        """Names of splits that may be empty."""
         return ("test_in",) if self.files else ()
 
     @property
-    def least(self) -> dict[str, int]:
+    def min_posts_per_split(self) -> dict[str, int]:
+        """The fewest posts of an author in a split, by its name."""
         return {"train": self.min_documents}
 
-    def promises(self, facts: dict) -> dict:
-        apart = ("train", "test_cross")
-        return super().promises(facts) | {
-            "topics_within": ("test_in", "train"), "topics_apart": apart if self.kind != "random" else (),
-            "clusters_apart": apart if self.kind == "leak_aware" else (),
-            "max_topics": {"train": self.author_topics} if self.author_topics else {}}  # fmt: skip
+    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return what the files must keep: topics of the cross-topic test are not trained on."""
+        promises = super().guarantees(facts)
+        promises["topics_within"] = ("test_in", "train")
+        if self.kind != "random":
+            promises["topics_apart"] = ("train", "test_cross")
+        if self.kind == "leak_aware":
+            promises["clusters_apart"] = ("train", "test_cross")
+        if self.author_topics:
+            promises["max_topics"] = {"train": self.author_topics}
+        return promises
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict:
+    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        """Make the table ``assignment``; return clusters of topics and similarities.
+
+        Raises
+        ------
+        ValueError
+            Where no topic is left for training or for the cross-topic test.
+        """
         assign_given_files(connection, self.files)
-        vectors = topic_vectors(connection, "posts", seed=self.seed)
-        clusters = cluster_topics(vectors, self.similarity) if self.kind == "leak_aware" else None
-        everywhere = self.kind == "random"
+        vectors = topic_vectors(connection, self.seed)
+        clusters = None
+        if self.kind == "leak_aware":
+            clusters = cluster_topics(vectors, self.similarity)
+        connection.register("topics", self._sides_of_topics(connection, clusters))
+        connection.register("authors", self._draw(connection))
+        self._place(connection)
+        self.write_assignment(connection, "SELECT n, split, reason FROM placed")
+
+        facts = {}
+        if clusters is not None:
+            facts["clusters"] = {topic: int(cluster) for topic, cluster in clusters.items()}
+        used = connection.execute("""
+            SELECT DISTINCT split, topic FROM posts JOIN assignment USING (n)
+            WHERE reason = ''""").df()
+        train_topics = used["topic"][used["split"] == "train"]
+        test_topics = used["topic"][used["split"] == "test_cross"]
+        if len(train_topics) and len(test_topics):  # else the engine says what is empty
+            pairs = topic_similarity(vectors, train_topics, test_topics)
+            facts["similarity_max"] = round(float(pairs["similarity"].max()), 4)
+            facts["similarity_mean"] = round(float(pairs["similarity"].mean()), 4)
+            facts["most_similar"] = pairs.loc[0, ["test_topic", "train_topic"]].tolist()
+        return facts
+
+    def _sides_of_topics(self, connection, clusters):
+        """Return each topic that training may meet: whether it is ``seen``, or ``unseen``, or both."""
         topics = connection.execute("""
             SELECT topic, count(*) FILTER (home IS NULL) AS documents,
                    coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
             FROM posts JOIN given USING (n) GROUP BY topic ORDER BY documents DESC, topic""").df()
-        group = topics["topic"] if clusters is None else topics["topic"].map(clusters)
-        topics = topics[
-            (topics["documents"] > 0) & (everywhere | ~group.isin(group[topics["asked"]]))
-        ]
-        seen = np.ones(len(topics), bool) if everywhere else self._candidates(topics, clusters)
-        connection.register("topics", topics.assign(seen=seen, unseen=everywhere | ~seen))
-        authors = connection.execute("""
-            SELECT author, count(*) AS documents, count(*) FILTER (seen) AS inside, count(*) FILTER (unseen) AS outside
-            FROM posts JOIN given USING (n, author) LEFT JOIN topics USING (topic) WHERE home IS NULL
-            GROUP BY author ORDER BY documents DESC, author""").df()
-        connection.register("authors", authors[["author"]].assign(drawn=self._draw(authors)))
-        self._place(connection)
-        self.settle(connection, "SELECT n, split, reason FROM placed")
-        used = connection.execute("""
-            SELECT DISTINCT split, topic FROM posts JOIN assignment USING (n) WHERE reason = ''""").df()
-        sides = [used["topic"][used["split"] == name] for name in ("train", "test_cross")]
-        facts = (
-            {}
-            if clusters is None
-            else {"clusters": {topic: int(each) for topic, each in clusters.items()}}
-        )
-        if min(map(len, sides)):  # else the engine says what is empty
-            pairs = topic_similarity(vectors, *sides)
-            facts |= {
-                f"similarity_{name}": round(float(pairs["similarity"].agg(name)), 4)
-                for name in ("max", "mean")
-            }
-            facts |= {"most_similar": pairs.loc[0, ["test_topic", "train_topic"]].tolist()}
-        return facts
+        has_documents = topics["documents"] > 0
+        if self.kind == "random":
+            return topics[has_documents].assign(seen=True, unseen=True)
+        group = topics["topic"]
+        if clusters is not None:
+            group = group.map(clusters)
+        is_asked = group.isin(group[topics["asked"]])
+        topics = topics[has_documents & ~is_asked]
+        seen = self._candidates(topics, clusters)
+        return topics.assign(seen=seen, unseen=~seen)
 
     def _candidates(self, topics, clusters):
-        """Which topics, (T,) of falling size, training may use, (T,) bool."""
-        room = max(1, round(self.topic_share * len(topics)))
-        if room >= len(topics) and not self.files:
-            raise ValueError(f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the cross-topic"
-                             " test")  # fmt: skip
+        """Return (T,) bool, which topics, in the order of falling size, training may use."""
+        n_topics = max(1, round(self.topic_share * len(topics)))
+        if n_topics >= len(topics) and not self.files:
+            raise ValueError(
+                f"topic_share {self.topic_share} of {len(topics)} topics leaves none for the "
+                "cross-topic test"
+            )
         if clusters is None:
-            return np.arange(len(topics)) < room
-        cluster = clusters.loc[topics["topic"]].to_numpy()
+            return np.arange(len(topics)) < n_topics
+        cluster_of_topic = clusters.loc[topics["topic"]].to_numpy()
+        documents = topics.groupby(cluster_of_topic)["documents"].sum()
         seen = np.zeros(len(topics), bool)
-        for each in (
-            topics.groupby(cluster)["documents"]
-            .sum()
-            .sort_values(ascending=False, kind="stable")
-            .index
-        ):
-            if seen.sum() + (cluster == each).sum() <= room:
-                seen |= cluster == each
+        for cluster in documents.sort_values(ascending=False, kind="stable").index:
+            members = cluster_of_topic == cluster
+            if seen.sum() + members.sum() <= n_topics:
+                seen |= members
         if not seen.any():
-            raise ValueError(f"each of {len(set(cluster))} clusters of topics is larger than {room} topics, topic_share"
-                             f" ({self.topic_share}) of {len(topics)}: raise topic_share or similarity")  # fmt: skip
+            raise ValueError(
+                f"each of {len(documents)} clusters of topics is larger than {n_topics} topics, "
+                f"topic_share ({self.topic_share}) of {len(topics)}: raise topic_share or "
+                "similarity"
+            )
         return seen
 
-    def _draw(self, authors):
-        """The split of each author, (N,) of falling size, None for those left over."""
+    def _draw(self, connection):
+        """Return the authors who are in no given file, and the split of each, None for no split."""
+        authors = connection.execute("""
+            SELECT author, count(*) AS documents, count(*) FILTER (seen) AS inside,
+                   count(*) FILTER (unseen) AS outside
+            FROM posts JOIN given USING (n, author) LEFT JOIN topics USING (topic)
+            WHERE home IS NULL GROUP BY author ORDER BY documents DESC, author""").df()
         rng = np.random.default_rng(self.seed)
         split = np.full(len(authors), None, object)
         inside = authors["inside"].to_numpy()
-        able = np.flatnonzero(
-            inside[: max(1, round(self.author_share * len(authors)))] >= self.min_documents
-        )
-        split[rng.permutation(able)[: round(self.train_share * len(able))]] = "train"
+        n_candidates = max(1, round(self.author_share * len(authors)))
+        candidates = np.flatnonzero(inside[:n_candidates] >= self.min_documents)
+        n_train = round(self.train_share * len(candidates))
+        split[rng.permutation(candidates)[:n_train]] = "train"
+
+        # documents of a test
         size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
         order = rng.permutation(len(authors))
-        columns = (
-            {} if self.files else {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
-        )
+        columns = {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
+        if self.files:
+            columns = {}
         for number, (name, column) in enumerate(columns.items()):
-            count = authors[column].to_numpy()
+            documents = authors[column].to_numpy()
             free = order[pd.isna(split[order])]
-            able = free[count[free] > 0]
-            taken = able[
-                : min(
-                    np.searchsorted(np.cumsum(count[able]), size) + 1, -(-len(free) // (3 - number))
-                )
-            ]
-            split[taken] = name
-            size = count[taken].sum() if name == "test_cross" else size
-        return split
+            able = free[documents[free] > 0]
+            enough = np.searchsorted(documents[able].cumsum(), size) + 1
+            fair_share = math.ceil(len(free) / (len(columns) - number))
+            chosen = able[: min(enough, fair_share)]
+            split[chosen] = name
+            if name == "test_cross":
+                size = documents[chosen].sum()
+        return authors[["author"]].assign(drawn=split)
 
     def _place(self, connection):
         """Make the table ``placed(n, author, split, topic, reason)``: what authors and topics decide."""
         connection.execute("""
             CREATE TABLE placed AS
             SELECT n, author, coalesce(home, drawn) AS split, topic,
-                   CASE WHEN home IS NOT NULL THEN reason WHEN drawn IS NULL THEN 'authors_not_drawn'
+                   CASE WHEN home IS NOT NULL THEN reason
+                        WHEN drawn IS NULL THEN 'authors_not_drawn'
                         WHEN drawn = 'test_cross' AND NOT unseen
                              OR drawn IN ('train', 'test_in') AND NOT coalesce(seen, false)
                         THEN 'other_topics_of_' || drawn || '_authors' ELSE '' END AS reason
-            FROM posts JOIN given USING (n, author) LEFT JOIN authors USING (author) LEFT JOIN topics USING (topic)""")
+            FROM posts JOIN given USING (n, author) LEFT JOIN authors USING (author)
+            LEFT JOIN topics USING (topic)""")
         if self.author_topics:
             connection.execute(f"""
-                UPDATE placed SET reason = 'rarer_topics_of_train_authors' WHERE split = 'train' AND reason = ''
-                AND (author, topic) NOT IN (
-                    SELECT (author, topic) FROM placed WHERE split = 'train' AND reason = '' GROUP BY author, topic
+                UPDATE placed SET reason = 'rarer_topics_of_train_authors'
+                WHERE split = 'train' AND reason = '' AND (author, topic) NOT IN (
+                    SELECT (author, topic) FROM placed WHERE split = 'train' AND reason = ''
+                    GROUP BY author, topic
                     QUALIFY row_number() OVER (PARTITION BY author ORDER BY count(*) DESC, topic)
                             <= {self.author_topics})""")
             connection.execute(f"""
-                UPDATE placed SET reason = 'authors_with_too_few_posts' WHERE split = 'train' AND reason = ''
-                AND author IN (SELECT author FROM placed WHERE split = 'train' AND reason = '' GROUP BY author
-                               HAVING count(*) < {self.min_documents})""")
+                UPDATE placed SET reason = 'authors_with_too_few_posts'
+                WHERE split = 'train' AND reason = '' AND author IN (
+                    SELECT author FROM placed WHERE split = 'train' AND reason = ''
+                    GROUP BY author HAVING count(*) < {self.min_documents})""")
         connection.execute("""
-            UPDATE placed SET reason = 'other_topics_of_test_in_authors' WHERE split = 'test_in' AND reason = ''
-            AND topic NOT IN (SELECT topic FROM placed WHERE split = 'train' AND reason = '')""")
+            UPDATE placed SET reason = 'other_topics_of_test_in_authors'
+            WHERE split = 'test_in' AND reason = '' AND topic NOT IN (
+                SELECT topic FROM placed WHERE split = 'train' AND reason = '')""")

@@ -1,7 +1,8 @@
-"""How alike two topics are by what is written there: topics with other names may be the same topic.
+"""How alike two topics are by what is written there: other names may be of the same topic.
 
-A topic is the mean of its documents' topic weights, after HITS (the successor of sawatphol2022 that measures topic
-leakage): TF-IDF without the terms of every second document, NMF, unit rows, mean. Similarity is the cosine.
+A topic is the mean of its documents' topic weights, after HITS (the successor of sawatphol2022 that
+measures topic leakage): TF-IDF without the terms of every second document, NMF, unit rows, mean.
+Similarity is the cosine.
 """
 
 import warnings
@@ -18,90 +19,108 @@ from sklearn.preprocessing import normalize
 
 from helpers.corpus.posts_table import query_scalar
 
-LEAST = 20  # documents of a topic, where it has them: one alone says little of it
+MAX_DOCUMENTS = 20_000  # read in all, as many of each topic as go into it ...
+MIN_DOCUMENTS = 20  # ... but so many of a topic that has them: one alone says little of it
+MAX_TERMS = 5000
+MIN_TERM_DOCUMENTS = 5  # that hold a term
+COMPONENTS = 50
 
 
-def topic_vectors(
-    connection: duckdb.DuckDBPyConnection,
-    posts: str,
-    *,
-    documents: int = 20_000,
-    terms: int = 5000,
-    min_df: int = 5,
-    components: int = 50,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """One unit row per topic, (T, components or fewer), index: the topics' names, sorted.
+def topic_vectors(connection: duckdb.DuckDBPyConnection, seed: int = 0) -> pd.DataFrame:
+    """Return one unit row per topic, a zero row for a topic without a known term.
 
-    posts: a table or view. documents: read in all, as many of each topic as go into it, drawn by a hash of seed and
-    text, but at least LEAST; of each the first 2,000 characters. terms: the most frequent of those in at most half and
-    at least ``min_df`` of the documents. A topic without any of them is a zero row, like none.
-    Raises ValueError where no term is left.
+    Parameters
+    ----------
+    connection : DuckDB connection with the view ``posts``
+        Of each document that is read, the first 2,000 characters count.
+    seed : int, of the hash by which documents are drawn, and of NMF
+
+    Returns
+    -------
+    (T, COMPONENTS or fewer), index: the topics' names, sorted.
+
+    Raises
+    ------
+    ValueError
+        Where no term is left.
     """
-    topics = query_scalar(connection, f"SELECT count(DISTINCT topic) FROM {posts}")
-    rows = connection.execute(
-        f"""
-        SELECT topic, left(text, 2000) FROM {posts}
+    topics = query_scalar(connection, "SELECT count(DISTINCT topic) FROM posts")
+    documents_each = max(MIN_DOCUMENTS, MAX_DOCUMENTS // max(topics, 1))
+    documents = connection.execute(
+        """
+        SELECT topic, left(text, 2000) AS text FROM posts
         QUALIFY row_number() OVER (PARTITION BY topic ORDER BY md5($seed || text), author)
-                <= {max(LEAST, documents // max(topics, 1))}
+                <= $documents_each
         ORDER BY topic, md5($seed || text), author""",
-        {"seed": str(seed)},
-    ).fetchall()
-    names, texts = zip(*rows, strict=True) if rows else ((), ())
+        {"seed": str(seed), "documents_each": documents_each},
+    ).df()
+    vectorizer = TfidfVectorizer(
+        max_df=0.5, min_df=MIN_TERM_DOCUMENTS, max_features=MAX_TERMS, dtype=np.float32
+    )
     try:
-        weights = TfidfVectorizer(
-            max_df=0.5, min_df=min_df, max_features=terms, dtype=np.float32
-        ).fit_transform(texts)
+        weights = vectorizer.fit_transform(documents["text"])
     except ValueError as error:
         raise ValueError(
-            f"{len(texts)} documents of {topics} topics share no terms to compare by: {error}"
+            f"{len(documents)} documents of {topics} topics share no terms to compare by: {error}"
         ) from None
-    model = NMF(
-        min(components, *weights.shape), init="nndsvda", random_state=seed, max_iter=100, tol=1e-3
-    )
+    components = min(COMPONENTS, *weights.shape)
+    model = NMF(components, init="nndsvda", random_state=seed, max_iter=100, tol=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # an approximation suffices
         vectors = normalize(model.fit_transform(weights))
-    means = pd.DataFrame(vectors).groupby(np.array(names, object)).mean()
+    means = pd.DataFrame(vectors).groupby(documents["topic"].to_numpy(object)).mean()
     return pd.DataFrame(normalize(means), means.index)
 
 
 def topic_similarity(
     vectors: pd.DataFrame, train_topics: Iterable[str], test_topics: Iterable[str]
 ) -> pd.DataFrame:
-    """For each test topic the most similar training topic: ``test_topic``, ``train_topic``, ``similarity``.
+    """Return for each test topic the most similar training topic, the most similar pair first.
 
-    The most similar pair is first. vectors: of :func:`topic_vectors`. Raises ValueError where a topic has no vector, or
-    there is none on one of the sides.
+    Parameters
+    ----------
+    vectors : of :func:`topic_vectors`
+    train_topics, test_topics : names, one or more
+
+    Returns
+    -------
+    A row a test topic: ``test_topic``, ``train_topic``, ``similarity``.
     """
-    train, test = sorted(set(train_topics)), sorted(set(test_topics))
-    if unknown := [name for name in [*train, *test] if name not in vectors.index]:
-        raise ValueError(f"no vector of the topics {', '.join(unknown[:5])}")
-    if not (train and test):
-        raise ValueError(f"{len(train)} training and {len(test)} test topics cannot be compared")
+    train = np.array(sorted(set(train_topics)), object)
+    test = sorted(set(test_topics))
     cosine = vectors.loc[test].to_numpy() @ vectors.loc[train].to_numpy().T
-    nearest = cosine.argmax(1)
-    rows = pd.DataFrame({"test_topic": test, "train_topic": np.array(train, object)[nearest],
-                         "similarity": cosine.max(1).clip(0, 1)})  # fmt: skip
-    return rows.sort_values(
-        ["similarity", "test_topic"], ascending=[False, True], ignore_index=True
+    pairs = pd.DataFrame(
+        {
+            "test_topic": test,
+            "train_topic": train[cosine.argmax(1)],
+            "similarity": cosine.max(1).clip(0, 1),
+        }
     )
+    order = ["similarity", "test_topic"]
+    return pairs.sort_values(order, ascending=[False, True], ignore_index=True)
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:
-    """The cluster of each topic, int: no two topics of different clusters are more alike than ``similarity``, (0, 1].
+    """Return the cluster of each topic: topics of different clusters are not alike.
 
-    Single linkage: whoever is alike is in one cluster, and so on; no other linkage gives that promise. Topics without
-    a known term are in one cluster, -1, as nothing is known of them. Raises ValueError for a similarity out of range.
+    Single linkage: whoever is alike is in one cluster, and so on; no other linkage gives that
+    promise. Topics without a known term are in one cluster, -1, as nothing is known of them.
+
+    Parameters
+    ----------
+    vectors : of :func:`topic_vectors`
+    similarity : float in (0, 1], from which topics are alike
+
+    Returns
+    -------
+    (T,) int, index: the topics' names.
     """
-    if not 0 < similarity <= 1:
-        raise ValueError(f"similarity must lie in (0, 1], not {similarity!r}")
-    known = vectors.to_numpy().any(1)
-    labels = pd.Series(-1, vectors.index)
-    if known.sum() < 2:
-        return labels.mask(known, 0)
+    has_terms = vectors.to_numpy().any(1)
+    clusters = pd.Series(-1, vectors.index)
+    if has_terms.sum() < 2:
+        return clusters.mask(has_terms, 0)
     # |u - v|^2 = 2 - 2 cos(u, v) for unit rows: needs no matrix of all pairs
-    distance = np.sqrt(2 - 2 * similarity)
-    model = AgglomerativeClustering(None, linkage="single", distance_threshold=max(distance, 1e-6))
-    labels[known] = model.fit_predict(vectors[known].to_numpy(np.float64))
-    return labels
+    distance = max(np.sqrt(2 - 2 * similarity), 1e-6)
+    model = AgglomerativeClustering(None, linkage="single", distance_threshold=distance)
+    clusters[has_terms] = model.fit_predict(vectors[has_terms].to_numpy(np.float64))
+    return clusters

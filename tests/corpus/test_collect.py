@@ -163,7 +163,7 @@ def test_every_fact_of_the_data_card_has_a_meaning(source):
 
 
 def test_the_table_has_the_promised_types_and_order(source, monkeypatch):
-    monkeypatch.setattr(table_module, "ROWS", 64)
+    monkeypatch.setattr(table_module, "ROW_GROUP_POSTS", 64)
     card = collect()
     file = pq.ParquetFile(posts_of("a"))
     assert file.schema_arrow.names == sources.COLUMNS

@@ -68,7 +68,7 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(
         daft_engine, "map_parts", lambda function, jobs, workers: [function(*job) for job in jobs]
     )
-    monkeypatch.setattr(daft_engine, "POSTS", 400)
+    monkeypatch.setattr(daft_engine, "PARTITION_POSTS", 400)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_a_file_is_masked_some_row_groups_at_a_time(tmp_path, in_this_process, m
         return real(connection, *settings)
 
     monkeypatch.setattr(deduplicate, "mask_names", masked)
-    monkeypatch.setattr(daft_engine, "POSTS", 60)
+    monkeypatch.setattr(daft_engine, "PARTITION_POSTS", 60)
     assert merged(daft_engine, tmp_path, files, **alone) == expected
     assert sum(held) == 1000 and max(held) <= 60 and len(held) > len(files)
-    monkeypatch.setattr(daft_engine, "MOST", 5)
+    monkeypatch.setattr(daft_engine, "MAX_PARTITIONS", 5)
     held.clear()
     assert merged(daft_engine, tmp_path, files, **alone) == expected and len(held) <= 5 + len(files)
 
@@ -183,7 +183,7 @@ from pathlib import Path
 sys.path[:0] = [{root!r}]
 from tests.corpus.test_daft_engine import merged
 from helpers.corpus import daft_engine
-daft_engine.POSTS = 100
+daft_engine.PARTITION_POSTS = 100
 folder = Path({folder!r})
 try:
     merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0,
@@ -292,10 +292,10 @@ from pathlib import Path
 sys.path[:0] = [{root!r}]
 from tests.corpus.test_daft_engine import merged, refuse
 from helpers.corpus import daft_engine
-daft_engine.POSTS = 600
-assert daft_engine.each(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
+daft_engine.PARTITION_POSTS = 600
+assert daft_engine.map_parts(lambda number: number + 1, [(1,), (2,), (3,)], 2) == [2, 3, 4]
 try:
-    daft_engine.each(refuse, [(1,), (2,)], 2)
+    daft_engine.map_parts(refuse, [(1,), (2,)], 2)
 except RuntimeError as error:
     print(error)
 folder = Path({folder!r})
@@ -330,29 +330,29 @@ def test_without_daft_it_says_what_to_install(monkeypatch):
         daft_engine.map_parts(print, [(1,)], 1)
 
 
-def test_a_plan_is_a_rule_of_three(tmp_path):
-    steps = [["read", 4, 3600, 10**9], ["names", 1, 36, 0], ["candidates-0", 8, 1800, 10**8],
-             ["candidates-1", 8, 1800, 10**8], ["one table", 1, 7.2, 10**9]]  # fmt: skip
+def test_an_estimate_is_a_rule_of_three(tmp_path, monkeypatch):
+    steps = [
+        ["read", 4, 3600, 10**9],
+        ["names", 1, 36, 0],
+        ["candidates-0", 8, 1800, 10**8],
+        ["candidates-1", 8, 1800, 10**8],
+        ["one table", 1, 7.2, 10**9],
+    ]
     write_json(tmp_path / "steps.json", {"steps": steps})
-    cluster = capacity.Cluster(cores=10, network=10**12, hours=5)
-    table, total = capacity.estimate_resources(tmp_path, 10**6, 10**8, cluster)
+    monkeypatch.setattr(capacity, "CORES", 10)
+    monkeypatch.setattr(capacity, "HOURS", 5)
+    monkeypatch.setattr(capacity, "BYTES_PER_SECOND", 10**12)
+    table, total = capacity.estimate_resources(tmp_path, 10**6, 10**8)
     assert list(table.index) == ["read", "names", "candidates", "one table"]
     assert list(table.core_hours.round(6)) == [100, 1, 100, 0.2]
-    assert total["machines"] == 4 and list(table.hours.round(6)) == [
-        2.5,
-        1,
-        2.5,
-        0.2,
-    ]  # 20 machine hours in 5
+    # 20 machine hours in 5
+    assert total["machines"] == 4 and list(table.hours.round(6)) == [2.5, 1, 2.5, 0.2]
     assert total["terabytes"] == pytest.approx(0.22) and total["shuffled"] == pytest.approx(0.02)
     assert total["binds"] == "read" and total["hours"] == pytest.approx(6.2)
-    slow = capacity.estimate_resources(
-        tmp_path, 10**6, 10**8, capacity.Cluster(cores=10, network=10**6, hours=5)
-    )[0]
-    assert slow.hours["one table"] == pytest.approx(
-        2 * 10**11 / 10**6 / 3600
-    )  # written and read again
-    with pytest.raises(ValueError, match="nothing was read"):
-        capacity.estimate_resources(tmp_path, 0)
+
+    monkeypatch.setattr(capacity, "BYTES_PER_SECOND", 10**6)
+    slow, _ = capacity.estimate_resources(tmp_path, 10**6, 10**8)
+    # written and read again
+    assert slow.hours["one table"] == pytest.approx(2 * 10**11 / 10**6 / 3600)
     with pytest.raises(ValueError, match="steps.json is missing"):
-        capacity.estimate_resources(Path(tmp_path / "none"), 1)
+        capacity.estimate_resources(tmp_path / "none", 1)

@@ -52,7 +52,7 @@ def made(seed):
     "seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)]
 )
 def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size, per_topic):
-    monkeypatch.setattr(joined_posts, "SLICE", size)
+    monkeypatch.setattr(joined_posts, "SLICE_CHARS", size)
     rows = made(seed)
     report = join_posts(write_posts(rows), tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars,
                         per_topic=per_topic)  # fmt: skip

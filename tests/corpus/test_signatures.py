@@ -23,10 +23,10 @@ def find_slowly(texts, authors):
     """The rule of signatures.find word for word, one round after the other."""
     left = [text.split() for text in texts]
     cuts, fresh = [0] * len(texts), set(range(len(texts)))
-    for _ in range(signatures.ROUNDS):
+    for _ in range(signatures.MAX_ROUNDS):
         ends = {}
         for i, words in enumerate(left):
-            for length in range(signatures.SHORTEST, min(signatures.LONGEST, len(words)) + 1):
+            for length in range(signatures.MIN_RUN_WORDS, min(signatures.MAX_RUN_WORDS, len(words)) + 1):
                 prior = words[-length - 1] if len(words) > length else None
                 ends.setdefault(tuple(words[-length:]), []).append((authors[i], prior, i in fresh))
         labels = set()
@@ -36,22 +36,22 @@ def find_slowly(texts, authors):
                 priors = [prior for who, prior, _ in uses if who == author]
                 share = len(priors) / authors.count(author)
                 if (
-                    len(priors) >= signatures.POSTS
-                    and share >= signatures.SHARE
-                    and len(set(priors)) >= signatures.POSTS
+                    len(priors) >= signatures.MIN_POSTS
+                    and share >= signatures.MIN_SHARE
+                    and len(set(priors)) >= signatures.MIN_POSTS
                 ):
                     owners.append((author, len(priors)))
             if (
                 1
                 <= len(owners)
-                <= max(1, min(signatures.ACCOUNTS, len(set(authors)) // signatures.CROWD))
+                <= max(1, min(signatures.MAX_AUTHORS, len(set(authors)) // signatures.AUTHORS_EACH))
             ):
-                if sum(count for _, count in owners) >= signatures.EXCLUSIVE * len(uses):
+                if sum(count for _, count in owners) >= signatures.MIN_EXCLUSIVE * len(uses):
                     new = {who for who, _, is_fresh in uses if is_fresh}
                     labels |= {(author, run) for author, _ in owners if author in new}
         fresh = set()
         for i, words in enumerate(left):
-            lengths = range(min(signatures.LONGEST, len(words)), 0, -1)
+            lengths = range(min(signatures.MAX_RUN_WORDS, len(words)), 0, -1)
             best = next((n for n in lengths if (authors[i], tuple(words[-n:])) in labels), 0)
             if best:
                 left[i], cuts[i] = words[:-best], cuts[i] + best
@@ -61,7 +61,7 @@ def find_slowly(texts, authors):
 
 @pytest.mark.parametrize("seed, crowd", [(0, 200), (1, 6), (2, 4), (3, 1)])
 def test_signatures_follow_the_rule(seed, crowd, monkeypatch):
-    monkeypatch.setattr(signatures, "CROWD", crowd)
+    monkeypatch.setattr(signatures, "AUTHORS_EACH", crowd)
     rng = random.Random(seed)
     vocabulary = [f"w{i}" for i in range(30)]
     common = ["thanks!", "best wishes,", "hope this helps"]

@@ -1,0 +1,69 @@
+"""Names in the greeting and the signature of one post: whom a letter greets, and who signs it."""
+
+import re
+from pathlib import Path
+
+MAX_SALUTATION_CHARS = 200  # of a post's start and of its end, where a greeting or a signature is
+# a capitalised word, or two with a hyphen
+NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
+# what is capitalised where a name would stand, such as "All" and "Thanks"
+NOT_NAMES = "|".join(Path(__file__).with_name("nobody.txt").read_text("utf-8").split())
+NO_OTHER_WORD = rf"(?!(?:{NOT_NAMES})\b)"
+PERSON = rf"{NO_OTHER_WORD}{NAME}"
+TITLE = r"(?:(?:Prof(?:essor)?|Dr|Mrs?|Ms)\b\.? ?)"
+
+HELLO = (
+    r"(?i:hi|hello|hey|dear|g'day|hallo|hola|thanks|thank you|good (?:morning|evening|afternoon))"
+)
+# "Dear Prof. Doe and Jack," with the names as the group
+WITH_HELLO = (
+    rf"\A\s*(?:{HELLO}[ ,]+)((?:{TITLE}{{0,2}}{PERSON}(?: ?, | and | & | )?){{1,5}})(?<! )"
+    r"(?=\s*(?:[,:;!.–(-]|\n|\Z))"
+)
+# "Jane and Jack," on a line of its own
+WITHOUT_HELLO = rf"\A\s*((?:{PERSON}(?: and | )?){{1,4}})(?<! )(?=\s*(?:,[ \t]*\n|--))"
+GREETING = re.compile(f"{WITH_HELLO}|{WITHOUT_HELLO}")
+BETWEEN_NAMES = re.compile(r"\s*(?:,|&|\band\b)\s*")
+
+THANKS = r"(?i:regards|cheers|thanks|thank you|thx)\b"
+GOODBYE = (
+    rf"(?i:{THANKS}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
+)
+# what stands before the name of who signs: words that close a letter, the end of a paragraph,
+# dashes, a short line with a comma
+BEFORE_SIGNATURE = (
+    rf"(?:(?<!\w){GOODBYE}[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w))"
+    rf"|[.!?][ \t]*\n|\n[^\n]{{0,30}},[ \t]*\n|\b{THANKS}[^\n.?]{{0,40}}(?:\n|, ))[\s–—/~-]*"
+)
+FULL_NAME = rf"(?:{PERSON}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]{{1,20}}\.?)){{0,3}}"
+# a name in lower case counts where nothing else can stand
+BEFORE_LOWER_CASE = rf"(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{THANKS},?\s)"
+SIGNATURE = re.compile(
+    rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}((?i:{NO_OTHER_WORD})[a-z]{{3,12}}))"
+    r"[.,]?[\s-]*\Z"
+)
+# where a text may be signed: before each "P.S.", and at its end
+SIGNATURE_END = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
+
+
+def mask_salutations(text: str) -> tuple[str, list[str]]:
+    """Return a post with ``@user`` for whom it greets, ``@self`` for who signs, and their names."""
+    names = []
+    greeting = GREETING.match(text[:MAX_SALUTATION_CHARS])
+    if greeting:
+        start, end = greeting.span(greeting.lastindex)
+        names += BETWEEN_NAMES.split(text[start:end])
+        text = f"{text[:start]}@user{text[end:]}"
+
+    # the last end first: masking it moves none of the ends before
+    ends = [match.start() for match in SIGNATURE_END.finditer(text)]
+    for end in reversed(ends[-2:]):
+        tail_start = max(end - MAX_SALUTATION_CHARS, 0)
+        tail = text[tail_start:end]
+        signature = SIGNATURE.search(tail)
+        if signature:
+            name_start, name_end = signature.span(signature.lastindex)
+            names.append(tail[name_start:name_end])
+            masked_tail = f"{tail[:name_start]}@self{tail[name_end:]}"
+            text = text[:tail_start] + masked_tail + text[end:]
+    return text, [name for name in names if name]

@@ -1,0 +1,78 @@
+"""Names in greetings and signatures of a post."""
+
+import time
+
+import pytest
+
+from helpers.cleaning.salutations import mask_salutations
+from helpers.cleaning.text import clean_post
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hi Jane,\nit works.\n\nCheers,\nBob", "Hi @user,\nit works.\n\nCheers,\n@self"),
+        (
+            "Dear Prof. Doe and Jack, it works. Best regards, Bob Lee",
+            "Dear @user, it works. Best regards, @self",
+        ),
+        ("Thanks Jane. It works.\n\n-Bob", "Thanks @user. It works.\n\n-@self"),
+        ("Jane,\nit works.\n\nBob", "@user,\nit works.\n\n@self"),
+        ("It works\n\nyours sincerely\njane\n----", "It works\n\nyours sincerely\n@self\n----"),
+        ("It works. HTH,\n\nJane Maria DOE", "It works. HTH,\n\n@self"),
+        ("It works.\n\nJane\n\nP.S. Ok?\n\nBob", "It works.\n\n@self\n\nP.S. Ok?\n\n@self"),
+        ("Yeah -- it works. Sure, and Hmm", "Yeah -- it works. Sure, and Hmm"),
+        ("It works. -- Jane", "It works. -- Jane"),
+        ("It works.\n-- Jane\n", "It works.\n-- @self\n"),
+        ("It works.\n\njane", "It works.\n\n@self"),
+        ("It works, thanks,\n\nHans-Peter M.", "It works, thanks,\n\n@self"),
+        ("It works.\nJane", "It works.\n@self"),
+        ("It works\nThanks for any comments\nJane", "It works\nThanks for any comments\n@self"),
+        ("It works\nMy 2c,\nJane", "It works\nMy 2c,\n@self"),
+        ("It works, thanks for your help, Jane", "It works, thanks for your help, @self"),
+        ("It works\nMany thanks, jane", "It works\nMany thanks, @self"),
+        ("it is the best solution", "it is the best solution"),
+        ("It runs on Linux and\nWindows", "It runs on Linux and\nWindows"),
+        ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
+        ("Hi R users, it works. Best wishes", "Hi R users, it works. Best wishes"),
+        ("Hello World, it works, thanks", "Hello World, it works, thanks"),
+        (
+            "Thanks for this.\nIt is the best\nsolution",
+            "Thanks for this.\nIt is the best\nsolution",
+        ),
+    ],
+)
+def test_greetings_and_signatures(text, expected):
+    assert mask_salutations(text)[0] == expected
+
+
+def test_whom_a_letter_names():
+    assert mask_salutations("Hi Jane and Jack,\nok.\n\nCheers, Bob Lee")[1] == [
+        "Jane",
+        "Jack",
+        "Bob Lee",
+    ]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "Doe ",
+        "Doe(",
+        "a",
+        "Hi Jane and ",
+        "\n\nJane",
+        "\n\nJane\nPS",
+        "Jane-",
+        "thanks ",
+        "+1 555 ",
+        "555-",
+        "tel 1",
+    ],
+)
+def test_hostile_texts_cost_linear_time(piece):
+    text = piece * (400_000 // len(piece))
+    start = time.perf_counter()
+    mask_salutations(text)
+    clean_post(text)
+    assert time.perf_counter() - start < 5  # quadratic cost would be minutes

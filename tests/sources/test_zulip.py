@@ -67,8 +67,8 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
             "a @url b this proof c @url d @url",
         ),
         (
-            "<p>"
-            'fine <span aria-label="smile" class="emoji emoji-1f642" role="img" title="smile">:smile:</span> '
+            '<p>fine <span aria-label="smile" class="emoji emoji-1f642" role="img" title="smile">'
+            ":smile:</span> "
             '<img alt=":lean:" class="emoji" src="/x.png" title="lean"></p>',
             "fine :smile: :lean:",
         ),

@@ -87,9 +87,8 @@ def write(path: Path, size: int, era: str):
 
 def loop(path: Path):
     if path.suffix == ".zst":
-        binary = zstandard.ZstdDecompressor(max_window_size=json_lines.ZSTD_WINDOW_BYTES).stream_reader(
-            open(path, "rb")
-        )
+        unpacker = zstandard.ZstdDecompressor(max_window_size=json_lines.ZSTD_WINDOW_BYTES)
+        binary = unpacker.stream_reader(open(path, "rb"))
     else:
         binary = open(path, "rb")
     with io.TextIOWrapper(binary, "utf-8") as file:

@@ -153,7 +153,8 @@ def parsed(path):
     )
     with duckdb.connect(config=source.SETTINGS) as connection:
         query = f"SELECT {names} FROM (SELECT json_extract_string(line, {fields}) AS f FROM lines)"
-        for _ in connection.from_arrow(lines).query("lines", query).to_arrow_reader(source.FRAME_ROWS):
+        relation = connection.from_arrow(lines).query("lines", query)
+        for _ in relation.to_arrow_reader(source.FRAME_ROWS):
             pass
 
 

@@ -104,25 +104,26 @@ def as_list(location: str | Path | list) -> list:
     return list(location)
 
 
-def existing_path(kind: str, place: str | Path) -> Path:
-    """Return the path of a place.
+def existing_paths(kind: str, location: str | list[str]) -> list[Path]:
+    """Return the path of each place of a location.
 
     Parameters
     ----------
     kind : str
         the source, for the message
-    place : path
+    location : str or list of str
         relative ones begin at the project
 
     Raises
     ------
     ValueError
-        The place is missing.
+        A place is missing.
     """
-    root = paths.resolve(place)
-    if not root.exists():
-        raise ValueError(f"{kind}: {root} is missing")
-    return root
+    roots = [paths.resolve(place) for place in as_list(location)]
+    for root in roots:
+        if not root.exists():
+            raise ValueError(f"{kind}: {root} is missing")
+    return roots
 
 
 def list_files(root: Path) -> list[Path]:
@@ -169,8 +170,7 @@ def source_files(
         its ending says.
     """
     by_name = {}
-    for place in as_list(location):
-        root = existing_path(kind, place)
+    for root in existing_paths(kind, location):
         files = {root.name: root}
         if root.is_dir():
             belonging = [path for path in list_files(root) if belongs(path)]

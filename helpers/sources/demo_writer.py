@@ -169,7 +169,9 @@ class Writer:
         text = ""
         if self._chance("closer"):
             closer = self._pick(slots["CLOSER"])
-            text += " " + (closer if is_lower else closer.capitalize())
+            if not is_lower:
+                closer = closer.capitalize()
+            text += " " + closer
         if self._chance("emoji"):
             text += " " + self._pick(slots["EMOJI"])
         if next(self.uniform) < LINK_SHARE:

@@ -15,7 +15,7 @@ from helpers.cleaning.email import own_paragraphs
 from helpers.cleaning.email_headers import decode_header, parse_headers
 from helpers.cleaning.text import mask_mentions
 from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, as_list, existing_path, list_files, row_part
+from helpers.sources import Part, existing_paths, list_files, row_part
 
 MAX_MESSAGE_BYTES = 1 << 24
 MESSAGE_FILE = re.compile(r"\d+")  # its whole name
@@ -42,8 +42,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         A location is no folder, or two locations hold one group.
     """
     groups = {}
-    for place in as_list(location):
-        root = existing_path("newsgroups", place)
+    for root in existing_paths("newsgroups", location):
         if not root.is_dir():
             raise ValueError(f"newsgroups: {root} is no folder; unpack it and name the folder")
         stamp = file_stats_fingerprint(root)

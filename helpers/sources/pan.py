@@ -14,7 +14,7 @@ from pathlib import Path
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, as_list, existing_path, json_lines, row_part, source_files
+from helpers.sources import Part, existing_paths, json_lines, row_part, source_files
 from helpers.sources.json_lines import json_records
 
 FRAME_ROWS = 2000  # of one frame: texts of some 20,000 characters each
@@ -43,7 +43,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     ValueError
         A location or the truth of a file is missing, or two of them have the same name.
     """
-    roots = [existing_path("pan", place) for place in as_list(location)]
+    roots = existing_paths("pan", location)
     if len({root.name for root in roots}) < len(roots):
         raise ValueError(f"pan: two of {', '.join(map(str, roots))} have the same name; rename one")
     pan_parts = []
@@ -51,7 +51,9 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         files = source_files("pan", str(root), lambda path: PAIRS_FILE.search(path.name))
         for name, path in files.items():
             # the name is part of the ids: two years may use one twice
-            file_name = f"{root.name}/{name}" if root.is_dir() else name
+            file_name = name
+            if root.is_dir():
+                file_name = f"{root.name}/{name}"
             truth_path = pan_truth_path(path)
             rows = partial(_rows, path, truth_path, file_name)
             stamp = file_stats_fingerprint(path) + file_stats_fingerprint(truth_path)

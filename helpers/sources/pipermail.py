@@ -16,7 +16,7 @@ from helpers.cleaning.email_headers import decode_header, parse_headers
 from helpers.cleaning.text import is_bot, mask_mentions
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, as_list, existing_path, list_files, row_part
+from helpers.sources import Part, as_list, existing_paths, list_files, row_part
 from helpers.sources.downloads import download, fetch_bytes, same_host_links
 
 PIECE_BYTES = 1 << 20  # read at a time
@@ -76,19 +76,13 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 
 def _month_files(place):
-    """Yield the file and the address, or None, of each month of a list."""
+    """Return the file and the address, or None, of each month of a list."""
     if WEB_ADDRESS.match(str(place)):
-        for url in _month_urls(str(place)):
-            folder, file = urllib.parse.unquote(urllib.parse.urlsplit(url).path).split("/")[-2:]
-            yield paths.ROOT / "data" / "downloads" / _safe(folder) / _safe(file), url
-        return
-    root = existing_path("pipermail", place)
+        return [(_download_path(url), url) for url in _month_urls(str(place))]
+    (root,) = existing_paths("pipermail", place)
     if root.is_file():
-        yield root, None
-        return
-    for path in list_files(root):
-        if MONTH.search(path.name):
-            yield path, None
+        return [(root, None)]
+    return [(path, None) for path in list_files(root) if MONTH.search(path.name)]
 
 
 def _month_urls(url):
@@ -103,9 +97,11 @@ def _month_urls(url):
     return urls
 
 
-def _safe(name):
-    """Return the name of a file or folder that leads nowhere else."""
-    return re.sub(r"[^\w.-]", "-", name).lstrip(".") or "list"
+def _download_path(url):
+    """Return where a month is kept; its names lead nowhere else."""
+    names = urllib.parse.unquote(urllib.parse.urlsplit(url).path).split("/")
+    safe_names = [re.sub(r"[^\w.-]", "-", name).lstrip(".") or "list" for name in names[-2:]]
+    return paths.ROOT.joinpath("data", "downloads", *safe_names)
 
 
 def _rows(path, url, raw, drops):

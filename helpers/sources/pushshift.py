@@ -120,7 +120,7 @@ def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -
         raise ValueError(f"pushshift: share is {share}: it must be above 0, and 1 at most")
     months = {}
     for name, path in source_files("pushshift", location, _is_dump).items():
-        month = re.sub("|".join(rf"\{suffix}$" for suffix in SUFFIXES), "", name)
+        month = name.removesuffix(path.suffix)
         if month in months:
             raise ValueError(f"pushshift: {months[month]} and {path} hold the same month; keep one")
         months[month] = path

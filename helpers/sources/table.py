@@ -11,10 +11,8 @@ import gzip
 import math
 import warnings
 from collections import Counter, deque
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -69,27 +67,17 @@ def parts(
     for path in files.values():
         _check_columns(path, file_columns)
     return [
-        Part(name, partial(read_table_rows, file_columns, path), file_stats_fingerprint(path))
+        Part(name, partial(_frames, file_columns, path), file_stats_fingerprint(path))
         for name, path in files.items()
     ]
 
 
-def read_table_rows(columns: dict, path: Path, drops: Counter) -> Iterator[pd.DataFrame]:
-    """Yield the posts of one file in frames of at most FRAME_ROWS rows.
-
-    Parameters
-    ----------
-    columns : dict of lists
-        the file's columns for each column of the posts table
-    path : Path
-        of the file
-    drops : Counter
-        of the reasons
-    """
+def _frames(columns, path, drops):
+    """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
     reader = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}[_kind(path)]
     try:
         for batch in reader(path, _needed(columns), drops):
-            frame = _frame(batch, columns, _without_gz(path).stem, drops)
+            frame = _frame(batch, columns, _path_without_gz(path).stem, drops)
             if len(frame):
                 yield frame
     except UNREADABLE as error:
@@ -103,21 +91,19 @@ def _file_columns(columns):
         raise ValueError(message)
     file_columns = {name: [name] for name in COLUMNS}
     for name, column in columns.items():
-        may_be_list = name != "time"
-        if not isinstance(column, list) or not may_be_list:
+        if not isinstance(column, list) or name == "time":
             column = [column]
-        may_be_none = name in ("time", "topic")  # stands for the file's name, or no time
-        is_named = [
-            isinstance(file_column, str)
-            and file_column != ""
-            or may_be_none
-            and file_column is None
-            for file_column in column
-        ]
-        if not is_named or not all(is_named):
+        if not column or not all(_is_named(file_column, name) for file_column in column):
             raise ValueError(f"table: name the file's column for {name!r}")
         file_columns[name] = column
     return file_columns
+
+
+def _is_named(file_column, name):
+    """Return whether a column is named; None stands for no time, or for the file's name."""
+    if file_column is None:
+        return name in ("time", "topic")
+    return isinstance(file_column, str) and file_column != ""
 
 
 def _needed(columns):
@@ -128,15 +114,14 @@ def _needed(columns):
 
 def _frame(batch, columns, stem, drops):
     """Return the posts of a batch; count what is dropped."""
-    texts = {
-        name: _text(batch, file_columns, name, stem)
-        for name, file_columns in columns.items()
-        if name != "time"
-    }
-    frame = pd.DataFrame(texts, index=range(len(batch)))
-    frame["time"] = 0
-    if columns["time"] != [None]:
-        frame["time"] = unix_seconds(batch.column(columns["time"][0]))
+    frame = pd.DataFrame(index=range(len(batch)))
+    for name, file_columns in columns.items():
+        if name != "time":
+            frame[name] = _text(batch, file_columns, name, stem)
+        elif file_columns == [None]:
+            frame[name] = 0
+        else:
+            frame[name] = unix_seconds(batch.column(file_columns[0]))
 
     bots = [author for author in frame["author"].dropna().unique() if is_bot(author)]
     faults = {
@@ -148,8 +133,7 @@ def _frame(batch, columns, stem, drops):
     }
     reason = np.select([fault.to_numpy(bool) for fault in faults.values()], list(faults), "")
     drops.update(reason[reason != ""].tolist())
-    order = [name for name in [*COLUMNS, "id"] if name in frame]
-    return frame.loc[reason == "", order].reset_index(drop=True).astype({"time": "int64"})
+    return frame[reason == ""].reset_index(drop=True)
 
 
 def _is_blank(texts):
@@ -376,9 +360,10 @@ def _unreadable(path, error):
     return ValueError(f"table: cannot read {path}: {words}")
 
 
-def _without_gz(path):
-    return path.with_suffix("") if path.suffix == ".gz" else path
-
-
 def _kind(path):
-    return KINDS.get(_without_gz(path).suffix.lower())
+    return KINDS.get(_path_without_gz(path).suffix.lower())
+
+
+def _path_without_gz(path):
+    """Return the path without the ending .gz."""
+    return path.with_name(path.name.removesuffix(".gz"))

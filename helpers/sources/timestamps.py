@@ -35,10 +35,9 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
-    if pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("s"))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        seconds = column.cast(pa.timestamp("s", column.type.tz), safe=False)
+        zone = getattr(kind, "tz", None)
+        seconds = column.cast(pa.timestamp("s", zone), safe=False)
         return _within_bounds(pc.fill_null(seconds.cast(pa.int64()), -1).to_numpy())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return _of_numbers(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))

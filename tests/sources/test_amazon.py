@@ -20,7 +20,7 @@ def new(author="A1", text="good book", time=1_600_000_000_999, **more):
 
 def write(path, reviews):
     data = "".join(
-        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in reviews
+        (review if isinstance(review, str) else json.dumps(review)) + "\n" for review in reviews
     ).encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
@@ -34,19 +34,36 @@ def test_both_layouts_and_the_categories(tmp_path):
     (tmp_path / "notes.txt").write_text("no reviews")
     rows, drops = read("amazon", tmp_path)
     assert rows.astype(object).where(rows.notna(), None).values.tolist() == [
-        ["A1", 1_600_000_000, "All_Beauty", "good book", "B2"], ["A2", 1_600_000_000, "All_Beauty", "good book", None],
-        ["A3", 1_400_000_000, "Pet_Supplies", "good book", None], ["A1", 1_400_000_000, "Books", "good book", "B1"],
-    ]  # fmt: skip
+        ["A1", 1_600_000_000, "All_Beauty", "good book", "B2"],
+        ["A2", 1_600_000_000, "All_Beauty", "good book", None],
+        ["A3", 1_400_000_000, "Pet_Supplies", "good book", None],
+        ["A1", 1_400_000_000, "Books", "good book", "B1"],
+    ]
     assert rows["time"].dtype == "int64" and not drops
 
 
 def test_every_loss_has_a_reason(tmp_path):
     reviews = [
-        old("good"), "{'reviewerID': 'A'}", "[1]", {}, old(None), old(" "), old(7), old(text=None), old(text=" <br/> "),
-        old(time=None), old(time="1400000000"), old(time=True), old(time=-1), old(time=0),
-        old(time=2020), old(time=1_400_000_000_000),
-        new(time=5e15), new(time=float("nan")), {"reviewerID": "A", "text": "x", "timestamp": 1},
-    ]  # fmt: skip
+        old("good"),
+        "{'reviewerID': 'A'}",
+        "[1]",
+        {},
+        old(None),
+        old(" "),
+        old(7),
+        old(text=None),
+        old(text=" <br/> "),
+        old(time=None),
+        old(time="1400000000"),
+        old(time=True),
+        old(time=-1),
+        old(time=0),
+        old(time=2020),
+        old(time=1_400_000_000_000),
+        new(time=5e15),
+        new(time=float("nan")),
+        {"reviewerID": "A", "text": "x", "timestamp": 1},
+    ]
     rows, drops = read("amazon", write(tmp_path / "Books.json", reviews))
     assert rows["author"].tolist() == ["good"]
     assert drops == {"broken_json": 1, "bad_review": 7, "empty": 1, "bad_time": 9}
@@ -54,8 +71,10 @@ def test_every_loss_has_a_reason(tmp_path):
 
 
 def test_line_breaks_and_hostile_text(tmp_path):
-    path = write(tmp_path / "Books.json", [old(text="one<br />two<BR>three<broken>"), old("\ud800B", "x\x00\ud800y"),
-                                         old("\ud800")])  # fmt: skip
+    path = write(
+        tmp_path / "Books.json",
+        [old(text="one<br />two<BR>three<broken>"), old("\ud800B", "x\x00\ud800y"), old("\ud800")],
+    )
     rows, drops = read("amazon", path)
     assert rows["author"].tolist() == ["A1", "B"] and drops == {"bad_review": 1}
     assert rows["text"].tolist() == ["one\ntwo\nthree<broken>", "xy"]

@@ -1,11 +1,11 @@
-"""The demo corpus is reproducible, its text obeys its truth table, and it is as hard as an instrument should be."""
+"""The demo corpus: reproducible, its text obeys its truth table, as hard as it should be."""
 
 import hashlib
 import os
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from helpers.sources.demo_lexicon import (
     slot_fillings,
 )
 
-SMALL = dict(authors=12, posts=600)
+SMALL = {"authors": 12, "posts": 600}
 
 
 def corpus(**options):
@@ -51,8 +51,10 @@ def truth():
 
 def test_same_bytes_whatever_the_hash_seed():
     code = (
-        "import pandas as pd, hashlib; from collections import Counter; from helpers.sources import demo;"
-        "posts = pd.concat([f for p in demo.parts(authors=12, posts=600) for f in p.read(Counter())]);"
+        "import pandas as pd, hashlib; from collections import Counter;"
+        "from helpers.sources import demo;"
+        "parts = demo.parts(authors=12, posts=600);"
+        "posts = pd.concat([f for p in parts for f in p.read(Counter())]);"
         "print(hashlib.sha256(posts.to_csv(index=False).encode()).hexdigest())"
     )
     seen = {
@@ -114,23 +116,32 @@ def test_texts_are_clean_and_never_twice(posts):
 
 
 def test_near_duplicates_are_rare(posts):
-    """Of the first 20,000 posts, every tenth: does it share 80% of its word 3-shingles, or of the other's, with one?"""
+    """Every tenth of 20,000 posts rarely shares 80% of its word 3-shingles with another post.
+
+    Or 80% of those of the other post.
+    """
     words = posts.text[:20_000].str.lower().str.findall(r"\w+")
     shingles = [set(zip(w, w[1:], w[2:])) for w in words]
-    rare = Counter(s for one in shingles for s in one)
-    where = {}
-    for at, one in enumerate(shingles):
-        for s in one:
-            if rare[s] <= 50:
-                where.setdefault(s, []).append(at)
+    counts = Counter(shingle for post_shingles in shingles for shingle in post_shingles)
+    places = defaultdict(list)
+    for place, post_shingles in enumerate(shingles):
+        for shingle in post_shingles:
+            if counts[shingle] <= 50:
+                places[shingle].append(place)
     near = 0
-    for at in range(0, len(shingles), 10):
-        one = shingles[at]
-        others = Counter(other for s in one for other in where.get(s, ()) if other != at)
-        near += any(
-            n >= 0.5 * len(one) and len(one & shingles[o]) >= 0.8 * min(len(one), len(shingles[o]))
-            for o, n in others.most_common(3)
-        )
+    for place in range(0, len(shingles), 10):
+        post_shingles = shingles[place]
+        shared = Counter()
+        for shingle in post_shingles:
+            shared.update(near_place for near_place in places[shingle] if near_place != place)
+        for near_place, n_shared in shared.most_common(3):
+            near_shingles = shingles[near_place]
+            smaller = min(len(post_shingles), len(near_shingles))
+            if n_shared < 0.5 * len(post_shingles):
+                continue
+            if len(post_shingles & near_shingles) >= 0.8 * smaller:
+                near += 1
+                break
     assert near / (len(shingles) / 10) < 0.02
 
 
@@ -219,9 +230,10 @@ def test_habits_of_marks_and_order_show_in_the_text(posts, truth):
 def test_hours_have_the_stated_circular_mean(posts, truth):
     angle = posts.time % 86_400 / 86_400 * 2j * np.pi
     measured = np.exp(angle).groupby(posts.author).mean()
-    one, two = (np.exp(2j * np.pi * truth[name] / 24) for name in ("hour_peak", "hour_peak2"))
+    first_peak = np.exp(2j * np.pi * truth["hour_peak"] / 24)
+    second_peak = np.exp(2j * np.pi * truth["hour_peak2"] / 24)
     narrow = np.exp(-((2 * np.pi * truth.hour_spread / 24) ** 2) / 2)
-    expected = narrow * ((1 - truth.hour_share2) * one + truth.hour_share2 * two)
+    expected = narrow * ((1 - truth.hour_share2) * first_peak + truth.hour_share2 * second_peak)
     sharp = expected.abs() > 0.5
     off = np.angle(measured[sharp] / expected[sharp]) * 24 / (2 * np.pi)
     assert sharp.sum() > 100 and np.abs(off).mean() < 0.5 and abs(off.mean()) < 0.1
@@ -307,8 +319,8 @@ def test_enough_authors_can_be_held_out(posts):
 def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(posts):
     late, people = eligible(posts)
     groups = [ends(late, people[k : k + 140]) for k in (0, 140)]  # 140 authors each: chance is 0.04
-    others = posts[~posts.author.isin(people[:280])]
-    reading = documents(others.groupby("author").head(16))
+    other_posts = posts[~posts.author.isin(people[:280])]
+    reading = documents(other_posts.groupby("author").head(16))
     measured = {
         "hour": np.mean(
             [
@@ -320,21 +332,23 @@ def test_rankings_by_words_hour_and_topic_are_weak_and_a_learned_one_is_better(p
     }
     for name, options in {
         "word": {},
-        "char": dict(analyzer="char", ngram_range=(2, 5), min_df=5),
+        "char": {"analyzer": "char", "ngram_range": (2, 5), "min_df": 5},
     }.items():
         tfidf = TfidfVectorizer(**options).fit(reading)
         measured[name] = np.mean(
             [mrr(*(tfidf.transform(documents(side)) for side in pair)) for pair in groups]
         )
-    # discriminant analysis of the commonest words and marks, on windows of 16 posts of the other authors
+    # discriminant analysis of the commonest words and marks, on windows of 16 posts of the others
     window = (
-        others.author + " " + (others.groupby("author").cumcount() // 16).astype(str).str.zfill(3)
+        other_posts.author
+        + " "
+        + (other_posts.groupby("author").cumcount() // 16).astype(str).str.zfill(3)
     )
-    others = others.assign(author=window)[window.groupby(window).transform("size") == 16]
+    other_posts = other_posts.assign(author=window)[window.groupby(window).transform("size") == 16]
     tokens = TfidfVectorizer(
         token_pattern=r"\w+|[^\w\s]+|  +", lowercase=False, max_features=400, sublinear_tf=True
     )
-    texts = documents(others)
+    texts = documents(other_posts)
     features, names = tokens.fit_transform(texts).toarray(), texts.index.str.split(" ").str[0]
     often = names.isin(names.value_counts().loc[lambda n: n >= 2].index)
     learned = LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.2, n_components=80)
@@ -378,13 +392,13 @@ def test_topic_giveaway_moves_what_a_topic_gives_away(posts):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (dict(author=3), "did you mean 'authors'"),
-        (dict(topics=25), "topics must lie in 2..24"),
-        (dict(topic_giveaway=1.5), "topic_giveaway must lie in 0..1"),
-        (dict(topic_giveaway=float("nan")), "topic_giveaway"),
-        (dict(seed=-1), "seed"),
-        (dict(authors=12.5), "authors' must be int"),
-        (dict(authors=100, posts=100), "five per author"),
+        ({"author": 3}, "did you mean 'authors'"),
+        ({"topics": 25}, "topics must lie in 2..24"),
+        ({"topic_giveaway": 1.5}, "topic_giveaway must lie in 0..1"),
+        ({"topic_giveaway": float("nan")}, "topic_giveaway"),
+        ({"seed": -1}, "seed"),
+        ({"authors": 12.5}, "authors' must be int"),
+        ({"authors": 100, "posts": 100}, "five per author"),
     ],
 )
 def test_wrong_options_are_errors(options, message):

@@ -1,4 +1,4 @@
-"""What comes from the network: from the host that was named, over http(s), whole, and of a limited size."""
+"""What comes from the network: from the named host, over http(s), whole, of a limited size."""
 
 import http.server
 import subprocess
@@ -11,7 +11,10 @@ from helpers.core import paths
 from helpers.sources import downloads, pipermail
 from helpers.sources.downloads import download, fetch_bytes, same_host
 
-MONTH = b"From a at b.c  Mon Jul  2 10:00:00 2007\nFrom: a at b.c (A)\nDate: Mon, 2 Jul 2007 10:00:00 +0000\n\nwords\n"
+MONTH = (
+    b"From a at b.c  Mon Jul  2 10:00:00 2007\n"
+    b"From: a at b.c (A)\nDate: Mon, 2 Jul 2007 10:00:00 +0000\n\nwords\n"
+)
 
 
 @contextmanager
@@ -32,10 +35,10 @@ def server(answers):
         def log_message(self, *_):
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as one:
-        threading.Thread(target=one.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{one.server_address[1]}"
-        one.shutdown()
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http_server.server_address[1]}"
+        http_server.shutdown()
 
 
 @pytest.fixture(autouse=True)
@@ -44,13 +47,23 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
 
 
-@pytest.mark.parametrize("other, same", [
-    ("https://lists.org/x", True), ("HTTP://LISTS.org:80/", True), ("http://lists.org:8080/x", False),
-    ("http://lists.org.evil.net/", False), ("http://lists.org@evil.net/", False), ("ftp://lists.org/x", False),
-    ("file://lists.org/etc/passwd", False), ("http://[lists.org/", False), ("http://lists.org:x/", False), ("", False),
-])  # fmt: skip
-def test_same_host(other, same):
-    assert same_host("http://lists.org/list/", other) is same
+@pytest.mark.parametrize(
+    "target, same",
+    [
+        ("https://lists.org/x", True),
+        ("HTTP://LISTS.org:80/", True),
+        ("http://lists.org:8080/x", False),
+        ("http://lists.org.evil.net/", False),
+        ("http://lists.org@evil.net/", False),
+        ("ftp://lists.org/x", False),
+        ("file://lists.org/etc/passwd", False),
+        ("http://[lists.org/", False),
+        ("http://lists.org:x/", False),
+        ("", False),
+    ],
+)
+def test_same_host(target, same):
+    assert same_host("http://lists.org/list/", target) is same
 
 
 @pytest.mark.parametrize(
@@ -67,9 +80,13 @@ def test_only_http_is_fetched(tmp_path, url):
 def test_a_redirect_stays_on_its_host(tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
-    with server({"/x": (200, {}, b"other host")}) as other:
-        answers = {"/file": (302, {"Location": secret.as_uri()}, b""), "/other": (302, {"Location": f"{other}/x"}, b""),
-                   "/near": (302, {"Location": "/page"}, b""), "/page": (200, {}, b"page")}  # fmt: skip
+    with server({"/x": (200, {}, b"other host")}) as other_host:
+        answers = {
+            "/file": (302, {"Location": secret.as_uri()}, b""),
+            "/other": (302, {"Location": f"{other_host}/x"}, b""),
+            "/near": (302, {"Location": "/page"}, b""),
+            "/page": (200, {}, b"page"),
+        }
         with server(answers) as base:
             assert fetch_bytes(f"{base}/near") == b"page"
             with pytest.raises(
@@ -78,7 +95,7 @@ def test_a_redirect_stays_on_its_host(tmp_path):
                 fetch_bytes(f"{base}/file")
             with pytest.raises(
                 ValueError,
-                match=f"^cannot fetch {base}/other: it leads to {other}/x, .*another host",
+                match=f"^cannot fetch {base}/other: it leads to {other_host}/x, .*another host",
             ):
                 fetch_bytes(f"{base}/other")
 
@@ -86,9 +103,12 @@ def test_a_redirect_stays_on_its_host(tmp_path):
 def test_a_cut_or_endless_download_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "MAX_FILE_BYTES", 3 << 20)
     chunked = {"Transfer-Encoding": "chunked"}
-    answers = {"/cut": (200, {"Content-Length": "1000"}, b"x" * 10), "/long": (200, {}, b"x" * (5 << 20)),
-               "/whole": (200, {"Content-Length": str(2 << 20)}, b"x" * (2 << 20)),
-               "/chunks": (200, chunked, b"5\r\nhello\r\n5\r\nhe")}  # fmt: skip
+    answers = {
+        "/cut": (200, {"Content-Length": "1000"}, b"x" * 10),
+        "/long": (200, {}, b"x" * (5 << 20)),
+        "/whole": (200, {"Content-Length": str(2 << 20)}, b"x" * (2 << 20)),
+        "/chunks": (200, chunked, b"5\r\nhello\r\n5\r\nhe"),
+    }
     with server(answers) as base:
         for name, message in (
             ("cut", "cut off after 10 of 1,000 bytes"),
@@ -122,9 +142,14 @@ def test_a_clone_has_a_limited_size(tmp_path, monkeypatch):
 def test_links_to_other_hosts_and_to_files_are_not_followed(tmp_path, capsys):
     (tmp_path / "private").mkdir()
     (tmp_path / "private/2001-May.txt").write_bytes(MONTH)
-    with server({"/x/2003-May.txt": (200, {}, MONTH)}) as other:
-        links = [(tmp_path / "private/2001-May.txt").as_uri(), f"{other}/x/2003-May.txt", "http://[2004-May.txt",
-                 "2002-May.txt", "//127.0.0.1:1/2005-May.txt"]  # fmt: skip
+    with server({"/x/2003-May.txt": (200, {}, MONTH)}) as other_host:
+        links = [
+            (tmp_path / "private/2001-May.txt").as_uri(),
+            f"{other_host}/x/2003-May.txt",
+            "http://[2004-May.txt",
+            "2002-May.txt",
+            "//127.0.0.1:1/2005-May.txt",
+        ]
         page = "".join(f'<a href="{link}">month</a>' for link in links).encode()
         with server({"/list/": (200, {}, page), "/list/2002-May.txt": (200, {}, MONTH)}) as base:
             parts = pipermail.parts(f"{base}/list/")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from helpers.sources import COLUMNS, open_source
+from helpers.sources import open_source
 from tests.factories import read_source as read
 
 TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the sky is blue"]
@@ -19,9 +19,16 @@ TEXTS = ["the sky is blue today", "the sea is blue as well", "who asks why the s
 def pieces(tmp_path_factory):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS * 30), model_writer=model, vocab_size=25, pad_id=0, bos_id=-1, eos_id=1, unk_id=2,
-        minloglevel=2, num_threads=1,
-    )  # fmt: skip
+        sentence_iterator=iter(TEXTS * 30),
+        model_writer=model,
+        vocab_size=25,
+        pad_id=0,
+        bos_id=-1,
+        eos_id=1,
+        unk_id=2,
+        minloglevel=2,
+        num_threads=1,
+    )
     path = tmp_path_factory.mktemp("model") / "25_unigram.model"
     path.write_bytes(model.getvalue())
     return path
@@ -39,14 +46,16 @@ def author(**changes):
 
 def write(folder, *records, name="queries0.json"):
     data = "".join(
-        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records
+        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
     ).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return folder / name
 
 
 def iso(seconds):
-    return [datetime.fromtimestamp(each, UTC).isoformat(" ", "minutes")[:16] for each in seconds]
+    return [
+        datetime.fromtimestamp(second, UTC).isoformat(" ", "minutes")[:16] for second in seconds
+    ]
 
 
 @pytest.mark.parametrize("name", ["queries0.json", "part.json.gz"])
@@ -55,8 +64,12 @@ def test_rows(tmp_path, name):
     rows, drops = read("mud", tmp_path)
     midnight = datetime(2015, 7, 1, tzinfo=UTC).timestamp()  # a Wednesday
     late = midnight + 24 * 3600 - 60
-    assert rows.values.tolist() == [["7", midnight, "12", "a b"], ["7", late, "0", "cd"],
-                                    ["8", midnight, "news", "a b"], ["8", late, "3", "cd"]]  # fmt: skip
+    assert rows.values.tolist() == [
+        ["7", midnight, "12", "a b"],
+        ["7", late, "0", "cd"],
+        ["8", midnight, "news", "a b"],
+        ["8", late, "3", "cd"],
+    ]
     assert rows["time"].dtype == "int64" and drops == {}
 
 
@@ -80,16 +93,21 @@ def test_weekdays_keep_order_weekday_hour_and_minute(tmp_path):
     true = 1_436_000_000 // 60 * 60 + np.cumsum(
         rng.exponential(40 * 3600, 300).astype(int) // 60 * 60
     )
-    when = [datetime.fromtimestamp(each, UTC) for each in true.tolist()]
-    record = author(syms=[["x"]] * 300, action_type=[1] * 300, day=[each.weekday() for each in when],
-                    hour=[each.hour for each in when], minute=[each.minute for each in when])  # fmt: skip
+    when = [datetime.fromtimestamp(moment, UTC) for moment in true.tolist()]
+    record = author(
+        syms=[["x"]] * 300,
+        action_type=[1] * 300,
+        day=[moment.weekday() for moment in when],
+        hour=[moment.hour for moment in when],
+        minute=[moment.minute for moment in when],
+    )
     rows, drops = read("mud", write(tmp_path, record))
-    found = rows["time"].to_numpy()
+    times = rows["time"].to_numpy()
     week = 7 * 86_400
-    assert drops == {} and (np.diff(found) >= 0).all() and ((found - true) % week == 0).all()
+    assert drops == {} and (np.diff(times) >= 0).all() and ((times - true) % week == 0).all()
     # weeks of silence are lost and nothing else: shorter gaps are exact
-    assert (np.diff(found) == np.diff(true) % week).all() and (np.diff(true) > week).any()
-    assert 0 <= found[0] - datetime(2015, 7, 1, tzinfo=UTC).timestamp() < week
+    assert (np.diff(times) == np.diff(true) % week).all() and (np.diff(true) > week).any()
+    assert 0 <= times[0] - datetime(2015, 7, 1, tzinfo=UTC).timestamp() < week
 
 
 def test_a_day_is_a_weekday_and_time_begins_at_the_epoch(tmp_path):
@@ -100,16 +118,40 @@ def test_a_day_is_a_weekday_and_time_begins_at_the_epoch(tmp_path):
 
 def test_every_drop_is_counted(tmp_path, pieces):
     lost = {
-        "broken_json": ["{", "[" * 100_000, "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")],
-        "bad_record": [3, [], {}, author(author_id=None), author(hour=[1]), author(syms="a b"), author(day=None),
-                       author(syms=[["a"]]), author(syms=[[1, "a"], ["b"]]), author(syms=[[25], [1]]),
-                       author(syms=[[-1], [1]]), author(syms=[[1.5], [1]]), author(syms=[None, [1]]),
-                       author(action_type=[1, None])],
-        "bad_time": [author(**{name: [0, value]}) for name in ("hour", "minute", "day")
-                     for value in (-1, 60, None, "3", 1.5, True)],
-        "empty": [author(syms=[[], ["a"]]), author(syms=["", ["a"]]), author(syms=[["\u2581"], ["a"]]),
-                  author(action_type=["", 1]), author(syms=["\ud800", ["a"]])],
-    }  # fmt: skip
+        "broken_json": [
+            "{",
+            "[" * 100_000,
+            "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
+        ],
+        "bad_record": [
+            3,
+            [],
+            {},
+            author(author_id=None),
+            author(hour=[1]),
+            author(syms="a b"),
+            author(day=None),
+            author(syms=[["a"]]),
+            author(syms=[[1, "a"], ["b"]]),
+            author(syms=[[25], [1]]),
+            author(syms=[[-1], [1]]),
+            author(syms=[[1.5], [1]]),
+            author(syms=[None, [1]]),
+            author(action_type=[1, None]),
+        ],
+        "bad_time": [
+            author(**{name: [0, value]})
+            for name in ("hour", "minute", "day")
+            for value in (-1, 60, None, "3", 1.5, True)
+        ],
+        "empty": [
+            author(syms=[[], ["a"]]),
+            author(syms=["", ["a"]]),
+            author(syms=[["\u2581"], ["a"]]),
+            author(action_type=["", 1]),
+            author(syms=["\ud800", ["a"]]),
+        ],
+    }
     path = write(tmp_path, author(), "", *(record for group in lost.values() for record in group))
     rows, drops = read("mud", path, pieces=str(pieces))
     assert drops == {reason: len(group) for reason, group in lost.items()}

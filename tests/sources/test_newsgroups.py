@@ -11,7 +11,8 @@ from helpers.sources import COLUMNS, newsgroups, open_source
 from tests.factories import read_source as read
 
 TREE = Path(os.environ.get("AUTHORBOOK_20NEWS") or paths.ROOT / "data" / "20news")
-# shares of posts that hold a line of this kind; before quotes of any marker were cut they were 0.037 and 0.029
+# shares of posts that hold a line of this kind; before quotes of any marker were cut the first
+# two were 0.037 and 0.029
 LEFT = {
     r"^\|>": 0.002,
     r"(?:^: .*\n){3}": 0.002,
@@ -34,21 +35,25 @@ def message(
 ):
     date = "" if date is None else f"Date: {date}\n"
     sender = "" if sender is None else f"From: {sender}\n"
-    return f"Newsgroups: sci.space\n{sender}Subject: Re: moon\n{date}{more}Message-ID: <1@x>\nLines: 3\n\n{body}"
+    head = f"Newsgroups: sci.space\n{sender}Subject: Re: moon\n{date}{more}"
+    return f"{head}Message-ID: <1@x>\nLines: 3\n\n{body}"
 
 
 def tree(folder, *messages, group="20news-bydate-train/sci.space"):
     path = folder / group
     path.mkdir(parents=True, exist_ok=True)
-    for number, each in enumerate(messages):
+    for number, text in enumerate(messages):
         (path / str(59_000 + number)).write_bytes(
-            each.encode("latin-1") if isinstance(each, str) else each
+            text.encode("latin-1") if isinstance(text, str) else text
         )
     return folder
 
 
 def test_rows(tmp_path):
-    body = "In article <1@x> bob@example.org (Bob) writes:\n>theirs\n\nMine, cliché.\n\n--\nJane Doe  +1 555 123 4567\n"
+    body = (
+        "In article <1@x> bob@example.org (Bob) writes:\n>theirs\n\nMine, cliché.\n\n"
+        "--\nJane Doe  +1 555 123 4567\n"
+    )
     tree(
         tmp_path,
         message(body),
@@ -82,7 +87,7 @@ def test_every_drop_is_counted(tmp_path):
             message("In article <1@x> a@b.org writes:\n> x\n"),
         ],
     }
-    tree(tmp_path, message(), *(each for group in lost.values() for each in group))
+    tree(tmp_path, message(), *(text for group in lost.values() for text in group))
     rows, drops = read("newsgroups", tmp_path)
     assert len(rows) == 1 and drops == {reason: len(group) for reason, group in lost.items()}
 

@@ -4,6 +4,7 @@ import gzip
 import json
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from helpers.sources import open_source
@@ -20,7 +21,7 @@ def truth(key, *authors):
 
 def write(path, records):
     data = "".join(
-        (each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records
+        (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
     ).encode()
     path.write_bytes(gzip.compress(data) if path.name.endswith(".gz") else data)
 
@@ -32,28 +33,53 @@ def corpus(folder, pairs, truths, names=("pairs.jsonl", "truth.jsonl")):
 
 
 @pytest.mark.parametrize(
-    "names", [("pairs.jsonl", "truth.jsonl"), ("x-small.jsonl", "x-small-truth.jsonl"),
-              ("pairs.jsonl.gz", "truth.jsonl.gz")],
-)  # fmt: skip
+    "names",
+    [
+        ("pairs.jsonl", "truth.jsonl"),
+        ("x-small.jsonl", "x-small-truth.jsonl"),
+        ("pairs.jsonl.gz", "truth.jsonl.gz"),
+    ],
+)
 def test_dissolved_into_texts(tmp_path, names):
-    folder = corpus(tmp_path, [pair("p"), pair("q", ["one text", "third"], ["F", "H"])],
-                    [truth("q", "1", "2"), truth("p", "1", "1")], names)  # fmt: skip
+    folder = corpus(
+        tmp_path,
+        [pair("p"), pair("q", ["one text", "third"], ["F", "H"])],
+        [truth("q", "1", "2"), truth("p", "1", "1")],
+        names,
+    )
     file = f"{folder.name}/{names[0]}"
     rows, drops = read("pan", folder)
     assert rows.values.tolist() == [
-        ["1", 0, "F", "one text", f"{file}/p/a"], ["1", 0, "G", "another text", f"{file}/p/b"],
+        ["1", 0, "F", "one text", f"{file}/p/a"],
+        ["1", 0, "G", "another text", f"{file}/p/b"],
         ["2", 0, "H", "third", f"{file}/q/b"],
-    ]  # fmt: skip
+    ]
     assert rows["time"].dtype == "int64" and drops == {"duplicate": 1}
 
 
 def test_every_loss_has_a_reason(tmp_path):
     pairs = [
-        pair("good"), "{", "[1]", pair("one", ["a"]), {"id": "p", "pair": ["a", "b"]}, pair(None), pair("n", ["a", 3]),
-        pair("good"), pair("nowhere"), pair("liar"), pair("half"), pair("e", ["  ", "e"]),
-    ]  # fmt: skip
-    truths = [truth("good", "1", "2"), truth("e", "1", "3"), {"id": "half", "same": True}, "no json",
-              {"id": "liar", "same": True, "authors": ["1", "2"]}, truth("more", "1", "1")]  # fmt: skip
+        pair("good"),
+        "{",
+        "[1]",
+        pair("one", ["a"]),
+        {"id": "p", "pair": ["a", "b"]},
+        pair(None),
+        pair("n", ["a", 3]),
+        pair("good"),
+        pair("nowhere"),
+        pair("liar"),
+        pair("half"),
+        pair("e", ["  ", "e"]),
+    ]
+    truths = [
+        truth("good", "1", "2"),
+        truth("e", "1", "3"),
+        {"id": "half", "same": True},
+        "no json",
+        {"id": "liar", "same": True, "authors": ["1", "2"]},
+        truth("more", "1", "1"),
+    ]
     rows, drops = read("pan", corpus(tmp_path, pairs, truths))
     assert drops == {
         "broken_json": 2,
@@ -64,7 +90,7 @@ def test_every_loss_has_a_reason(tmp_path):
         "empty": 1,
     }
     assert rows.id.tolist() == [
-        f"{tmp_path.name}/pairs.jsonl/{each}" for each in ("good/a", "good/b", "e/b")
+        f"{tmp_path.name}/pairs.jsonl/{side}" for side in ("good/a", "good/b", "e/b")
     ]
 
 
@@ -74,12 +100,8 @@ def test_ids_tell_the_folder_and_differ_between_years(tmp_path):
         corpus(tmp_path / year, [pair("p", [f"{year} a", f"{year} b"])], [truth("p", "1", "2")])
     drops = Counter()
     places = [str(tmp_path / year) for year in ("2020", "2021")]
-    ids = [
-        each
-        for part in open_source("pan", places)
-        for frame in part.read(drops)
-        for each in frame.id
-    ]
+    frames = [frame for part in open_source("pan", places) for frame in part.read(drops)]
+    ids = pd.concat(frames).id.tolist()
     assert ids == [f"{year}/pairs.jsonl/p/{side}" for year in ("2020", "2021") for side in "ab"]
     assert read("pan", tmp_path / "2020/pairs.jsonl")[0].id[0] == "pairs.jsonl/p/a"
     (tmp_path / "x/2020").mkdir(parents=True)
@@ -98,8 +120,14 @@ def test_duplicates_belong_to_an_author(tmp_path):
 
 
 def test_a_lone_surrogate_is_no_trouble(tmp_path):
-    rows, _ = read("pan", corpus(tmp_path, ['{"id": "p", "fandoms": ["F", "G"], "pair": ["a\\ud800", "b"]}'],
-                          [truth("p", "1", "2")]))  # fmt: skip
+    rows, _ = read(
+        "pan",
+        corpus(
+            tmp_path,
+            ['{"id": "p", "fandoms": ["F", "G"], "pair": ["a\\ud800", "b"]}'],
+            [truth("p", "1", "2")],
+        ),
+    )
     rows["text"].iloc[0].encode()
 
 

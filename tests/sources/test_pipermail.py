@@ -25,7 +25,8 @@ def mail(
 ):
     date = f"Date: {date}\n" if date else ""
     sender = f"From: {sender}\n" if sender else ""
-    return f"{HEAD}{sender}{date}Subject: [L] a subject\n\tthat is folded\n{more}Message-ID: <1@x>\n\n{body}\n\n"
+    head = f"{HEAD}{sender}{date}Subject: [L] a subject\n\tthat is folded\n{more}"
+    return f"{head}Message-ID: <1@x>\n\n{body}\n\n"
 
 
 def months(folder, *mails, name="r-devel/2007-July.txt", encoding="utf-8"):
@@ -53,7 +54,10 @@ def test_pipermail_rows(tmp_path):
 
 
 def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):
-    body = "On Mon, 2 Jul 2007, Jack Lee <jack at example.org> wrote:\n> Bob Berg (bob at example.org) wrote:\n\nmine"
+    body = (
+        "On Mon, 2 Jul 2007, Jack Lee <jack at example.org> wrote:\n"
+        "> Bob Berg (bob at example.org) wrote:\n\nmine"
+    )
     months(tmp_path, mail(body))
     assert (
         read("pipermail", tmp_path)[0]["names"][0].split() == "Jane Doe Jack Lee Bob Berg".split()
@@ -61,13 +65,18 @@ def test_pipermail_tells_the_names_of_headers_and_attributions(tmp_path):
 
 
 def test_pipermail_tells_the_names_of_attributions_without_addresses(tmp_path):
-    lines = {"On Mar 9, 2012, at 6:42 PM, R. Jack Lee wrote:": "R. Jack Lee", "Am 25.03.2012 05:10, schrieb Bob B?rg:":
-             "Bob B?rg", "Le 07/07/2013 12:46 AM, Ann Ash a ?crit :": "Ann Ash", "Console says:": ""}  # fmt: skip
+    lines = {
+        "On Mar 9, 2012, at 6:42 PM, R. Jack Lee wrote:": "R. Jack Lee",
+        "Am 25.03.2012 05:10, schrieb Bob B?rg:": "Bob B?rg",
+        "Le 07/07/2013 12:46 AM, Ann Ash a ?crit :": "Ann Ash",
+        "Console says:": "",
+    }
     months(tmp_path, *(mail(f"{line}\n> theirs\n\nmine") for line in lines))
-    told = [
-        each.removeprefix("Jane Doe").strip() for each in read("pipermail", tmp_path)[0]["names"]
+    names = [
+        header_names.removeprefix("Jane Doe").strip()
+        for header_names in read("pipermail", tmp_path)[0]["names"]
     ]
-    assert told == list(lines.values())
+    assert names == list(lines.values())
 
 
 def test_pipermail_separator_is_not_any_line_that_begins_with_from(tmp_path):
@@ -145,7 +154,10 @@ def test_pipermail_encodings_gzip_and_damage(tmp_path):
 def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
     months(tmp_path, mail("from the web"), name="site/pipermail/r-devel/2007-July.txt")
     months(tmp_path, mail("zipped"), name="site/pipermail/r-devel/2007-June.txt.gz")
-    page = '<a href="2007-July.txt">t</a> <A HREF="2007-June.txt.gz">t</A> <a href="2007-July/thread.html">x</a>'
+    page = (
+        '<a href="2007-July.txt">t</a> <A HREF="2007-June.txt.gz">t</A> '
+        '<a href="2007-July/thread.html">x</a>'
+    )
     (tmp_path / "site/pipermail/r-devel/index.html").write_text(page)
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "site"))
@@ -165,8 +177,9 @@ def test_pipermail_downloads_a_list_once(tmp_path, monkeypatch):
         server.shutdown()
     assert next(month[0].read(Counter()))["topic"][0] == "r-devel"  # served from data/downloads now
     assert sorted(path.name for path in (tmp_path / "data/downloads/r-devel").iterdir()) == [
-        "2007-July.txt", "2007-June.txt.gz",
-    ]  # fmt: skip
+        "2007-July.txt",
+        "2007-June.txt.gz",
+    ]
 
 
 @pytest.mark.parametrize("piece", [7, 100, 1 << 20])

@@ -1,4 +1,4 @@
-"""Reddit dumps: what is read is what the plain loop over json.loads reads; what breaks costs itself only."""
+"""Reddit dumps: a plain loop over json.loads reads the same; what breaks costs itself only."""
 
 import bz2
 import gzip
@@ -38,9 +38,13 @@ def long_window(data):
 
 
 PACK = {
-    ".zst": long_window, ".gz": gzip.compress, ".bz2": bz2.compress,
-    ".xz": lambda data: lzma.compress(data, preset=0), ".ndjson": bytes, "": bytes,
-}  # fmt: skip
+    ".zst": long_window,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lambda data: lzma.compress(data, preset=0),
+    ".ndjson": bytes,
+    "": bytes,
+}
 
 
 def dump(folder, lines, name="RC_2015-07", suffix="", end="\n"):
@@ -81,10 +85,14 @@ def random_records(number, seed=0):
     for i in range(number):
         body = "".join(rng.choices(letters, k=rng.randrange(60)))
         yield {
-            "extra": {"body": "not this", "author": ["x"]}, "body": rng.choice([body, body, body, "[removed]", " \n"]),
-            "author": rng.choice(people), "created_utc": rng.choice([TIME + i, str(TIME + i), TIME + i + 0.5, "then"]),
-            "subreddit": "s", "id": f"c{i}", "long": "y" * rng.randrange(300),
-        }  # fmt: skip
+            "extra": {"body": "not this", "author": ["x"]},
+            "body": rng.choice([body, body, body, "[removed]", " \n"]),
+            "author": rng.choice(people),
+            "created_utc": rng.choice([TIME + i, str(TIME + i), TIME + i + 0.5, "then"]),
+            "subreddit": "s",
+            "id": f"c{i}",
+            "long": "y" * rng.randrange(300),
+        }
 
 
 def slow(records):
@@ -131,14 +139,37 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
 
 def test_every_drop_is_counted(tmp_path):
     lost = {
-        "broken_json": ['{"author": "a', "[1, 2]", "null", '"text"', "{'author': 'a'}", comment() + " x", b"\xff\xfe"],
-        "missing_field": ["{}", *(comment(**{name: None}) for name in pushshift.FIELDS[:4]), comment(author=" "),
-                          comment(subreddit="")],
-        "deleted": [comment(author="[deleted]"), comment(body="[deleted]"), comment(body="[removed]")],
-        "bot": [comment(author="AutoModerator"), comment(author="RemindMeBot"), comment(author="some_bot")],
-        "bad_time": [comment(created_utc=value) for value in ("x", "", 5, -5, True, 1e300, float("nan"), 10**12)],
+        "broken_json": [
+            '{"author": "a',
+            "[1, 2]",
+            "null",
+            '"text"',
+            "{'author': 'a'}",
+            comment() + " x",
+            b"\xff\xfe",
+        ],
+        "missing_field": [
+            "{}",
+            *(comment(**{name: None}) for name in pushshift.FIELDS[:4]),
+            comment(author=" "),
+            comment(subreddit=""),
+        ],
+        "deleted": [
+            comment(author="[deleted]"),
+            comment(body="[deleted]"),
+            comment(body="[removed]"),
+        ],
+        "bot": [
+            comment(author="AutoModerator"),
+            comment(author="RemindMeBot"),
+            comment(author="some_bot"),
+        ],
+        "bad_time": [
+            comment(created_utc=value)
+            for value in ("x", "", 5, -5, True, 1e300, float("nan"), 10**12)
+        ],
         "empty": [comment(body=""), comment(body=" \n\t"), comment(body="&gt; all quoted")],
-    }  # fmt: skip
+    }
     lines = [line for group in lost.values() for line in group]
     random.Random(0).shuffle(lines)
     rows, drops = read(dump(tmp_path, [comment(), "", *lines, "  ", comment(id=None)]))
@@ -159,12 +190,21 @@ def test_a_broken_line_costs_itself_only(tmp_path):
 
 def test_what_only_a_lenient_parser_reads_is_read(tmp_path):
     good = comment().encode()
-    lines = [comment(body="half \ud800 a face"), good.replace(b"blue", b"bl\xffue"), b"\xef\xbb\xbf" + good,
-             comment(body="nul \x00 inside"), good + b"\r"]  # fmt: skip
+    lines = [
+        comment(body="half \ud800 a face"),
+        good.replace(b"blue", b"bl\xffue"),
+        b"\xef\xbb\xbf" + good,
+        comment(body="nul \x00 inside"),
+        good + b"\r",
+    ]
     rows, drops = read(dump(tmp_path, lines))
     assert drops == {"note_cp1252": 1} and sorted(map(clean_post, rows["text"])) == [
-        "half a face", "nul inside", "why is it blue", "why is it blue", "why is it bl\u00ffue",
-    ]  # fmt: skip
+        "half a face",
+        "nul inside",
+        "why is it blue",
+        "why is it blue",
+        "why is it bl\u00ffue",
+    ]
     rows.to_parquet(tmp_path / "rows.parquet")
 
 
@@ -218,7 +258,9 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
     monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(json_lines, "BLOCK_BYTES", 64)  # the line after the long one is in several pieces
+    monkeypatch.setattr(
+        json_lines, "BLOCK_BYTES", 64
+    )  # the line after the long one is in several pieces
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
     assert len(rows) == 3 and drops == {"broken_json": 1}
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000], end=""))
@@ -309,13 +351,13 @@ def test_files_that_are_found(tmp_path):
 def test_a_share_of_the_comments_is_drawn_by_their_ids(tmp_path, share):
     lines = [comment(id=f"c{number}", body=f"comment {number}") for number in range(4000)]
     whole, _ = read(dump(tmp_path, lines))
-    some, drops = read(tmp_path, share=share)
-    assert drops == {"not_drawn": 4000 - len(some)} and len(some) == pytest.approx(
+    drawn_rows, drops = read(tmp_path, share=share)
+    assert drops == {"not_drawn": 4000 - len(drawn_rows)} and len(drawn_rows) == pytest.approx(
         4000 * share, rel=0.15
     )
-    assert set(some.text) < set(whole.text) and len(whole) == 4000
-    again, _ = read(dump(tmp_path / "in another order", lines[::-1]), share=share)
-    assert sorted(again.text) == sorted(some.text)
+    assert set(drawn_rows.text) < set(whole.text) and len(whole) == 4000
+    reordered_rows, _ = read(dump(tmp_path / "in another order", lines[::-1]), share=share)
+    assert sorted(reordered_rows.text) == sorted(drawn_rows.text)
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.1])

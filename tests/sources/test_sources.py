@@ -13,17 +13,39 @@ from helpers.sources import COLUMNS, SOURCES, as_frames, open_source
 from tests.factories import read_source
 
 TIME = 1_577_836_800
-POSTS = [{"author": f"J\u00f6rg {n % 3}", "time": TIME + n, "topic": "t", "text": f'"{n}", so\nhe \u00e9'}
-         for n in range(20)]  # fmt: skip
+POSTS = [
+    {
+        "author": f"J\u00f6rg {n % 3}",
+        "time": TIME + n,
+        "topic": "t",
+        "text": f'"{n}", so\nhe \u00e9',
+    }
+    for n in range(20)
+]
 RECORDS = {
     "p.jsonl": POSTS,
-    "RC_2020-01.ndjson": [{"author": "jane", "created_utc": TIME, "subreddit": "s", "body": f"\u00e9 {n}"}
-                          for n in range(20)],
-    "q.json": [{"author_id": n, "syms": [["\u2581\u00e9"]], "day": [1], "hour": [2], "minute": [3],
-                "action_type": ["x"]} for n in range(20)],
-    "Books.json": [{"reviewerID": f"A{n}", "reviewText": "\u00e9", "unixReviewTime": TIME} for n in range(20)],
-    "pairs.jsonl": [{"id": n, "fandoms": ["F", "G"], "pair": [f"\u00e9 {n}", f"{n}"]} for n in range(20)],
-}  # fmt: skip
+    "RC_2020-01.ndjson": [
+        {"author": "jane", "created_utc": TIME, "subreddit": "s", "body": f"\u00e9 {n}"}
+        for n in range(20)
+    ],
+    "q.json": [
+        {
+            "author_id": n,
+            "syms": [["\u2581\u00e9"]],
+            "day": [1],
+            "hour": [2],
+            "minute": [3],
+            "action_type": ["x"],
+        }
+        for n in range(20)
+    ],
+    "Books.json": [
+        {"reviewerID": f"A{n}", "reviewText": "\u00e9", "unixReviewTime": TIME} for n in range(20)
+    ],
+    "pairs.jsonl": [
+        {"id": n, "fandoms": ["F", "G"], "pair": [f"\u00e9 {n}", f"{n}"]} for n in range(20)
+    ],
+}
 
 
 @pytest.mark.parametrize("kind", ["zulip", "pipermail", "table"])
@@ -67,13 +89,19 @@ def test_an_unknown_source_lists_those_there_are():
 def test_frames_are_bounded_and_drops_counted():
     drops = Counter()
     rows = ["empty", *[("a", n, "t", "x", None) for n in range(7)], "bot", "empty"]
-    found = list(as_frames(rows, drops, 3))
-    assert [len(frame) for frame in found] == [3, 3, 1] and drops == {"empty": 2, "bot": 1}
+    frames = list(as_frames(rows, drops, 3))
+    assert [len(frame) for frame in frames] == [3, 3, 1] and drops == {"empty": 2, "bot": 1}
     assert all(
-        list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in found
+        list(frame) == [*COLUMNS, "id"] and frame["time"].dtype == "int64" for frame in frames
     )
     assert [list(frame) for frame in as_frames([("a", 1, "t", "x")], drops)] == [COLUMNS]
     assert list(as_frames(["bot"], drops)) == []
+
+
+@pytest.mark.parametrize("row", [("", 1, "t", "x"), ("a", 1, " ", "x"), ("a", 1, "t", "\n")])
+def test_a_post_without_author_topic_or_text_is_empty(row):
+    drops = Counter()
+    assert list(as_frames([row], drops)) == [] and drops == {"empty": 1}
 
 
 def damaged(data, rng):
@@ -82,10 +110,15 @@ def damaged(data, rng):
     strays = [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\\ud800", b"\xed\xa0\x80", b"[", b"1e999"]
     for _ in range(rng.choice([1, 2, 9])):
         at, length = rng.randrange(len(data) + 1), rng.randrange(1, 99)
-        data[at:] = rng.choice([
-            b"", bytes([rng.randrange(256)]) + data[at + 1 :], rng.choice(strays) + data[at:], data[at + length :],
-            data[at : at + length] + data[at:],
-        ])  # fmt: skip
+        data[at:] = rng.choice(
+            [
+                b"",
+                bytes([rng.randrange(256)]) + data[at + 1 :],
+                rng.choice(strays) + data[at:],
+                data[at + length :],
+                data[at : at + length] + data[at:],
+            ]
+        )
     return bytes(data)
 
 
@@ -101,7 +134,7 @@ def damaged(data, rng):
 def test_damage_costs_rows_that_are_counted_or_is_a_clear_error(tmp_path, kind, name, suffix):
     rng, pack = random.Random(name), gzip.compress if suffix else bytes
     whole = "".join(
-        json.dumps(each, ensure_ascii=False) + "\n" for each in RECORDS.get(name, [])
+        json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS.get(name, [])
     ).encode()
     whole = whole or pd.DataFrame(POSTS).to_csv(index=False).encode()
     truth = [{"id": n, "same": False, "authors": [f"a{n}", f"b{n}"]} for n in range(20)]

@@ -208,10 +208,10 @@ def test_letters_of_another_encoding_are_kept_apart_and_counted(tmp_path, name):
     line = b'{"author": "%s", "time": 1577836800, "topic": "\xc3\xa9", "text": "\x93x\x94"}\n'
     if "csv" in name:
         data = HEAD.encode() + b"".join(
-            b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % each for each in names
+            b"%s,1577836800,\xc3\xa9,\x93x\x94\n" % author for author in names
         )
     else:
-        data = b"".join(line % each for each in names)
+        data = b"".join(line % author for author in names)
     (tmp_path / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith("gz") else data)
     rows, drops = read("table", tmp_path)
     assert rows["author"].tolist() == [

@@ -22,7 +22,7 @@ def test_digits_of_a_date_are_that_date(kind):
 def test_any_second_is_read_back_from_digits_numbers_and_text():
     rng = np.random.default_rng(0)
     times = rng.integers(EARLIEST, LATEST, 2000)
-    moments = [datetime.fromtimestamp(each, UTC) for each in times.tolist()]
+    moments = [datetime.fromtimestamp(moment, UTC) for moment in times.tolist()]
     for scale in (1, 10**3, 10**6, 10**9):
         assert (unix_seconds(pa.array(times * scale)) == times).all()
         assert (unix_seconds(pa.array((times * scale).astype(str))) == times).all()
@@ -32,7 +32,7 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
         (1, "%Y%m%d%H%M%S"),
         (1, "%Y-%m-%dT%H:%M:%SZ"),
     ):
-        texts, expected = [each.strftime(form) for each in moments], times // unit * unit
+        texts, expected = [moment.strftime(form) for moment in moments], times // unit * unit
         inside = expected >= EARLIEST
         assert (unix_seconds(pa.array(texts))[inside] == expected[inside]).all()
         if texts[0].isdigit():
@@ -41,11 +41,36 @@ def test_any_second_is_read_back_from_digits_numbers_and_text():
 
 @pytest.mark.parametrize(
     "time",
-    ["2020", "202001", "0", "1", "20201301", "20200230", "20200101.5", "202001012460", "20200101126000", "00010101",
-     "19690101", "31122020", "-20200101", "99999999", "1978-12-31T23:59:59Z",
-     "1970-01-01", "2101-01-01", "1e300", "nan",
-     "inf", "-inf", "0x7fffffff", "true", "now", "today", "", " "],
-)  # fmt: skip
+    [
+        "2020",
+        "202001",
+        "0",
+        "1",
+        "20201301",
+        "20200230",
+        "20200101.5",
+        "202001012460",
+        "20200101126000",
+        "00010101",
+        "19690101",
+        "31122020",
+        "-20200101",
+        "99999999",
+        "1978-12-31T23:59:59Z",
+        "1970-01-01",
+        "2101-01-01",
+        "1e300",
+        "nan",
+        "inf",
+        "-inf",
+        "0x7fffffff",
+        "true",
+        "now",
+        "today",
+        "",
+        " ",
+    ],
+)
 def test_what_is_no_time(time):
     assert unix_seconds(pa.array([time])).tolist() == [-1]
 

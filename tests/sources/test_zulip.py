@@ -36,41 +36,86 @@ def archive(folder, *messages, stream="12-new.20members", topic="a.2Fb", text=No
         ("<p>one</p>\n<p>two<br>\nthree</p>", "one two three"),
         ("<ul>\n<li>a</li><li>b</li></ul>c", "a b c"),
         ("<p>use <code>simp</code>s, not x<code>y</code></p>", "use @code s, not x @code"),
-        ('<p>see</p><div class="codehilite" data-code-language="Lean"><pre><span></span><code>'
-         "<i>def</i></code></pre></div>\n<p>it</p>", "see it"),
-        ('<p><span class="user-mention silent" data-user-id="1">@Joe</span> <a href="#narrow/stream/1/near/2">said</a>:'
-         "</p>\n<blockquote>\n<p>old</p>\n<blockquote>\n<p>older</p>\n</blockquote>\n</blockquote>\n<p>new</p>", "new"),
-        ('<p>Right.</p><p><span class="user-mention silent" data-user-id="1">@Joe</span> <a href="/#narrow/x">ha dicho'
-         "</a>:</p>\n<blockquote><p>q</p></blockquote>", "Right."),
-        ('<p><span class="user-mention" data-user-id="1">@Joe</span>: '
-         '<span class="user-group-mention">@team</span>!</p>', "@user: @user!"),
-        ('<p>a <a href="https://example.org/x">https://example.org/x</a> b <a href="https://example.org">this proof</a>'
-         ' c <a class="stream" href="/#narrow/9">#general</a> d <a href="/user_uploads/1/i.png">i.png</a></p>',
-         "a @url b this proof c @url d @url"),
-        ('<p>fine <span aria-label="smile" class="emoji emoji-1f642" role="img" title="smile">:smile:</span> '
-         '<img alt=":lean:" class="emoji" src="/x.png" title="lean"></p>', "fine :smile: :lean:"),
-        ('<div class="message_inline_image"><a href="/u/i.png" title="i.png"><img src="/u/i.png"></a></div><p>look</p>',
-         "look"),
-        ('<p>let <span class="katex"><span class="katex-mathml"><math><mi>x</mi></math></span><span class="katex-html">'
-         '<span class="mord">x</span></span></span>be</p>', "let @code be"),
-        ('<p>so</p><p><span class="katex-display"><span class="katex"><span class="katex-mathml"><math><mi>x</mi></math>'
-         '</span><span class="katex-html"><span class="mord">x</span></span></span></span></p>', "so @code"),
-        ('<p>see</p><div class="inline-preview-twitter"><div class="twitter-tweet">theirs</div></div>', "see"),
-        ('<div class="spoiler-block"><div class="spoiler-header">\n<p>hint</p></div><div class="spoiler-content">'
-         "<p>answer</p></div></div>", "hint answer"),
+        (
+            '<p>see</p><div class="codehilite" data-code-language="Lean"><pre><span></span><code>'
+            "<i>def</i></code></pre></div>\n<p>it</p>",
+            "see it",
+        ),
+        (
+            '<p><span class="user-mention silent" data-user-id="1">@Joe</span>'
+            ' <a href="#narrow/stream/1/near/2">said</a>:'
+            "</p>\n<blockquote>\n<p>old</p>\n<blockquote>\n<p>older</p>\n</blockquote>"
+            "\n</blockquote>\n<p>new</p>",
+            "new",
+        ),
+        (
+            '<p>Right.</p><p><span class="user-mention silent" data-user-id="1">@Joe</span>'
+            ' <a href="/#narrow/x">ha dicho'
+            "</a>:</p>\n<blockquote><p>q</p></blockquote>",
+            "Right.",
+        ),
+        (
+            '<p><span class="user-mention" data-user-id="1">@Joe</span>: '
+            '<span class="user-group-mention">@team</span>!</p>',
+            "@user: @user!",
+        ),
+        (
+            '<p>a <a href="https://example.org/x">https://example.org/x</a>'
+            ' b <a href="https://example.org">this proof</a>'
+            ' c <a class="stream" href="/#narrow/9">#general</a>'
+            ' d <a href="/user_uploads/1/i.png">i.png</a></p>',
+            "a @url b this proof c @url d @url",
+        ),
+        (
+            '<p>fine <span aria-label="smile" class="emoji emoji-1f642" role="img" title="smile">'
+            ":smile:</span> "
+            '<img alt=":lean:" class="emoji" src="/x.png" title="lean"></p>',
+            "fine :smile: :lean:",
+        ),
+        (
+            '<div class="message_inline_image"><a href="/u/i.png" title="i.png">'
+            '<img src="/u/i.png"></a></div><p>look</p>',
+            "look",
+        ),
+        (
+            '<p>let <span class="katex"><span class="katex-mathml"><math><mi>x</mi></math>'
+            '</span><span class="katex-html">'
+            '<span class="mord">x</span></span></span>be</p>',
+            "let @code be",
+        ),
+        (
+            '<p>so</p><p><span class="katex-display"><span class="katex">'
+            '<span class="katex-mathml"><math><mi>x</mi></math>'
+            '</span><span class="katex-html"><span class="mord">x</span></span></span></span></p>',
+            "so @code",
+        ),
+        (
+            '<p>see</p><div class="inline-preview-twitter"><div class="twitter-tweet">'
+            "theirs</div></div>",
+            "see",
+        ),
+        (
+            '<div class="spoiler-block"><div class="spoiler-header">\n<p>hint</p></div>'
+            '<div class="spoiler-content">'
+            "<p>answer</p></div></div>",
+            "hint answer",
+        ),
         ("<p>a &lt;script&gt; b &amp;lt;</p><script>alert(1)</script><p>c</p>", "a <script> b < c"),
         ('<p>x <a href="https://example.org" title="a > b">y</a></p>', "x y"),
         ("<p>unclosed <em>tags <b>here", "unclosed tags here"),
         ("5 < 6 and 7 > 3", "5 < 6 and 7 > 3"),
         ("</p></a></blockquote>stray", "stray"),
     ],
-)  # fmt: skip
+)
 def test_zulip_html(html, text):
     assert clean_post(zulip.html_to_text(html)) == text
 
 
 def test_zulip_raw_keeps_quotes_and_code():
-    html = "<blockquote><p>old words</p></blockquote><p>mine <code>f x</code></p><pre><code>def f</code></pre>"
+    html = (
+        "<blockquote><p>old words</p></blockquote>"
+        "<p>mine <code>f x</code></p><pre><code>def f</code></pre>"
+    )
     assert zulip.html_to_text(html, raw=True).split() == "old words mine f x def f".split()
     assert zulip.html_to_text(html) == "mine @code"
 
@@ -90,16 +135,23 @@ def test_zulip_rows(tmp_path):
 
 
 def test_zulip_counts_every_drop(tmp_path):
-    bad = [3, None, {}, message(content=None), message(sender_full_name=""), message(timestamp="1600000000"),
-           message(timestamp=True)]  # fmt: skip
+    bad = [
+        3,
+        None,
+        {},
+        message(content=None),
+        message(sender_full_name=""),
+        message(timestamp="1600000000"),
+        message(timestamp=True),
+    ]
     absurd = [
         message(timestamp=value) for value in (float("nan"), float("inf"), -5, 0, 1e300, 10**400)
     ]
-    rest = [
+    no_posts = [
         message(sender_full_name="Random Issue Bot"),
         message(content="<blockquote>q</blockquote>"),
     ]
-    archive(tmp_path, message(), *bad, *absurd, *rest)
+    archive(tmp_path, message(), *bad, *absurd, *no_posts)
     archive(tmp_path, topic="cut", text='[{"id": 1, "content": "<p>trunc')
     archive(tmp_path, topic="object", text='{"messages": []}')
     archive(tmp_path, topic="deep", text="[" * 200_000)
@@ -162,8 +214,15 @@ def test_zulip_finds_a_stream_whose_name_holds_a_slash(tmp_path):
 
 
 def test_zulip_stream_names():
-    names = {"217875-Is-there-code-for-X%3F": "Is-there-code-for-X?", "1-a.2Eb.20.C3.A9": "a.b é", "9-v1.0": "v1.0",
-             "5-.FF": ".FF", "new members": "new members", "7-2020": "2020", "8-a.00b": "a.00b"}  # fmt: skip
+    names = {
+        "217875-Is-there-code-for-X%3F": "Is-there-code-for-X?",
+        "1-a.2Eb.20.C3.A9": "a.b é",
+        "9-v1.0": "v1.0",
+        "5-.FF": ".FF",
+        "new members": "new members",
+        "7-2020": "2020",
+        "8-a.00b": "a.00b",
+    }
     assert {name: zulip.stream_name(name) for name in names} == names
 
 

@@ -77,7 +77,15 @@ class ParallelAttention(Pooling):
         self.key = nn.Linear(settings.attention, outputs)
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Pool posts (N, W) under a mask (B, M) to (B, 2 * layers * A)."""
+        """Return pooled samples, (B, 2 * layers * A).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M) bool
+            true for the real posts
+        """
         posts = pad_posts(self.dropout(self.post(posts)), mask)
         attended = attention(posts, mask, self.query, self.key, self.layers)
         real = mask[:, None, :, None]
@@ -99,7 +107,15 @@ class SingleAttention(Pooling):
         self.key = nn.Linear(width, settings.attention)
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Pool posts (N, W) under a mask (B, M) to (B, A)."""
+        """Return pooled samples, (B, A).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M) bool
+            true for the real posts
+        """
         posts = pad_posts(self.dropout(posts), mask)
         attended = attention(posts, mask, self.query, self.key, layers=1)
         return attended.masked_fill(~mask[:, None, :, None], float("-inf")).amax(2).flatten(1)
@@ -165,7 +181,15 @@ class IURPooling(Pooling):
         self.norms = nn.ModuleList(nn.LayerNorm(size, eps=1e-6) for _ in range(2))
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Pool posts (N, W) under a mask (B, M <= 16) to (B, 2 A)."""
+        """Return pooled samples, (B, 2 A).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M <= 16) bool
+            true for the real posts
+        """
         # an absent post is a zero vector that takes part like any other: the model was made for 16
         # posts and masks nothing
         posts = nnf.pad(pad_posts(self.post(posts), mask), (0, 0, 0, IUR_POSTS - mask.shape[1]))
@@ -185,7 +209,15 @@ class LUARPooling(Pooling):
     """
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Pool posts (N, W) under a mask (B, M) to (B, W)."""
+        """Return pooled samples, (B, W).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M) bool
+            true for the real posts
+        """
         padded = pad_posts(posts, mask)
         scores = padded @ padded.transpose(1, 2) / math.sqrt(self.dim)
         attended = scores.masked_fill(~mask[:, None, :], float("-inf")).softmax(-1) @ padded
@@ -196,7 +228,15 @@ class MeanPooling(Pooling):
     """Average real posts, nothing learned: also for a document, which is a stream of length one."""
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
-        """Pool posts (N, W) under a mask (B, M) to (B, W)."""
+        """Return pooled samples, (B, W).
+
+        Parameters
+        ----------
+        posts : (N, W)
+            vectors of the real posts
+        mask : (B, M) bool
+            true for the real posts
+        """
         return pad_posts(posts, mask).sum(1) / mask.sum(1, keepdim=True)
 
 

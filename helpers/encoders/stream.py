@@ -135,7 +135,7 @@ def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
     ----------
     preset : str
         one of PRESETS
-    **settings
+    **settings : Any
         fields of :class:`StreamConfig`
 
     Raises

@@ -84,7 +84,15 @@ WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
 
 
 def pair_bucket(left, right, buckets: int):
-    """Return the hash of neighbouring tokens, 0 .. buckets - 1: of two ints, or of two tensors."""
+    """Return the hash of neighbouring tokens, 0 .. buckets - 1.
+
+    Parameters
+    ----------
+    left, right : int or Tensor
+        tokens
+    buckets : int
+        number of different hashes
+    """
     return (left * 1_000_003 + right * 7_919) % buckets
 
 
@@ -120,7 +128,17 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
 
 
 def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_matrix:
-    """Return the counts of :func:`ngram_counts` as (B, vocabulary + buckets) float32."""
+    """Return the counts of :func:`ngram_counts` as (B, vocabulary + buckets) float32.
+
+    Parameters
+    ----------
+    tokens : (B, M, L) int64
+        PAD where there is none
+    vocabulary : int
+        kinds of tokens
+    buckets : int
+        for the hashes of pairs
+    """
     counts = ngram_counts(tokens, vocabulary, buckets)
     sample, feature, count = [part.cpu().numpy() for part in counts]
     shape = (len(tokens), vocabulary + buckets)

@@ -172,7 +172,7 @@ class ARR(nn.Module):
         H, frozen, such as a fitted :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or
         "bow"; the cosines of its rows, sparse or dense, are the similarity; it stays on its own
         device
-    settings
+    **settings : Any
         of :class:`helpers.losses.ARRConfig`
 
     Attributes

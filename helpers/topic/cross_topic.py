@@ -90,7 +90,7 @@ def measure_retrieval(
         what is measured
     max_tokens : int
         L, tokens read of each document
-    **about
+    **about : Any
         fields of :func:`helpers.core.results.record`
 
     Returns
@@ -125,7 +125,7 @@ def compare_systems(
         whose documents were ranked
     ranks, base_ranks : list of dict
         of :func:`measure_retrieval`, one each a seed
-    **about
+    **about : Any
         fields of :func:`helpers.core.results.record`
 
     Returns

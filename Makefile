@@ -132,7 +132,7 @@ bench: setup
 # one thread, as in make test: training gives other numbers with two
 publish: export OMP_NUM_THREADS := 1
 publish: setup
-	$(BIN)/python -m helpers.runs --publish
+	$(BIN)/python docs/publish.py
 
 clean:
 	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \

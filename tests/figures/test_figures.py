@@ -130,8 +130,8 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
      0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA-WCCN reaches a dev MRR of 0.30"),
     (lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
-     0.71, "Fusion (pairs) is best: MRR 0.71 (0.66 to 0.76), test, 104 targets",
-     0.4, "LSA-WCCN is best: MRR 0.60"),
+     0.71, "Fusion (pairs) is best: MRR 0.710 (0.660-0.760), test, 104 targets",
+     0.4, "LSA-WCCN is best: MRR 0.600"),
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
     (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
     (lambda miss: linking.roc_curves({"stream": curve(miss), "lsa": curve(0.5)}),
@@ -152,7 +152,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      0.5, "1 of 1 differences in R@8 is distinguishable from 0; the largest is SupCon + ARR minus SupCon on test: "
      "+0.500 (0.450 to 0.550)", 0.02, "None of 1 differences"),
     (lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
-     0.5, "0.60 (0.55 to 0.65); SupCon has the lowest, 0.50 (0.45 to 0.55)", 0.2, "0.20 (0.15 to 0.25)"),
+     0.5, "0.600 (0.550-0.650); SupCon has the lowest, 0.500 (0.450-0.550)", 0.2, "0.200 (0.150-0.250)"),
     (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
      0.5, "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
      0.6, "leaves 0% of 4 pairs unanswered and is correct on 75%"),
@@ -160,7 +160,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
      (0.4, 0.7), "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
      (0.5, 0.6), "0.50 and 0.60"),
     (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
-     0.7, "SupCon has the highest hard AUC, 0.70 (0.65 to 0.75); 1 of 2 systems is below chance",
+     0.7, "SupCon has the highest hard AUC, 0.700 (0.650-0.750); 1 of 2 systems is below chance",
      0.3, "2 of 2 systems are"),
     (lambda value: accounts.evidence_bars(*parts(value), ("a", HOSTILE)),
      2.0, "Hour profile adds most to the score of a and", 0.5, "LSA-WCCN adds most to the score of a and"),
@@ -199,7 +199,7 @@ def test_values_are_in_the_traces():
     )
     bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
-    assert "Fusion (pairs) is best: MRR 0.70" in title(bars), (
+    assert "Fusion (pairs) is best: MRR 0.700" in title(bars), (
         "dev accounts choose, test accounts judge"
     )
     assert "test" in title(
@@ -211,7 +211,7 @@ def test_values_are_in_the_traces():
     alone = results.result_bars(rows, "MRR", split="dev")
     assert [trace.name for trace in alone.data] == [
         "dev"
-    ] and "LSA-WCCN is best: MRR 0.90" in title(alone)
+    ] and "LSA-WCCN is best: MRR 0.900" in title(alone)
     assert alone.layout.height < bars.layout.height and not alone.layout.showlegend
     assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"] and list(bars.data[1].x) == [
         0.6,
@@ -331,7 +331,7 @@ def test_whiskers_wherever_there_are_intervals():
     assert "the better of 2 systems" in title(two)
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
-    assert title(bare).endswith("MRR 0.70, test"), "no interval is invented"
+    assert title(bare).endswith("MRR 0.700, test"), "no interval is invented"
 
 
 def test_probes_of_different_units_have_axes_of_their_own():

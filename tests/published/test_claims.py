@@ -9,7 +9,7 @@ from helpers.core import paths
 from helpers.core.results import COLUMNS, TYPES, read
 from helpers.published import claims
 
-CLAIMS = pd.read_csv(claims.PUBLISHED / "claims.csv", keep_default_na=False)
+CLAIMS = pd.read_csv(claims.FOLDER / "claims.csv", keep_default_na=False)
 IDS = [
     f"{paper}{row:02d}"
     for paper, rows in (("K", 26), ("S", 17), ("R", 16))
@@ -116,7 +116,7 @@ def test_every_claim_has_a_row_of_the_papers_and_a_side_to_be_on():
 def test_the_tables_say_what_the_claim_says(row, sign):
     """An error is lower, a rank higher, triplets worse, ARR a gain across topics and a loss within."""
     for claim in CLAIMS[CLAIMS.id == row].itertuples():
-        table = pd.read_csv(claims.PUBLISHED / f"{claim.table}.csv")
+        table = pd.read_csv(claims.FOLDER / f"{claim.table}.csv")
         one, other = (
             table.query(rows)[claim.metric].mean() for rows in (claim.row, claim.row_base)
         )

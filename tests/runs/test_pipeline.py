@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from helpers.core import paths
-from helpers.runs import pipeline, publish
+from helpers.runs import pipeline
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
@@ -70,7 +70,7 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
 
     source = toy / "notebooks/01_a.ipynb"  # a code cell: everything after it too
     source.write_text(source.read_text().replace("print(size)", "print(size, 2)"))
-    assert not any(stage.current for stage in stages("demo"))
+    assert not any(stage.is_current for stage in stages("demo"))
     (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
     assert main(["demo", "--list"]) == 0
     assert "current" not in capsys.readouterr().out
@@ -139,46 +139,6 @@ def test_ensure_says_what_it_cannot_do(toy):
         with pytest.raises(ValueError, match="outside of .*demo"):
             ensure("demo", "02_b", path)
     assert {line[1] for line in log(toy)} == {"8"}
-
-
-def test_a_published_notebook_is_clean(toy, monkeypatch):
-    monkeypatch.setattr(publish, "RENDERER", "plotly_mimetype")
-    monkeypatch.setenv("PLOTLY_RENDERER", "")
-    path = toy / "notebooks/01_a.ipynb"
-    notebook(
-        path,
-        "import sys, os\nprint('warn', file=sys.stderr)",
-        f"print({str(paths.ROOT / 'x')!r})",
-        "",
-        "os.path.join(os.path.expanduser('~'), 'y')",
-    )
-    (toy / "notebooks/02_b.ipynb").unlink()
-    publish.publish()
-    book = nbformat.read(path, as_version=4)
-    assert [cell.execution_count for cell in book.cells] == [1, 2, 3, None, 4]
-    assert [[o.get("text") or o.data["text/plain"] for o in c.outputs] for c in book.cells] == [
-        [],
-        [],
-        ["x\n"],
-        [],
-        ["'~/y'"],
-    ]
-    assert book.metadata.kernelspec == publish.KERNELSPEC
-    assert [dict(cell.metadata) for cell in book.cells] == [
-        {"tags": ["parameters"]},
-        {},
-        {},
-        {},
-        {},
-    ]
-
-    before = path.read_bytes()
-    notebook(toy / "notebooks/00_bad.ipynb", "1 / 0")
-    with pytest.raises(
-        ValueError, match="00_bad failed and was not changed, in cell .*ZeroDivisionError"
-    ):
-        publish.publish()
-    assert path.read_bytes() == before and os.environ["PLOTLY_RENDERER"] == "plotly_mimetype"
 
 
 def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
@@ -315,7 +275,7 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
 
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
-    monkeypatch.setattr(pipeline, "ORPHANS", 0.1)
+    monkeypatch.setattr(pipeline, "ORPHAN_SECONDS", 0.1)
     hold = (
         HERE + "with pipeline.run_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
     )

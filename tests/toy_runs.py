@@ -3,9 +3,14 @@
 import nbformat
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-DECLARED = "\n".join([
-    "run: str = 'demo'  # name of the run", "size: int = 1  # how many", "rate: float = 0.1  # how fast",
-    "options: dict = {}  # nested"])  # fmt: skip
+DECLARED = "\n".join(
+    [
+        "run: str = 'demo'  # name of the run",
+        "size: int = 1  # how many",
+        "rate: float = 0.1  # how fast",
+        "options: dict = {}  # nested",
+    ]
+)
 
 
 def notebook(path, *cells, parameters=DECLARED):

@@ -41,7 +41,7 @@ def evidence_bars(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, s
     is_for = features.contribution > 0
     strongest = [features[is_for == sign].head(n) for sign, n in FEATURES_OF_A_SIGN.items()]
     strongest = pd.concat(strongest).sort_values("contribution")
-    rows = np.arange(len(strongest))
+    rows = list(range(len(strongest)))
     _add_signed_bars(figure, 2, strongest.contribution, rows)
     names = [
         f"{escape_html(repr(feature[:MAX_FEATURE_LETTERS]))} · {html_label(member)}"
@@ -160,7 +160,7 @@ def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: lis
 
     Parameters
     ----------
-    points, names, sizes, posts
+    points, names, sizes, posts :
         as of :func:`account_map`
 
     Raises

@@ -100,7 +100,7 @@ def author_timelines(posts: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title="time of a post, UTC")
     names = [html_name(author) for author in authors]
     figure.update_yaxes(
-        title="author", tickvals=np.arange(len(names)), ticktext=names, autorange="reversed"
+        title="author", tickvals=list(range(len(names))), ticktext=names, autorange="reversed"
     )
     return set_title(figure, _overlap(posts))
 

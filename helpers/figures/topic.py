@@ -121,7 +121,7 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
                 row=panel,
                 col=1,
             )
-        ticks = {"tickvals": np.arange(len(names)), "ticktext": names}
+        ticks = {"tickvals": list(range(len(names))), "ticktext": names}
         figure.update_yaxes(**ticks, range=[len(names) - 0.5, -0.5], title="system", row=panel)
     figure.add_vline(0, **DASHED)
     figure.update_xaxes(tickformat="+.2f")

@@ -76,7 +76,7 @@ def show_published(paper: str, number: int) -> Styler:
 
     Parameters
     ----------
-    paper, number
+    paper, number : str, int
         as of :func:`published_table`
     """
     frame = published_table(paper, number)

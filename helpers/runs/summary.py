@@ -38,7 +38,15 @@ def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
 
 
 def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
-    """Return a table for a notebook, folded under its title, every word escaped."""
+    """Return a table for a notebook, folded under its title, every word escaped.
+
+    Parameters
+    ----------
+    title : str
+        what is shown when it is folded
+    frame : DataFrame
+        the table, shown without the names of its rows
+    """
     from IPython.display import HTML
 
     table = styled(frame).hide(axis="index").to_html()

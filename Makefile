@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine lab book reproduce train test bench setup distributed publish clean
+.PHONY: help first mine lab book reproduce train test bench rooms setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -44,6 +44,7 @@ help:
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), unit tests, then every notebook under nbval"
 	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
+	@echo "make rooms [SINCE=commit]  the rooms of helpers/ in numbers: modules, tokens, the longest function; beside a commit"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
@@ -129,10 +130,13 @@ bench: export PYTHONWARNINGS := ignore::FutureWarning
 bench: setup
 	$(BIN)/python benchmarks/speed.py $(ONLY) $(ARGS)
 
+rooms: setup
+	@$(BIN)/python docs/rooms.py $(SINCE)
+
 # one thread, as in make test: training gives other numbers with two
 publish: export OMP_NUM_THREADS := 1
 publish: setup
-	$(BIN)/python -m helpers.runs --publish
+	$(BIN)/python docs/publish.py
 
 clean:
 	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \

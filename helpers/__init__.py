@@ -1,18 +1,29 @@
 """Shared code of the authorbook notebooks: learn, regularise and evaluate author embeddings.
 
-Nothing heavy is imported here: ``import helpers`` costs milliseconds, each module brings what it needs.
+Six modules show how it works; read them first, in this order:
+
+1. :mod:`helpers.tokens.batch`: what a batch of samples is, the input of every encoder
+2. :mod:`helpers.encoders.stream`: the encoder that is trained, composed of parts
+3. :mod:`helpers.losses.supervised_contrastive`: a loss: (embeddings, labels) -> scalar
+4. :mod:`helpers.training.experiment`: the description of a training, and the function that runs it
+5. :mod:`helpers.evaluation.ranking`: queries, targets, ranks and metrics with intervals
+6. :mod:`helpers.topic.arr`: what one of the papers adds, equation by equation
+
+Nothing heavy is imported here: ``import helpers`` costs milliseconds.
 """
 
 import warnings
+from typing import Any
 
 __version__ = "0.1.0"
 
-# libraries ask for a progress widget; notebooks here show plain text, since widget state does not survive on GitHub
+# libraries ask for a progress widget; notebooks here show plain text, since widget state does not
+# survive on GitHub
 warnings.filterwarnings("ignore", message="IProgress not found")
 
 
-def __getattr__(name: str):
-    """``from helpers import AuthorEncoder``, not before it is asked for."""
+def __getattr__(name: str) -> Any:
+    """Import ``AuthorEncoder`` when ``from helpers import AuthorEncoder`` asks for it."""
     if name == "AuthorEncoder":
         from helpers.accounts.encoder import AuthorEncoder
 

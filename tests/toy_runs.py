@@ -2,11 +2,15 @@
 
 import nbformat
 
-from helpers.runs import publish
-
-DECLARED = "\n".join([
-    "run: str = 'demo'  # name of the run", "size: int = 1  # how many", "rate: float = 0.1  # how fast",
-    "options: dict = {}  # nested"])  # fmt: skip
+KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+DECLARED = "\n".join(
+    [
+        "run: str = 'demo'  # name of the run",
+        "size: int = 1  # how many",
+        "rate: float = 0.1  # how fast",
+        "options: dict = {}  # nested",
+    ]
+)
 
 
 def notebook(path, *cells, parameters=DECLARED):
@@ -17,7 +21,7 @@ def notebook(path, *cells, parameters=DECLARED):
     made += [
         make.new_markdown_cell(*c) if isinstance(c, tuple) else make.new_code_cell(c) for c in cells
     ]
-    kernel = {"kernelspec": publish.KERNELSPEC, "language_info": {"name": "python"}}
+    kernel = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
     nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
 
 

@@ -1,1 +1,6 @@
-"""What everything stands on: paths, settings, parameters, files written whole, progress, names, results."""
+"""What everything stands on: paths, settings, parameters, whole files, progress, names, results.
+
+Identifiers, settings and metrics come in; names for people, checked values, files that are whole
+or absent, and the one table of results go out. This room never knows a corpus, an encoder or a
+protocol.
+"""

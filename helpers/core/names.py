@@ -1,8 +1,9 @@
 """Names: every system, loss, split and metric as people read it, made in one place by one scheme.
 
-A name is ``System Features (loss), normalisation``, at most :data:`MAX_LETTERS` letters; only the system always
-stands there. ``names.csv`` holds the name of every identifier, ``glossary.csv`` what each term means. What varies from
-row to row (seed, tokens, posts, training authors) is a column or a caption, never part of a name.
+A name is ``System Features (loss), normalisation``, at most :data:`MAX_LETTERS` letters; only the
+system always stands there. ``names.csv`` holds the name of every identifier, ``glossary.csv`` what
+each term means. What varies from row to row (seed, tokens, posts, training authors) is a column or
+a caption, never part of a name.
 
 Names are plain text; :mod:`helpers.figures.style` escapes them where they become part of a figure.
 """
@@ -23,16 +24,16 @@ SYSTEM_OF_POOLING = {
 }
 
 
-def _read(name: str) -> list[dict[str, str]]:
-    with open(Path(__file__).with_name(name), encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def _read_column(table: str, key: str, column: str) -> dict[str, str]:
+    """Read a column of a table beside this module, by another one; empty cells are left out."""
+    with open(Path(__file__).with_name(table), encoding="utf-8", newline="") as file:
+        return {row[key]: row[column] for row in csv.DictReader(file) if row[column]}
 
 
-_ROWS = _read("names.csv")
-NAMES: dict[str, str] = {row["identifier"]: row["name"] for row in _ROWS}
-LONG: dict[str, str] = {row["identifier"]: row["long"] for row in _ROWS if row["long"]}
-INSIDE: dict[str, str] = {row["identifier"]: row["inside"] for row in _ROWS if row["inside"]}
-GLOSSARY: dict[str, str] = {row["term"]: row["sentence"] for row in _read("glossary.csv")}
+NAMES = _read_column("names.csv", "identifier", "name")
+INSIDE = _read_column("names.csv", "identifier", "inside")  # of a loss, in brackets
+LONG = _read_column("names.csv", "identifier", "long")
+GLOSSARY = _read_column("glossary.csv", "term", "sentence")
 
 
 def label(identifier: object) -> str:
@@ -40,9 +41,15 @@ def label(identifier: object) -> str:
     return NAMES.get(str(identifier), str(identifier).replace("_", " "))
 
 
+def _long_label(identifier: str) -> str:
+    return LONG.get(identifier, label(identifier))
+
+
 def default_loss(system: str) -> str:
     """Return the identifier of the loss that the name of a system need not say."""
-    return "arcface" if "IUR" in system else "supcon"
+    if "IUR" in system:
+        return "arcface"
+    return "supcon"
 
 
 def short_name(
@@ -50,83 +57,104 @@ def short_name(
 ) -> str:
     """Compose the name of a system, at most :data:`MAX_LETTERS` letters.
 
-    Where the parts have more, a note becomes shorter ("equal" for "equal weights"), then the system is cut, with an
-    ellipsis.
+    Where the parts have more, a note becomes shorter ("equal" for "equal weights"), then the
+    system is cut, with an ellipsis.
 
     Parameters
     ----------
-    system : "Stream", "TF-IDF subword", "Fusion", ...
-    features : "T", "TP" or "TPS", only of a system that can see more than text.
-    loss : identifier of the loss; left out where it is the system's default.
-    norm : "s-norm", "AS-norm" or "AS cohort"; empty for raw scores.
-    note : what sets a row apart from its neighbours, such as "equal weights".
+    system : str
+        "Stream", "TF-IDF subword", "Fusion", ...
+    features : str
+        "T", "TP" or "TPS", only of a system that can see more than text
+    loss : str
+        its identifier; left out where it is the system's default
+    norm : str
+        "s-norm", "AS-norm" or "AS cohort"; empty for raw scores
+    note : str
+        what sets a row apart from its neighbours, such as "equal weights"
     """
-    rest = f" {features}" if features else ""
+    details = ""
+    if features:
+        details += f" {features}"
     if loss and loss != default_loss(system):
-        rest += f" ({INSIDE.get(loss, label(loss))})"
+        details += f" ({INSIDE.get(loss, label(loss))})"
     if norm:
-        rest += f", {norm}"
+        details += f", {norm}"
     if note:
-        rest += f", {note}"
-    if len(system + rest) > MAX_LETTERS:
+        details += f", {note}"
+    if len(system + details) > MAX_LETTERS:
         for note_in_full, shorter in SHORTER_NOTES.items():
-            rest = rest.replace(note_in_full, shorter)
-    if len(system + rest) > MAX_LETTERS:
-        system = system[: max(MAX_LETTERS - len(rest) - 1, 1)] + "…"
-    return system + rest
+            details = details.replace(note_in_full, shorter)
+    if len(system + details) > MAX_LETTERS:
+        system = system[: max(MAX_LETTERS - len(details) - 1, 1)] + "…"
+    return system + details
 
 
 def system_of(encoder: Any) -> str:
     """Return the system that a :class:`~helpers.encoders.stream.StreamConfig` makes."""
-    if encoder.post == "transformer" and encoder.model == "tiny":
+    if encoder.post != "transformer":
+        return SYSTEM_OF_POOLING.get(encoder.pooling, "Stream, mean")
+    if encoder.model == "tiny":
         return "Transformer"
-    if encoder.post == "transformer":
-        return label(encoder.model.rpartition("/")[2])
-    return SYSTEM_OF_POOLING.get(encoder.pooling, "Stream, mean")
+    return label(encoder.model.rpartition("/")[2])
 
 
 def name_of(experiment: Any, system: str = "", norm: str = "", note: str = "") -> str:
     """Name what an :class:`~helpers.training.experiment.Experiment` trains: "Stream TPS (top-k)".
 
-    system : another system that the trained encoder is part of, such as "Fusion" or "Stream+LSA".
-    norm, note : as in :func:`short_name`.
+    Parameters
+    ----------
+    experiment : Experiment
+        what is trained
+    system : str
+        another system that the trained encoder is part of, such as "Fusion" or "Stream+LSA"
+    norm, note : str
+        as in :func:`short_name`
     """
     encoder = experiment.encoder
     own_system = system_of(encoder)
     loss = experiment.loss.name
+    is_transformer = encoder.post == "transformer"
     features = encoder.features
-    if encoder.join_posts or (encoder.post == "transformer" and features == "T"):
+    if encoder.join_posts or (is_transformer and features == "T"):
         features = ""
-    is_pretrained = encoder.post == "transformer" and encoder.model != "tiny"
+    is_pretrained = is_transformer and encoder.model != "tiny"
     if is_pretrained and loss == default_loss(own_system) and not (system or norm or note):
         note = "fine-tuned"
-    whole = system or own_system
-    if (
-        system and own_system != "Stream"
-    ):  # "Stream+LSA" of IUR is "IUR+LSA", "Fusion" is "Fusion IUR"
-        whole = (
-            system.replace("Stream", own_system) if "Stream" in system else f"{system} {own_system}"
-        )
-    return short_name(whole, features, loss, norm, note)
+    return short_name(_system_with(system, own_system), features, loss, norm, note)
+
+
+def _system_with(system: str, own_system: str) -> str:
+    """Name a system with its encoder: "Stream+LSA" of IUR "IUR+LSA", "Fusion" "Fusion IUR"."""
+    if not system:
+        return own_system
+    if "Stream" in system:
+        return system.replace("Stream", own_system)
+    if own_system == "Stream":
+        return system
+    return f"{system} {own_system}"
 
 
 def describe(experiment: Any) -> str:
     """Describe an experiment in full: its name, then what it is made of.
 
-    "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; SupCon; samples of 1-16 posts"
+    "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; SupCon;
+    samples of 1-16 posts"
     """
     encoder = experiment.encoder
     sampler = experiment.sampler
-    model = f" {label(encoder.model)}" if encoder.post == "transformer" else ""
-    parts = [LONG.get(encoder.post, label(encoder.post)) + model]
-    if not encoder.join_posts:
-        parts[0] += f", {LONG.get(encoder.pooling, label(encoder.pooling))}"
-        parts.append(LONG[encoder.features])
+    posts = _long_label(encoder.post)
+    if encoder.post == "transformer":
+        posts += f" {label(encoder.model)}"
+    if encoder.join_posts:
+        parts = [posts]
+    else:
+        parts = [f"{posts}, {_long_label(encoder.pooling)}", LONG[encoder.features]]
     if "P" in encoder.features and encoder.time != "hour":
         parts.append(LONG[encoder.time])
-    parts.append(LONG.get(experiment.loss.name, label(experiment.loss.name)))
+    parts.append(_long_label(experiment.loss.name))
     if sampler.kind != "authors":
-        parts.append(LONG.get(sampler.kind, label(sampler.kind)))
+        parts.append(_long_label(sampler.kind))
     if sampler.max_posts > 1:
         parts.append(f"samples of {sampler.min_posts}-{sampler.max_posts} posts")
     elif not encoder.join_posts:
@@ -141,27 +169,36 @@ def describe(experiment: Any) -> str:
 
 
 def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
-    """Tell rows of equal names apart, by their seeds where these differ, else by a number."""
-    names = list(names)
-    seeds = list(seeds)
-    told_apart = []
-    for name, seed in zip(names, seeds):
-        same_name = [other for other, other_name in zip(seeds, names) if other_name == name]
-        if len(same_name) > 1 and len(set(same_name)) == len(same_name):
+    """Tell rows of equal names apart, by their seeds where these differ, else by a number.
+
+    Parameters
+    ----------
+    names : iterable of str
+        a name a row
+    seeds : iterable
+        a seed a row
+    """
+    rows = list(zip(names, seeds))
+    distinct_names = []
+    for name, seed in rows:
+        seeds_of_name = [row_seed for row_name, row_seed in rows if row_name == name]
+        if len(seeds_of_name) > 1 and len(set(seeds_of_name)) == len(seeds_of_name):
             name = f"{name}, seed {seed}"
-        if name in told_apart:
-            name = f"{name} ({1 + sum(other.startswith(name) for other in told_apart)})"
-        told_apart.append(name)
-    return told_apart
+        if name in distinct_names:
+            number = 1 + sum(earlier.startswith(name) for earlier in distinct_names)
+            name = f"{name} ({number})"
+        distinct_names.append(name)
+    return distinct_names
 
 
 def explain(name: str) -> str:
-    """Return the sentences of the glossary about the terms that a name is made of, for a tooltip; may be empty."""
+    """Return what the glossary says about the terms in a name, for a tooltip; may be empty."""
     sentences = []
-    rest = name
+    unexplained = name
     for term in sorted(GLOSSARY, key=len, reverse=True):
-        found = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", rest)
-        if found:
-            sentences.append((found.start(), f"{term}: {GLOSSARY[term]}"))
-            rest = rest[: found.start()] + " " * len(term) + rest[found.end() :]
+        match = re.search(rf"(?<!\w){re.escape(term)}(?!\w)", unexplained)
+        if match:
+            start, end = match.span()
+            sentences.append((start, f"{term}: {GLOSSARY[term]}"))
+            unexplained = unexplained[:start] + " " * len(term) + unexplained[end:]
     return " ".join(sentence for _, sentence in sorted(sentences))

@@ -1,26 +1,40 @@
-"""Check a notebook's parameters: unknown name, wrong type or bad value is an error that names the valid ones.
+"""Check a notebook's parameters: an unknown name, a wrong type or a bad value is an error.
 
-papermill only warns about an unknown parameter and exits 0, and hands ``-p amp false`` over as the text "false".
-So the cell after each ``parameters`` cell calls :func:`check`, which knows the declared names and types from the
-cell's own annotations. A parameter that is a dict of a Config's settings is checked by ``Config.of``.
+papermill only warns about an unknown parameter and exits 0, and hands ``-p amp false`` over as the
+text "false". So the cell after each ``parameters`` cell calls :func:`check`, which knows the
+declared names and types from the cell's own annotations. A parameter that is a dict of a Config's
+settings is checked by ``Config.of``.
 """
 
 import difflib
 from collections.abc import Collection, Iterable
-from typing import Annotated, Any, get_origin
+from typing import Any, get_origin
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-PLAIN = (bool, int, float, str, list, tuple, dict, type(None))
-IPYTHON = {"In", "Out", "exit", "quit"}
+PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
+IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
 BOOLEANS = {"true": True, "false": False}  # as papermill's -p and YAML write them
+SEED_BOUNDS = (0, 2**32 - 1)
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter") -> str | None:
-    """The error text for ``names`` that are not in ``valid``, with the nearest valid one; None where all are."""
-    wrong, valid = sorted(set(names) - set(valid)), sorted(valid)
+    """Return the text of an error about unknown names, None where there is none.
+
+    Parameters
+    ----------
+    names : iterable of str
+        the names that are there
+    valid : iterable of str
+        the names that may be there; the text says which is the nearest
+    what : str
+        what they are names of
+    """
+    wrong = sorted(set(names) - set(valid))
     if not wrong:
         return None
+    valid = sorted(valid)
     near = difflib.get_close_matches(wrong[0], valid, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
     return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
@@ -29,86 +43,90 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
 def check(
     namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection
 ) -> dict[str, Any]:
-    """The declared parameters of a notebook, each of its declared type.
+    """Return the declared parameters of a notebook, each of its declared type.
 
-    namespace : the notebook's ``globals()``, right after its annotated ``parameters`` cell.
-    may_be_empty : names of the lists, and of the dicts among ``allowed``, that may be empty.
-    allowed : per name the valid values (any collection; of a dict its keys) or a ``(low, high)`` pair of numbers, both
-    ends included. A list is checked element by element, a dict by its keys, None is left open. Seeds have bounds
-    anyway. Raises ValueError in one line: an unknown name, a wrong type, out of bounds or not finite, an empty list.
+    Parameters
+    ----------
+    namespace : dict
+        the notebook's ``globals()``, right after its annotated ``parameters`` cell
+    may_be_empty : collection of str
+        names of the lists, and of the dicts among ``allowed``, that may be empty
+    **allowed : collection
+        per name the valid values (any collection; of a dict its keys), or a pair of numbers, the
+        lowest and the highest. A list is checked element by element, a dict by its keys, None is
+        left open. Seeds have bounds anyway.
+
+    Raises
+    ------
+    ValueError
+        in one line: an unknown name, a wrong type, out of bounds or not finite, an empty list
     """
     declared = namespace.get("__annotations__", {})
-    present = [
-        name
-        for name, value in namespace.items()
-        if type(value) in PLAIN
-        and not name.startswith("_")
-        and not name.isupper()
-        and name not in IPYTHON
-    ]
-    if message := unknown(present, declared) or unknown(
-        {*allowed, *may_be_empty}, declared, "name in check()"
-    ):
+    names = [name for name, value in namespace.items() if _is_parameter(name, value)]
+    message = unknown(names, declared)
+    if message is None:
+        message = unknown([*allowed, *may_be_empty], declared, "name in check()")
+    if message is not None:
         raise ValueError(message)
-    allowed = dict.fromkeys(("seed", "seeds"), (0, 2**32 - 1)) | allowed
-    fields = {
-        name: (_field(hint, allowed.get(name), name in may_be_empty), ...)
-        for name, hint in declared.items()
-    }
-    # aliases: a field of pydantic may not be called `schema` or `copy`, a parameter may
-    model = create_model(
-        "Parameters",
-        __config__=ConfigDict(
-            strict=True, allow_inf_nan=False, alias_generator=lambda name: name[2:]
-        ),
-        **{f"p_{name}": field for name, field in fields.items()},
-    )
-    try:
-        checked = model.model_validate({name: namespace[name] for name in declared})
-    except ValidationError as error:
-        messages = [_message(each, declared, namespace) for each in error.errors()]
-        raise ValueError("; ".join(dict.fromkeys(messages))) from None
-    return {name: getattr(checked, f"p_{name}") for name in declared}
+
+    allowed = {"seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
+    checked = {}
+    messages = []
+    for name, hint in declared.items():
+        try:
+            checked[name] = _of_type(namespace[name], hint)
+            _check_value(checked[name], allowed.get(name), name in may_be_empty)
+        except ValueError as error:
+            messages.append(f"parameter {name!r} {error}")
+    if messages:
+        raise ValueError("; ".join(messages))
+    return checked
 
 
-def _field(hint: Any, allowed: Collection | None, may_be_empty: bool) -> Any:
-    """The annotation with what else pydantic has to check."""
+def _is_parameter(name, value):
+    """Tell a parameter from what else is in a namespace: imports, constants, names of IPython."""
+    if name.startswith("_") or name.isupper() or name in IPYTHON_NAMES:
+        return False
+    return type(value) in PLAIN_TYPES
+
+
+def _of_type(value, hint):
+    """Return a value as its annotation says; an error says how it is not."""
     if hint is bool:
-        hint = Annotated[bool, BeforeValidator(lambda value: BOOLEANS.get(str(value), value))]
-    return Annotated[hint, AfterValidator(lambda value: _within(value, allowed, may_be_empty))]
+        value = BOOLEANS.get(str(value), value)
+    try:
+        return TypeAdapter(hint, config=STRICT).validate_python(value)
+    except ValidationError as error:
+        if error.errors()[0]["type"] == "finite_number":
+            raise ValueError(f"must be a finite number, not {value!r}") from None
+    kind = str(hint).replace("typing.", "")
+    if isinstance(hint, type) and get_origin(hint) is None:
+        kind = hint.__name__
+    message = f"must be {kind}, not {type(value).__name__} {value!r}"
+    if hint is float and isinstance(value, str):
+        message += " (in YAML write 1.0e-4, not 1e-4)"
+    raise ValueError(message)
 
 
-def _within(value: Any, allowed: Collection | None, may_be_empty: bool) -> Any:
+def _check_value(value, allowed, may_be_empty):
     if not may_be_empty and (value == [] or value == {} and allowed is not None):
         raise ValueError("must not be empty")
     if allowed is None:
-        return value
-    bounds = (
-        isinstance(allowed, tuple)
-        and len(allowed) == 2
-        and all(type(end) in (int, float) for end in allowed)
-    )
-    for element in value if isinstance(value, list | dict) else [value]:
+        return
+    elements = value if isinstance(value, list | dict) else [value]
+    for element in elements:
         if element is None:
             continue
-        if bounds and not allowed[0] <= element <= allowed[1]:
-            raise ValueError(f"must lie in {allowed[0]}..{allowed[1]}, not {element!r}")
-        if not bounds and element not in allowed:
+        if _is_bounds(allowed):
+            low, high = allowed
+            if not low <= element <= high:
+                raise ValueError(f"must lie in {low}..{high}, not {element!r}")
+        elif element not in allowed:
             raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {element!r}")
-    return value
 
 
-def _message(error: dict, declared: dict, namespace: dict) -> str:
-    name = error["loc"][0]
-    if error["type"] == "value_error":
-        return f"parameter {name!r} {error['ctx']['error']}"
-    hint, value = declared[name], namespace[name]
-    if error["type"] == "finite_number":
-        return f"parameter {name!r} must be a finite number, not {value!r}"
-    shown = (
-        hint.__name__
-        if isinstance(hint, type) and get_origin(hint) is None
-        else str(hint).replace("typing.", "")
-    )
-    hint = " (in YAML write 1.0e-4, not 1e-4)" if hint is float and isinstance(value, str) else ""
-    return f"parameter {name!r} must be {shown}, not {type(value).__name__} {value!r}{hint}"
+def _is_bounds(allowed):
+    """Tell a pair of numbers from a collection of valid values."""
+    if not isinstance(allowed, tuple) or len(allowed) != 2:
+        return False
+    return all(type(end) in (int, float) for end in allowed)

@@ -1,7 +1,7 @@
 """Where a run's files are: found from the installed package, never from the working directory.
 
-JupyterLab and nbval start a kernel in the notebook's folder, papermill in the folder it was launched from;
-only a path derived from this file is the same in all three.
+JupyterLab and nbval start a kernel in the notebook's folder, papermill in the folder it was
+launched from; only a path derived from this file is the same in all three.
 """
 
 import os
@@ -15,56 +15,99 @@ PARAMS = ROOT / "params"
 
 
 def outputs() -> Path:
-    """The folder of all runs: ``$AUTHORBOOK_OUTPUTS`` where set (tests), else ``outputs/`` beside the package."""
+    """Return the folder of all runs: $AUTHORBOOK_OUTPUTS, or ``outputs/`` beside the package."""
     return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or ROOT / "outputs")
 
 
 def slug(*words: object) -> str:
-    """The words as one name of a file: whatever is neither letter nor digit becomes a hyphen."""
-    return "-".join(
-        "".join(letter if letter.isalnum() else "-" for letter in str(word)) for word in words
-    )
+    """Join words to one name of a file: what is neither letter nor digit becomes a hyphen."""
+    return re.sub(r"[\W_]", "-", "-".join(str(word) for word in words))
 
 
 def checked_name(kind: str, name: str) -> str:
-    """A name that becomes a folder, as it is. Raises ValueError where it could lead elsewhere."""
+    """Return a name that becomes a folder, as it is.
+
+    Parameters
+    ----------
+    kind : str
+        what it is the name of, for the message
+    name : str
+        the name
+
+    Raises
+    ------
+    ValueError
+        where the name could lead elsewhere
+    """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
-        raise ValueError(f"{kind} {name!r}: use letters, digits, '.', '_' and '-' only, at most 100, "
-                         "the first a letter or a digit")  # fmt: skip
+        raise ValueError(
+            f"{kind} {name!r}: use letters, digits, '.', '_' and '-' only, at most 100, "
+            "the first a letter or a digit"
+        )
     return name
 
 
 def resolve(location: str | Path) -> Path:
-    """A user's path: absolute as it is, ``~`` expanded, relative to the repository's root."""
-    path = Path(location).expanduser()
-    return path if path.is_absolute() else ROOT / path
+    """Return a user's path: ``~`` is expanded, a relative one begins at the repository's root."""
+    return ROOT / Path(location).expanduser()
 
 
 def display_path(path: Path) -> str:
-    """A path for people: relative to the repository where it is inside."""
+    """Return a path for people: relative to the repository where it is inside."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The files of one run, ``outputs/<name>/``; nothing is created. ValueError for a name that could leave it."""
+    """The files of one run, ``outputs/<name>/``; nothing is created.
+
+    Raises
+    ------
+    ValueError
+        where the name could leave that folder
+    """
 
     name: str
 
     def __post_init__(self):
         checked_name("run", self.name)
 
-    folder = property(lambda self: outputs() / self.name)
-    posts = property(
-        lambda self: self.folder / "posts"
-    )  # <split>.parquet: posts tables, sorted by author, then time
-    data_card = property(lambda self: self.folder / "data_card.json")
-    tokenizer = property(lambda self: self.folder / "tokenizer")
-    tokens = property(lambda self: self.folder / "tokens")  # <split>/: token stores
-    models = property(
-        lambda self: self.folder / "models"
-    )  # <name>/: checkpoints and learning curves
-    results = property(
-        lambda self: self.folder / "results.csv"
-    )  # what was measured: helpers.core.results
-    notebooks = property(lambda self: self.folder / "notebooks")  # the executed ones
+    @property
+    def folder(self) -> Path:
+        """Return the folder that holds all others."""
+        return outputs() / self.name
+
+    @property
+    def posts(self) -> Path:
+        """Return the folder of posts tables, ``<split>.parquet``, sorted by author, then time."""
+        return self.folder / "posts"
+
+    @property
+    def data_card(self) -> Path:
+        """Return the JSON that says where the posts come from and what was dropped."""
+        return self.folder / "data_card.json"
+
+    @property
+    def tokenizer(self) -> Path:
+        """Return the folder of the tokenizer."""
+        return self.folder / "tokenizer"
+
+    @property
+    def tokens(self) -> Path:
+        """Return the folder of token stores, ``<split>/``."""
+        return self.folder / "tokens"
+
+    @property
+    def models(self) -> Path:
+        """Return the folder of checkpoints and learning curves, ``<name>/``."""
+        return self.folder / "models"
+
+    @property
+    def results(self) -> Path:
+        """Return the table of what was measured, of :mod:`helpers.core.results`."""
+        return self.folder / "results.csv"
+
+    @property
+    def notebooks(self) -> Path:
+        """Return the folder of executed notebooks."""
+        return self.folder / "notebooks"

@@ -1,1 +1,5 @@
-"""Every figure of the notebooks: data in, plotly figure out."""
+"""Every figure of the notebooks.
+
+Tables of numbers and names come in; a plotly figure whose title states the finding goes out. This
+room never trains, scores or reads a file.
+"""

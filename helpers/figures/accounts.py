@@ -1,81 +1,112 @@
-"""Figures of own accounts: the parts of a score, how soon an account is found, and a map of all accounts."""
+"""Figures of own accounts: the parts of a score, how soon an account is found, and a map."""
+
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from helpers.core.names import label
-from helpers.figures.style import COLOURS, escape_html, html_label, html_name, set_title
+from helpers.figures.style import COLOURS, escape_html, html_label, html_name, panels, set_title
 
-SHOWN = 12  # features of each sign
-LETTERS = 30  # of a feature
+FEATURES_OF_A_SIGN = {True: 12, False: 6}  # that are shown: for one person, and against
+MAX_FEATURE_LETTERS = 30
+MAX_NAME_LETTERS = 20  # of an account in a title
+MAX_POST_LETTERS = 90
 
 
-def evidence_bars(
-    sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str], note: str = ""
-) -> go.Figure:
+def evidence_bars(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
     """Draw a pair's score by member, and the features that weigh most for and against one person.
 
-    sums : columns ``member``, ``contribution``, the total last. features : ``member``, ``feature``, ``contribution``,
-    largest first. pair : the two accounts.
+    Parameters
+    ----------
+    sums : DataFrame
+        columns ``member``, ``contribution``, the total last
+    features : DataFrame
+        columns ``member``, ``feature``, ``contribution``, largest first
+    pair : (str, str)
+        the two accounts
     """
-    figure = make_subplots(1, 2, subplot_titles=["by member", "strongest features"], column_widths=[0.4, 0.6],
-                           horizontal_spacing=0.3)  # fmt: skip
+    axis = "part of the score (no unit)"
+    figure = panels(
+        {"by member": (axis, "member"), "strongest features": (axis, "feature, member")},
+        column_widths=[0.4, 0.6],
+        horizontal_spacing=0.3,
+    )
     members = sums.iloc[::-1]
-    figure.add_bar(y=[html_label(each) for each in members.member], x=members.contribution, orientation="h", row=1, col=1,
-                   marker_color=_signed(members.contribution))  # fmt: skip
-    signs = features.contribution > 0
-    chosen = pd.concat(
-        [features[signs].head(SHOWN), features[~signs].head(SHOWN // 2)]
-    ).sort_values("contribution")
-    names = [f"{escape_html(repr(text[:LETTERS]))} · {html_label(member)}"
-             for text, member in zip(chosen.feature, chosen.member)]  # fmt: skip
-    figure.add_bar(y=[*range(len(chosen))], x=chosen.contribution, orientation="h", row=1, col=2,
-                   marker_color=_signed(chosen.contribution))  # fmt: skip
-    figure.update_yaxes(title="member", row=1, col=1)
-    figure.update_yaxes(
-        title="feature, member", tickvals=[*range(len(chosen))], ticktext=names, row=1, col=2
+    names = [html_label(member) for member in members.member]
+    _add_signed_bars(figure, 1, members.contribution, names)
+
+    is_for = features.contribution > 0
+    strongest = [features[is_for == sign].head(n) for sign, n in FEATURES_OF_A_SIGN.items()]
+    strongest = pd.concat(strongest).sort_values("contribution")
+    rows = list(range(len(strongest)))
+    _add_signed_bars(figure, 2, strongest.contribution, rows)
+    names = [
+        f"{escape_html(repr(feature[:MAX_FEATURE_LETTERS]))} · {html_label(member)}"
+        for feature, member in zip(strongest.feature, strongest.member)
+    ]
+    figure.update_yaxes(tickvals=rows, ticktext=names, col=2)
+    figure.update_layout(showlegend=False, height=520, width=1000)
+
+    *parts, total = sums.contribution
+    top = sums.iloc[np.argmax(parts)]
+    first, second = (name[:MAX_NAME_LETTERS] for name in pair)
+    finding = (
+        f"{label(top.member)} adds most to the score of {first} and {second}: "
+        f"{top.contribution:.2f} of {total:.2f}"
     )
-    figure.update_xaxes(title="part of the score (no unit)").update_layout(
-        showlegend=False, height=520, width=1000
+    return set_title(figure, finding)
+
+
+def _add_signed_bars(figure: go.Figure, column: int, values: pd.Series, y: Any) -> None:
+    """Add bars whose colour says whether they speak for one person or against."""
+    colours = np.where(values > 0, COLOURS[0], COLOURS[1])
+    figure.add_bar(x=values, y=y, orientation="h", marker_color=colours, row=1, col=column)
+
+
+def linkability_curves(curve: pd.DataFrame, account: str, accounts: int) -> go.Figure:
+    """Draw probability and rank of an account's newer half by posts read of its older one.
+
+    Parameters
+    ----------
+    curve : DataFrame
+        columns ``posts``, ``probability``, ``rank``, in the order of posts
+    account : str
+        its name
+    accounts : int
+        how many are ranked
+    """
+    axis = "posts of the older half that are read"
+    figure = panels(
+        {
+            "probability": (axis, "probability of one person"),
+            f"rank among {accounts:,}": (axis, "rank, 1 is best"),
+        },
+        horizontal_spacing=0.12,
     )
-    total, top = sums.contribution.iloc[-1], sums.iloc[:-1].contribution.idxmax()
-    finding = (f"{label(sums.member[top])} adds most to the score of {pair[0][:20]} and {pair[1][:20]}: "
-               f"{sums.contribution[top]:.2f} of {total:.2f}")  # fmt: skip
-    return set_title(figure, finding, note)
-
-
-def _signed(values: pd.Series) -> list[str]:
-    return [COLOURS[0] if value > 0 else COLOURS[1] for value in values]
-
-
-def linkability_curves(
-    curve: pd.DataFrame, account: str, accounts: int, note: str = ""
-) -> go.Figure:
-    """Draw probability and rank of an account's newer half by posts read of its older one, columns of ``curve``."""
-    figure = make_subplots(
-        1, 2, subplot_titles=["probability", f"rank among {accounts:,}"], horizontal_spacing=0.12
-    )
+    ranks = curve["rank"]
     figure.add_scatter(x=curve.posts, y=curve.probability, mode="lines+markers", row=1, col=1)
     figure.add_scatter(
-        x=curve.posts, y=curve["rank"], mode="lines+markers", row=1, col=2, marker_color=COLOURS[1]
+        x=curve.posts, y=ranks, mode="lines+markers", marker_color=COLOURS[1], row=1, col=2
     )
-    figure.update_xaxes(
-        title="posts of the older half that are read", type="log", tickvals=curve.posts
+    figure.update_xaxes(type="log", tickvals=curve.posts)
+    figure.update_yaxes(range=[0, 1.02], col=1)
+    worst = np.log10(max(ranks.max(), 10))
+    figure.update_yaxes(type="log", range=[1.05 * worst, -0.05], dtick=1, col=2)
+    figure.update_layout(showlegend=False)
+
+    stays_first = ranks[::-1].cummax()[::-1] == 1
+    where = "does not rank first"
+    if stays_first.any():
+        where = f"ranks first from {curve.posts[stays_first].iloc[0]} posts on"
+    last = curve.iloc[-1]
+    finding = (
+        f"the newer half of {account[:MAX_NAME_LETTERS]} {where}; with all {last.posts:.0f} posts "
+        f"its probability is {last.probability:.2f}"
     )
-    figure.update_yaxes(title="probability of one person", range=[0, 1.02], row=1, col=1)
-    worst = np.log10(max(curve["rank"].max(), 10))
-    figure.update_yaxes(
-        title="rank, 1 is best", type="log", range=[1.05 * worst, -0.05], dtick=1, row=1, col=2
-    )
-    first = curve.posts[curve["rank"][::-1].cummax()[::-1] == 1]  # and stays there
-    where = f"ranks first from {first.iloc[0]} posts on" if len(first) else "does not rank first"
-    last = (
-        f"with all {curve.posts.iloc[-1]} posts its probability is {curve.probability.iloc[-1]:.2f}"
-    )
-    finding = f"the newer half of {account[:20]} {where}; {last}"
-    return set_title(figure.update_layout(showlegend=False), finding, note)
+    return set_title(figure, finding)
 
 
 def account_map(
@@ -84,27 +115,59 @@ def account_map(
     sizes: np.ndarray,
     linked: list[tuple[int, int]],
     posts: list[str],
-    note: str = "",
 ) -> go.Figure:
-    """Draw accounts on a map (N, 2), a line between linked ones; hovering shows the beginning of a post, escaped."""
-    figure, linked = (
-        go.Figure(layout={"height": 560}),
-        {tuple(sorted(pair)) for pair in linked},
-    )  # in both directions
-    for one, other in linked:
-        figure.add_scatter(x=points[[one, other], 0], y=points[[one, other], 1], mode="lines", showlegend=False,
-                           line={"color": COLOURS[1], "width": 3}, hoverinfo="skip")  # fmt: skip
-    figure.add_scatter(x=points[:, 0], y=points[:, 1], mode="markers", showlegend=False, hoverinfo="text",
-                       marker={"size": 5 + np.sqrt(sizes), "color": COLOURS[0], "opacity": 0.7},
-                       text=[f"{html_name(name)}<br>{escape_html(post[:90])}" for name, post in zip(names, posts)])  # fmt: skip
+    """Draw accounts on a map, a line between linked ones; hovering shows the beginning of a post.
+
+    Parameters
+    ----------
+    points : (N, 2)
+        the map
+    names : list of str
+        of the N accounts
+    sizes : (N,) int
+        posts of each
+    linked : list of (int, int)
+        rows of linked accounts
+    posts : list of str
+        a post of each, which is escaped
+    """
+    figure = go.Figure(layout={"height": 560})
+    pairs = {tuple(sorted(pair)) for pair in linked}  # in both directions
+    for pair in pairs:
+        x, y = points[list(pair)].T
+        line = {"color": COLOURS[1], "width": 3}
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    figure.add_scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        mode="markers",
+        marker={"size": 5 + np.sqrt(sizes), "color": COLOURS[0], "opacity": 0.7},
+        showlegend=False,
+        hoverinfo="text",
+        text=[
+            f"{html_name(name)}<br>{escape_html(post[:MAX_POST_LETTERS])}"
+            for name, post in zip(names, posts)
+        ],
+    )
     figure.update_xaxes(showticklabels=False, title="map, first axis (no unit)")
     figure.update_yaxes(showticklabels=False, title="map, second axis (no unit)")
-    pairs = "pair is" if len(linked) < 2 else "pairs are"
-    return set_title(figure, f"{len(names):,} accounts; {len(linked) or 'no'} {pairs} linked", note)
+    are_linked = "pair is linked" if len(pairs) < 2 else "pairs are linked"
+    return set_title(figure, f"{len(names):,} accounts; {len(pairs) or 'no'} {are_linked}")
 
 
-def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]):
-    """Show the same map as a widget: hover to read a post, lasso to list accounts. ValueError without its library."""
+def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]) -> Any:
+    """Return the same map as a widget: hover to read a post, lasso to list accounts.
+
+    Parameters
+    ----------
+    points, names, sizes, posts :
+        as of :func:`account_map`
+
+    Raises
+    ------
+    ValueError
+        without the library jupyter-scatter
+    """
     try:
         import ipywidgets
         import jscatter
@@ -112,18 +175,15 @@ def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: lis
         raise ValueError(
             "explore is True, which needs jupyter-scatter: pip install jupyter-scatter"
         ) from None
-    frame = pd.DataFrame(
-        {"x": points[:, 0], "y": points[:, 1], "account": names, "posts": sizes, "post": posts}
-    )
+    x, y = points.T
+    frame = pd.DataFrame({"x": x, "y": y, "account": names, "posts": sizes, "post": posts})
     scatter = jscatter.Scatter("x", "y", frame, height=480, size=8)
-    scatter.tooltip(
-        True,
-        properties=["account", "posts"],
-        preview="post",
-        preview_type="text",
-        preview_text_lines=4,
-    )
-    chosen = ipywidgets.Textarea(description="chosen", layout={"width": "auto", "height": "9em"})
-    listed = lambda change: setattr(chosen, "value", "\n".join(names[row] for row in change["new"]))  # noqa: E731
-    scatter.widget.observe(listed, "selection")
-    return ipywidgets.VBox([scatter.show(), chosen])
+    shown = {"preview": "post", "preview_type": "text", "preview_text_lines": 4}
+    scatter.tooltip(True, properties=["account", "posts"], **shown)
+    area = ipywidgets.Textarea(description="chosen", layout={"width": "auto", "height": "9em"})
+    scatter.widget.observe(partial(_list_names, area, names), "selection")
+    return ipywidgets.VBox([scatter.show(), area])
+
+
+def _list_names(area: Any, names: list[str], change: dict) -> None:
+    area.value = "\n".join(names[row] for row in change["new"])

@@ -2,56 +2,80 @@
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from helpers.core.names import label
 from helpers.figures.results import best_system
-from helpers.figures.style import GREY, colour_map, error_bars, html_label, set_title
+from helpers.figures.style import DASHED, colour_map, error_bars, html_label, panels, set_title
 
 DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis apart
 
 
-def learning_curves(histories: dict[str, pd.DataFrame], against: str = "step", levels: dict[str, float] | None = None,
-                    metric: str = "MRR", note: str = "") -> go.Figure:  # fmt: skip
-    """Draw the loss and the dev metric of each training (khan2021, Figure 5).
+def learning_curves(
+    histories: dict[str, pd.DataFrame],
+    against: str = "step",
+    levels: dict[str, float] | None = None,
+    metric: str = "MRR",
+) -> go.Figure:
+    """Draw the loss and the dev metric of each training.
 
-    Losses of several trainings have no unit in common, so each is drawn as a share of its first value.
+    Losses of several trainings have no unit in common, so each is drawn as a share of its first
+    value.
 
-    histories : label of a model -> columns ``step``, ``seconds``, ``loss``, ``metric`` and perhaps its ends.
-    levels : baseline -> its dev metric, a dashed line.
+    Parameters
+    ----------
+    histories : dict
+        label of a model -> columns ``step``, ``seconds``, ``loss``, the metric and perhaps its
+        ends
+    against : str
+        "step" or "seconds"
+    levels : dict or None
+        baseline -> its dev metric, a dashed line
+    metric : str
+        of the dev authors
+
+    References
+    ----------
+    khan2021, Figure 5
     """
     several = len(histories) > 1
-    loss_name = "training loss, share of its first value" if several else "training loss"
-    figure = make_subplots(
-        1, 2, subplot_titles=[loss_name, f"ranking of dev authors, {label(metric)}"]
-    )
-    reached = []
-    for number, (name, colour) in enumerate(colour_map(histories).items()):
-        history, style = (
-            histories[name],
-            {"mode": "lines+markers", "line_color": colour, "legendgroup": html_label(name)},
-        )
-        loss, score = history.dropna(subset="loss"), history.dropna(subset=metric)
-        shares = loss.loss / loss.loss.iloc[0] if several else loss.loss
-        figure.add_scatter(x=loss[against], y=shares, name=html_label(name), **style, row=1, col=1)
+    loss_title = "training loss, share of its first value" if several else "training loss"
+    x_title = html_label(against)
+    score_title = f"ranking of dev authors, {label(metric)}"
+    score_axis = f"dev {html_label(metric)}"
+    figure = panels({loss_title: (x_title, loss_title), score_title: (x_title, score_axis)})
+    colours = colour_map(histories)
+    scores = []
+    for number, (name, history) in enumerate(histories.items()):
+        style = {"name": html_label(name), "legendgroup": html_label(name)}
+        style |= {"mode": "lines+markers", "line_color": colours[name]}
+        loss = history.dropna(subset="loss")
+        first_loss = loss.loss.iloc[0] if several else 1
+        figure.add_scatter(x=loss[against], y=loss.loss / first_loss, **style, row=1, col=1)
+
+        score = history.dropna(subset=metric)
         ends = error_bars(score, metric, f"{metric}_low", f"{metric}_high")
-        apart = score[against].max() * DODGE * (number - (len(histories) - 1) / 2) if ends else 0
-        figure.add_scatter(x=score[against] + apart, y=score[metric], name=html_label(name), error_y=ends, **style,
-                           showlegend=False, row=1, col=2)  # fmt: skip
-        reached.append(score.assign(model=name, value=score[metric]))
+        x = score[against]
+        if ends:
+            x = x + x.max() * DODGE * (number - (len(histories) - 1) / 2)
+        style |= {"showlegend": False, "error_y": ends}
+        figure.add_scatter(x=x, y=score[metric], **style, row=1, col=2)
+        scores.append(score.assign(model=name, value=score[metric]))
     for name, value in (levels or {}).items():
-        figure.add_hline(value, line_dash="dash", line_color=GREY, annotation_text=html_label(name),
-                         annotation_position="top left", row=1, col=2)  # fmt: skip
-    figure.update_xaxes(title=html_label(against)).update_yaxes(title=loss_name, row=1, col=1)
-    figure.update_yaxes(title=f"dev {html_label(metric)}", rangemode="tozero", row=1, col=2)
-    top = best_system(pd.concat(reached, ignore_index=True), metric)
-    place = (
-        f"after {top[against]:,.0f} s" if against == "seconds" else f"at step {top[against]:,.0f}"
-    )
-    rest = f", the best of {len(histories)} trainings" if several else ""
-    figure.update_layout(showlegend=several)
-    return set_title(
-        figure,
-        f"{label(top.model)} reaches a dev {label(metric)} of {top.value:.2f} {place}{rest}",
-        note,
-    )
+        style = {"annotation_text": html_label(name), "annotation_position": "top left"}
+        figure.add_hline(value, **DASHED, **style, row=1, col=2)
+    figure.update_yaxes(rangemode="tozero", col=2).update_layout(showlegend=several)
+    return set_title(figure, _best_training(pd.concat(scores, ignore_index=True), against, metric))
+
+
+def _best_training(scores: pd.DataFrame, against: str, metric: str) -> str:
+    """Say which training reaches the best dev metric, and when."""
+    top = best_system(scores, metric)
+    finding = f"{label(top.model)} reaches a dev {label(metric)} of {top.value:.2f} "
+    if against == "seconds":
+        finding += f"after {top.seconds:,.0f} s"
+    else:
+        finding += f"at step {top.step:,.0f}"
+    trainings = scores.model.nunique()
+    if trainings > 1:
+        finding += f", the best of {trainings} trainings"
+    return finding

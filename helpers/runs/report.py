@@ -1,8 +1,9 @@
 """One HTML file that shows what a run found: its executed notebooks in order.
 
-The file is self-contained and asks nothing of the network: plotly.js is inside it once, compressed, formulas become
-MathML, and a content security policy forbids everything else. Post text may be hostile: text is escaped, of HTML that a
-notebook shows words and tables are left, and of scripts the policy allows only the two named here, by their hashes.
+The file is self-contained and asks nothing of the network: plotly.js is inside it once,
+compressed, formulas become MathML, and a content security policy forbids everything else. Post
+text may be hostile: text is escaped, of HTML that a notebook shows words and tables are left, and
+of scripts the policy allows only the two named here, by their hashes.
 """
 
 import base64
@@ -10,9 +11,10 @@ import gzip
 import hashlib
 import json
 import re
-from contextlib import suppress
-from html import escape, unescape
+from html import unescape
 from pathlib import Path
+
+from jinja2 import FileSystemLoader, Template, pass_context
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write
@@ -20,16 +22,17 @@ from helpers.core.artifacts import atomic_write
 PLOTLY = "application/vnd.plotly.v1+json"
 # Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
-# What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text is parsed otherwise.
+# What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text
+# is parsed otherwise.
 ELEMENTS = set(
-    "table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em strong"
-    " small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split()
+    "table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em"
+    " strong small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split()
 )
-LINK = re.compile(r'<a href="([\w.]+)\.ipynb">(.*?)</a>', re.S)
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
+LINK_TO_NOTEBOOK = re.compile(r'<a href="[\w.]+\.ipynb">(.*?)</a>', re.S)
 POLICY = (
-    "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "script-src "
+    "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; script-src "
 )
 
 
@@ -40,66 +43,95 @@ def build_report(
     intro_html: str = "",
     beside: dict[str, str] | None = None,
 ) -> Path:
-    """Write the executed ``notebooks``, in the order given, to the HTML file ``out``; return its path.
+    """Write executed notebooks to one HTML file and return its path.
 
-    A name with a dot, ``03_train.T.ipynb``, is a variant, shown folded. intro_html: trusted HTML that opens the page.
-    beside: titles of notebooks that have a page ``<stem>.html`` each, to which contents and links lead; figures are
-    then the stored pictures. Raises ValueError on a broken notebook.
+    Parameters
+    ----------
+    notebooks : list of Path
+        in the order of the page; a name with a dot, ``03_train.T.ipynb``, is a variant, shown
+        folded
+    out : str or Path
+        the HTML file
+    title : str
+        of the page
+    intro_html : str
+        trusted HTML that opens the page
+    beside : dict or None
+        stem -> title of the notebooks that have a page ``<stem>.html`` each, to which contents and
+        links lead; figures are then the stored pictures
+
+    Raises
+    ------
+    ValueError
+        on a broken notebook
     """
     import nbformat
 
-    exporter, figures, books = _exporter(), [], []
-    keys = {Path(path): re.sub(r"\W", "-", Path(path).stem) for path in notebooks}
-    pages = {stem: f"{stem}.html" for stem in beside or ()} or {
-        path.stem: f"#{key}" for path, key in keys.items()
-    }
-    linked = lambda a: f'<a href="{pages[a[1]]}">{a[2]}</a>' if a[1] in pages else a[2]  # noqa: E731
+    exporter = _exporter()
+    keys = {path: re.sub(r"\W", "-", path.stem) for path in notebooks}
+    if beside:
+        addresses = {stem: f"{stem}.html" for stem in beside}
+    else:
+        addresses = {path.stem: f"#{key}" for path, key in keys.items()}
+    resources = {"metadata": {"path": str(paths.NOTEBOOKS)}}
+
+    figures = []
+    books = []
     for path, key in keys.items():
         book = nbformat.read(path, as_version=4)
         for number, cell in enumerate(book.cells):
             cell["id"] = f"{key}-{number}"
             cell["attachments"] = cell.get("attachments", {})
             if "outputs" in cell:
-                _prepare(cell, figures, still=beside)
-        body, _ = exporter.from_notebook_node(
-            book, resources={"metadata": {"path": str(paths.NOTEBOOKS)}}
-        )
-        books.append(
-            {"stem": path.stem, "key": key, "title": _title(book), "body": LINK.sub(linked, body)}
-        )
+                _prepare(cell, figures, pictures=bool(beside))
+        body, _ = exporter.from_notebook_node(book, resources=resources)
+        body = _with_links(body, addresses)
+        books.append({"stem": path.stem, "key": key, "title": _title(book), "body": body})
     with atomic_write(out) as partial:
-        partial.write_text(
-            _page(figures, title=title, intro=intro_html, books=books, beside=beside), "utf-8"
-        )
+        page = _page(figures, title=title, intro=intro_html, books=books, beside=beside)
+        partial.write_text(page, encoding="utf-8")
     return Path(out)
 
 
+def _with_links(body, addresses):
+    """Lead links between notebooks to where they are shown; of any other the words are left."""
+    for stem, address in addresses.items():
+        body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
+    return LINK_TO_NOTEBOOK.sub(r"\1", body)
+
+
 def _title(book):
-    """The text of the first heading of level one, without its Markdown marks."""
+    """Return the text of the first heading of level one, without its Markdown marks."""
     text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
     heading = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
-    return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1]) if heading else ""
+    if heading is None:
+        return ""
+    return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1])
 
 
-def _prepare(cell, figures, still):
-    """Turn the outputs nbconvert would drop or leave raw into HTML, in place; still: stored pictures for figures."""
+def _prepare(cell, figures, pictures):
+    """Turn the outputs that nbconvert would drop or leave raw into HTML, in place.
+
+    Figures of plotly are added to those of the page, unless their stored pictures are shown.
+    """
+    from helpers.runs.markdown import markdown_html
+
     for output in cell.outputs:
         data = output.get("data", {})
         for kind in DROPPED:
             data.pop(kind, None)
-        if still and PLOTLY in data and "image/png" in data:
-            said = data.pop(PLOTLY).get("layout", {}).get("title", {}).get("text", "")
-            output["metadata"] = {"image/png": {"alt": unescape(said.replace("<br>", " "))}}
+        if pictures and PLOTLY in data and "image/png" in data:
+            finding = data.pop(PLOTLY).get("layout", {}).get("title", {}).get("text", "")
+            output["metadata"] = {"image/png": {"alt": unescape(finding.replace("<br>", " "))}}
+
+        markdown = data.get("text/markdown") or data.get("text/latex")
         if PLOTLY in data:
+            html = f'<div class="figure" data-figure="{len(figures)}"></div>'
             figures.append(data[PLOTLY])
-            html = f'<div class="figure" data-figure="{len(figures) - 1}"></div>'
-        elif "text/html" not in data and data.keys() & {
-            "text/markdown",
-            "text/latex",
-        }:  # may quote posts: escaped
-            html = _markdown(data.get("text/markdown") or data["text/latex"], escape=True)
         elif "text/html" in data:
             html = _words_and_tables(data["text/html"])
+        elif markdown is not None:
+            html = markdown_html(markdown, is_trusted=False)
         else:
             continue
         output["data"] = {"text/html": html}
@@ -107,7 +139,7 @@ def _prepare(cell, figures, still):
 
 
 def _words_and_tables(html: str) -> str:
-    """HTML without any element or attribute that could run, load or lead somewhere."""
+    """Return HTML without any element or attribute that could run, load or lead somewhere."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html, is_fragment=True)
@@ -118,59 +150,21 @@ def _words_and_tables(html: str) -> str:
     return tree.html or ""
 
 
-def mathml(tex: str, display: str = "inline") -> str:
-    """MathML of a LaTeX formula; its LaTeX, set apart, where the converter does not know it."""
-    from xml.etree.ElementTree import tostring
+@pass_context
+def _markdown_cell(context, source):
+    from helpers.runs.markdown import markdown_html
 
-    from latex2mathml.converter import convert_to_element
-
-    known = re.sub(r"(begin|end){(aligned|align|equation)\*?}", r"\1{align*}", tex)
-    known = re.sub(r"\\arg\s*\\(min|max)", r"\\mathop{\\mathrm{arg\\,\1}}", known)
-    with suppress(Exception):  # whatever is wrong with one formula must not cost the report
-        tree = convert_to_element(known, display=display)
-        for element in tree.iter():
-            element.attrib = {
-                name: value for name, value in element.items() if name not in ("href", "style")
-            }
-        math = tostring(tree, encoding="unicode").replace(
-            "&amp;#x", "&#x"
-        )  # convert() itself unescapes all, also "<"
-        if "\\" not in math:  # it passes a command it does not know through as text
-            return f'<span class="formula">{math}</span>' if display == "block" else math
-    return f'<code class="tex {display}">{escape(tex.strip())}</code>'
-
-
-def _markdown(source, **options):
-    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
-
-    # no anchors: the same heading in two notebooks would give the same id twice
-    renderer = IPythonRenderer(exclude_anchor_links=True, allow_harmful_protocols=False, **options)
-    if options.get("escape"):
-        renderer.image = lambda text, url, title=None: escape(
-            text
-        )  # its address may be anywhere, or nowhere
-    renderer.inline_math = mathml
-    renderer.block_math = lambda body: mathml(body, "block")
-    renderer.latex_environment = lambda name, body: mathml(
-        f"\\begin{{{name}}}{body}\\end{{{name}}}", "block"
+    return markdown_html(
+        source,
+        is_trusted=True,
+        attachments=context["cell"].attachments,
+        embed_images=True,
+        path=context["resources"]["metadata"]["path"],
     )
-    return MarkdownWithMath(renderer).render(source)
 
 
 def _exporter():
-    from jinja2 import FileSystemLoader, pass_context
     from nbconvert import HTMLExporter
-
-    @pass_context
-    def markdown2html(context, source):
-        place = context["resources"]["metadata"]["path"]
-        return _markdown(
-            source,
-            escape=False,
-            attachments=context["cell"].attachments,
-            embed_images=True,
-            path=place,
-        )
 
     exporter = HTMLExporter(
         template_file="folded.html",
@@ -178,33 +172,45 @@ def _exporter():
         exclude_input_prompt=True,
         exclude_output_prompt=True,
     )
-    exporter.register_filter("markdown2html", markdown2html)
+    exporter.register_filter("markdown2html", _markdown_cell)
     return exporter
 
 
-def _page(figures, **shown):
-    from jinja2 import Template
+def _page(figures, **fields):
+    """Fill the page: its parts, and the hashes of the scripts that may run."""
     from plotly.offline import get_plotlyjs
+
+    template = Template(_read_beside("report.html"))
+    draw = _read_beside("report.js")
+    scripts = [draw]
+    if figures:
+        plotly = get_plotlyjs().replace("\r\n", "\n")
+        scripts = [plotly, draw]
+        fields["licence"] = plotly[: plotly.find("*/")].strip("/*\n ")
+        fields["plotly"] = _base64(gzip.compress(plotly.encode(), mtime=0))
+    hashes = [f"'sha256-{_base64(hashlib.sha256(code.encode()).digest())}'" for code in scripts]
+    return template.render(
+        **fields,
+        draw=draw,
+        # a post in a hover text must not close the element
+        drawings=json.dumps(figures).replace("<", "\\u003c"),
+        policy=POLICY + " ".join(hashes),
+        style=_style(),
+    )
+
+
+def _style():
     from pygments.formatters import HtmlFormatter
 
-    style, draw, page = (
-        Path(__file__).with_suffix(suffix).read_text("utf-8") for suffix in (".css", ".js", ".html")
-    )
-    plotly = get_plotlyjs().replace("\r\n", "\n") if figures else ""
-    digests = [
-        base64.b64encode(hashlib.sha256(each.encode()).digest()).decode()
-        for each in (plotly, draw)
-        if each
-    ]
-    light, dark = (
-        HtmlFormatter(style=name).get_style_defs(".highlight")
-        for name in ("default", "github-dark")
-    )
-    drawings = json.dumps(figures).replace(
-        "<", "\\u003c"
-    )  # a post in a hover text must not close the element
-    return Template(page).render(
-        **shown, draw=draw, drawings=drawings, policy=POLICY + " ".join(f"'sha256-{digest}'" for digest in digests),
-        style=f"{style}{light}@media (prefers-color-scheme: dark) {{{dark}}}",
-        licence=plotly[: plotly.find("*/")].strip("/*\n "),
-        plotly=base64.b64encode(gzip.compress(plotly.encode(), mtime=0)).decode() if figures else "")  # fmt: skip
+    light = HtmlFormatter(style="default").get_style_defs(".highlight")
+    dark = HtmlFormatter(style="github-dark").get_style_defs(".highlight")
+    page = _read_beside("report.css")
+    return f"{page}{light}@media (prefers-color-scheme: dark) {{{dark}}}"
+
+
+def _read_beside(name):
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
+def _base64(content):
+    return base64.b64encode(content).decode()

@@ -1,6 +1,9 @@
-"""The results of a run for people: what they say, beside the papers, and a table per protocol with intervals."""
+"""The results of a run for people: findings, verdicts on the papers, a table per protocol."""
 
 import json
+from collections.abc import Iterator
+from functools import partial
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -8,29 +11,42 @@ from pandas.io.formats.style import Styler
 
 from helpers.core.names import GLOSSARY, explain, label
 from helpers.core.paths import Run
-from helpers.core.results import KEY, format_interval, read, wide
+from helpers.core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
 from helpers.published.claims import WORDS, verdicts
 
-MAIN = ("ranking", "linking", "verification")  # shown first, and differences last
+MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # in this order, before all others
 
 
-def styled(frame: pd.DataFrame, shown: str | None = None) -> Styler:
-    """A frame for a notebook: numbers to three digits, or as the format ``shown``, and every word escaped.
+def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
+    """Style a frame for a notebook, with every word escaped.
 
-    Names of authors and topics may be HTML, which ``frame.style`` leaves as it is, in rows' and columns' names too.
+    Names of authors and topics may be HTML, which ``frame.style`` leaves as it is, in the names of
+    rows and columns too.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        the table
+    number_format : str or None
+        of its cells, such as "{:.1%}"; by default numbers have three digits
     """
-    styler = frame.style.set_table_attributes(
-        'class="tex2jax_ignore mathjax_ignore"'
-    )  # a name is no formula
+    # a name is no formula
+    styler = frame.style.set_table_attributes('class="tex2jax_ignore mathjax_ignore"')
     for axis in (0, 1):
         styler = styler.format_index(precision=3, escape="html", axis=axis)
-    return styler.format(shown, precision=3, na_rep="", escape="html")
+    return styler.format(number_format, precision=3, na_rep="", escape="html")
 
 
 def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
-    """Show a long table folded under its title, without row numbers, for a notebook; every word escaped."""
-    from html import escape
+    """Return a table for a notebook, folded under its title, every word escaped.
 
+    Parameters
+    ----------
+    title : str
+        what is shown when it is folded
+    frame : DataFrame
+        the table, shown without the names of its rows
+    """
     from IPython.display import HTML
 
     table = styled(frame).hide(axis="index").to_html()
@@ -38,43 +54,50 @@ def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
 
 
 def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return a table of :func:`helpers.core.results.wide` in words: the system first, no identifiers.
+    """Return a table of :func:`helpers.core.results.wide` in words: the system first.
 
-    hide : columns that say the same in every row, or that the page does not speak of.
+    Parameters
+    ----------
+    frame : DataFrame
+        the table, with identifiers
+    hide : tuple of str
+        columns that say the same in every row, or that the page does not speak of
     """
-    models = frame.drop_duplicates("model")
-    names = [label(model) for model in models["model"]]
-    if "label" in models:
-        names = [stored or name for stored, name in zip(models["label"].fillna(""), names)]
-    system = frame["model"].map(dict(zip(models["model"], names)))
+    names = names_of_models(frame)
     words = frame.drop(columns=[name for name in ("model", "label", *hide) if name in frame])
-    words.insert(0, "system", system)
+    words.insert(0, "system", frame["model"].map(names))
     if "split" in words:
         words["split"] = words["split"].map(label)
     if "base" in words:
-        words["base"] = words["base"].map(
-            lambda base: dict(zip(models["model"], names)).get(base, label(base))
-        )
+        words["base"] = [names.get(base, label(base)) for base in words["base"]]
     return words.rename(columns=label)
 
 
 def results_html(files: Run, **about: object) -> str:
-    """What the rows of a run say in words (``results.html``), beside the papers, all; about: run, stages, seconds."""
+    """Return what the rows of a run say: in words, beside the papers, all of them.
+
+    Parameters
+    ----------
+    files : Run
+        the run
+    **about : object
+        ``run``, its name, ``stages`` and their ``seconds``
+    """
     from jinja2 import Environment
 
-    page = Environment(autoescape=True).from_string(
-        Path(__file__).with_name("results.html").read_text("utf-8")
-    )
-    rows = json.loads(read(files).query("value == value").to_json(orient="records"))
-    first = min(
-        (row["seed"] for row in rows if row["seed"] is not None), default=None
-    )  # not the luckiest seed
-    rows = [row for row in rows if row["seed"] in (first, None)]
+    template = Path(__file__).with_name("results.html").read_text("utf-8")
+    results = read(files)
+    with_value = results[results["value"].notna()]
+    rows = json.loads(with_value.to_json(orient="records"))
+    seeds = [row["seed"] for row in rows if row["seed"] is not None]
+    first_seed = min(seeds, default=None)  # not the luckiest
+    rows = [row for row in rows if row["seed"] in (first_seed, None)]
+    page = Environment(autoescape=True).from_string(template)
     return page.render(
-        pick=lambda **cells: [row for row in rows if cells.items() <= row.items()],
-        tables=list(_tables(files)),
+        pick=partial(_pick, rows),
+        tables=list(_tables(results)),
         stale=len(read(files, stale=True).drop_duplicates(KEY)),
-        claims=verdicts(read(files)).to_dict("records"),
+        claims=verdicts(results).to_dict("records"),
         interval=format_interval,
         label=label,
         explain=explain,
@@ -84,21 +107,32 @@ def results_html(files: Run, **about: object) -> str:
     )
 
 
-def _tables(files):
-    """Per protocol its models, then the differences between models: a title and a table of text."""
-    frame = read(files)
-    frame["sign"] = frame["base"].map(lambda base: "+" if base else "")
-    frame["shown"] = [
-        format_interval(*row) for row in frame[["value", "low", "high", "sign"]].to_numpy()
-    ]
-    shown = lambda one: (one[0][1], *(not one[0][0].startswith(name) for name in MAIN))  # noqa: E731
-    names = dict(zip(frame["model"], frame["label"]))
-    for (protocol, sign), rows in sorted(frame.groupby(["protocol", "sign"]), key=shown):
+def _pick(rows: list[dict], **cells: object) -> list[dict]:
+    """Return the rows that have these cells."""
+    return [row for row in rows if cells.items() <= row.items()]
+
+
+def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield per protocol its models, then the differences: a title and a table of text."""
+    is_difference = results["base"] != ""
+    results = results.assign(
+        is_difference=is_difference, sign=is_difference.map({True: "+", False: ""})
+    )
+    intervals = results[[*INTERVAL, "sign"]].to_numpy()
+    results["shown"] = [format_interval(*interval) for interval in intervals]
+    names = dict(zip(results["model"], results["label"]))
+    groups = results.groupby(["protocol", "is_difference"])
+    for (protocol, differences), rows in sorted(groups, key=_order):
         table = wide(rows, protocol, "shown").astype(object)
-        if "base" in table:
-            table["base"] = table["base"].map(lambda base: names.get(base) or label(base))
+        title = label(protocol)
+        if differences:
+            title += ": differences from base"
+            table["base"] = [names.get(base) or label(base) for base in table["base"]]
         table = readable(table)
-        yield (
-            f"{label(protocol)}{sign and ': differences from base'}",
-            table.where(table.notna(), "").astype(str),
-        )
+        yield title, table.where(table.notna(), "").astype(str)
+
+
+def _order(group: tuple[tuple[str, bool], pd.DataFrame]) -> tuple[bool, list[bool]]:
+    """Return what sorts the tables: differences last, the main protocols first."""
+    (protocol, is_difference), _ = group
+    return is_difference, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]

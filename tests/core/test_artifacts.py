@@ -225,12 +225,20 @@ class TestFingerprint:
         assert len({fingerprint_of(*value) for value in values}) == len(values)
 
     def test_it_is_the_same_in_every_process(self):
-        code = "from helpers.core.artifacts import fingerprint_of; print(fingerprint_of({'b': 1, 'a': 'é'}, 2))"
+        code = (
+            "from helpers.core.artifacts import fingerprint_of\n"
+            "print(fingerprint_of({'b': 1, 'a': 'é'}, 2))"
+        )
         seen = {
-            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                           env={**os.environ, "PYTHONHASHSEED": seed}).stdout.strip()
+            subprocess.run(
+                [sys.executable, "-c", code],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={**os.environ, "PYTHONHASHSEED": seed},
+            ).stdout.strip()
             for seed in ("1", "2")
-        }  # fmt: skip
+        }
         assert seen == {fingerprint_of({"a": "é", "b": 1}, 2)}
 
     def test_of_a_file(self, tmp_path):

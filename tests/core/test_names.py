@@ -1,4 +1,4 @@
-"""Names: one scheme, at most 28 letters, for every identifier, every config and every stored result."""
+"""Names: one scheme, at most 28 letters, for every identifier, config and stored result."""
 
 import itertools
 import re
@@ -33,10 +33,18 @@ from helpers.losses import LOSSES
 STORED = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
 
 
-@pytest.mark.parametrize("identifier, name", [
-    ("tfidf_char", "TF-IDF char 2-5"), ("TPS", "TPS"), ("fused", "Fusion (pairs)"),
-    ("test_cross", "test, unseen topics"), ("MRR", "MRR"), ("not_in_the_map", "not in the map"), (8, "8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "identifier, name",
+    [
+        ("tfidf_char", "TF-IDF char 2-5"),
+        ("TPS", "TPS"),
+        ("fused", "Fusion (pairs)"),
+        ("test_cross", "test, unseen topics"),
+        ("MRR", "MRR"),
+        ("not_in_the_map", "not in the map"),
+        (8, "8"),
+    ],
+)
 def test_label(identifier, name):
     assert label(identifier) == name
 
@@ -51,8 +59,13 @@ def test_every_baseline_and_loss_has_a_name():
 
 
 def test_rows_of_published_tables_have_names():
-    for paper, number, level in (("khan2021", 1, "loss"), ("khan2021", 2, "model"), ("khan2021", 4, "sizes"),
-                                 ("sawatphol2022", 2, "model"), ("sawatphol2022", 1, "split")):  # fmt: skip
+    for paper, number, level in (
+        ("khan2021", 1, "loss"),
+        ("khan2021", 2, "model"),
+        ("khan2021", 4, "sizes"),
+        ("sawatphol2022", 2, "model"),
+        ("sawatphol2022", 1, "split"),
+    ):
         assert set(papers.published_table(paper, number).index.get_level_values(level)) <= {
             *NAMES,
             "train",
@@ -63,37 +76,75 @@ def test_rows_of_published_tables_have_names():
 def experiment(
     loss="supcon", kind="authors", start="", max_posts=16, window="prefix", seed=0, **encoder
 ):
-    settings = {"post": "text_cnn", "join_posts": False, "features": "TPS", "time": "hour", "pooling": "khan2021",
-                "model": "tiny"} | encoder  # fmt: skip
-    return SimpleNamespace(encoder=SimpleNamespace(**settings), loss=SimpleNamespace(name=loss), start=start, seed=seed,
-                           sampler=SimpleNamespace(kind=kind, min_posts=1, max_posts=max_posts, window=window))  # fmt: skip
+    settings = {
+        "post": "text_cnn",
+        "join_posts": False,
+        "features": "TPS",
+        "time": "hour",
+        "pooling": "khan2021",
+        "model": "tiny",
+    } | encoder
+    return SimpleNamespace(
+        encoder=SimpleNamespace(**settings),
+        loss=SimpleNamespace(name=loss),
+        start=start,
+        seed=seed,
+        sampler=SimpleNamespace(kind=kind, min_posts=1, max_posts=max_posts, window=window),
+    )
 
 
 DOCUMENT = {"post": "transformer", "join_posts": True}
 PRETRAINED = {"post": "transformer", "pooling": "mean", "features": "T", "model": "minilm"}
 
 
-@pytest.mark.parametrize("config, options, name", [
-    (experiment(), {}, "Stream TPS"),
-    (experiment("arcface", pooling="iur", features="T"), {}, "IUR T"),
-    (experiment(pooling="iur", features="T"), {}, "IUR T (SupCon)"),
-    (experiment("topk", pooling="luar"), {}, "LUAR-pool TPS (top-k)"),
-    (experiment("topk", features="TP", max_posts=8, seed=2), {}, "Stream TP (top-k)"),
-    (experiment("topk"), {"norm": "s-norm"}, "Stream TPS (top-k), s-norm"),
-    (experiment("topk"), {"system": "Stream+LSA"}, "Stream+LSA TPS (top-k)"),
-    (experiment(features="T"), {"system": "Fusion", "note": "equal weights"}, "Fusion T, equal weights"),
-    (experiment("topk"), {"system": "Fusion", "note": "equal weights"}, "Fusion TPS (top-k), equal"),
-    (experiment(**PRETRAINED), {}, "MiniLM, fine-tuned"),
-    (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
-    (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
-    (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
-    (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
-    (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
-    (experiment("arcface", pooling="iur", features="TP"), {"system": "Stream+LSA"}, "IUR+LSA TP"),
-    (experiment("arcface", pooling="iur", features="TP"), {"system": "Fusion"}, "Fusion IUR TP"),
-    (experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT), {}, "Transformer (mod-contr.)"),
-    (experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}), {}, "a-very-long-name-of-a-… (CE)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "config, options, name",
+    [
+        (experiment(), {}, "Stream TPS"),
+        (experiment("arcface", pooling="iur", features="T"), {}, "IUR T"),
+        (experiment(pooling="iur", features="T"), {}, "IUR T (SupCon)"),
+        (experiment("topk", pooling="luar"), {}, "LUAR-pool TPS (top-k)"),
+        (experiment("topk", features="TP", max_posts=8, seed=2), {}, "Stream TP (top-k)"),
+        (experiment("topk"), {"norm": "s-norm"}, "Stream TPS (top-k), s-norm"),
+        (experiment("topk"), {"system": "Stream+LSA"}, "Stream+LSA TPS (top-k)"),
+        (
+            experiment(features="T"),
+            {"system": "Fusion", "note": "equal weights"},
+            "Fusion T, equal weights",
+        ),
+        (
+            experiment("topk"),
+            {"system": "Fusion", "note": "equal weights"},
+            "Fusion TPS (top-k), equal",
+        ),
+        (experiment(**PRETRAINED), {}, "MiniLM, fine-tuned"),
+        (experiment("topk", **PRETRAINED), {}, "MiniLM (top-k)"),
+        (experiment(**PRETRAINED | {"features": "TPS"}), {}, "MiniLM TPS, fine-tuned"),
+        (experiment(**PRETRAINED), {"norm": "s-norm"}, "MiniLM, s-norm"),
+        (experiment(**PRETRAINED), {"system": "Fusion"}, "Fusion MiniLM"),
+        (experiment(**PRETRAINED), {"system": "Stream+LSA"}, "MiniLM+LSA"),
+        (
+            experiment("arcface", pooling="iur", features="TP"),
+            {"system": "Stream+LSA"},
+            "IUR+LSA TP",
+        ),
+        (
+            experiment("arcface", pooling="iur", features="TP"),
+            {"system": "Fusion"},
+            "Fusion IUR TP",
+        ),
+        (
+            experiment("modified_contrastive", "pairs", max_posts=1, **DOCUMENT),
+            {},
+            "Transformer (mod-contr.)",
+        ),
+        (
+            experiment("mll", **DOCUMENT | {"model": "someone/a-very-long-name-of-a-model"}),
+            {},
+            "a-very-long-name-of-a-… (CE)",
+        ),
+    ],
+)
 def test_the_name_of_an_experiment(config, options, name):
     assert name_of(config, **options) == name
 
@@ -123,15 +174,34 @@ def test_the_parts_of_a_name():
     assert short_name("Fusion", "T", note="equal weights") == "Fusion T, equal weights"
 
 
-@pytest.mark.parametrize("config, words", [
-    (experiment(), "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; "
-                   "supervised contrastive loss (SupCon); samples of 1-16 posts"),
-    (experiment("topk", features="TP", time="continuous", max_posts=1, window="random", seed=2, start="a1b2"),
-     "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; time as sines and cosines; "
-     "top-k loss; single posts; random windows of tokens; seed 2; continued from another training"),
-    (experiment("contrastive", "pairs", max_posts=1, **DOCUMENT | {"model": "minilm"}),
-     "MiniLM (contrastive): transformer MiniLM; contrastive loss; batches of pairs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "config, words",
+    [
+        (
+            experiment(),
+            "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; "
+            "supervised contrastive loss (SupCon); samples of 1-16 posts",
+        ),
+        (
+            experiment(
+                "topk",
+                features="TP",
+                time="continuous",
+                max_posts=1,
+                window="random",
+                seed=2,
+                start="a1b2",
+            ),
+            "Stream TP (top-k): convolutions over tokens, attention over posts; text and hour; "
+            "time as sines and cosines; top-k loss; single posts; random windows of tokens; "
+            "seed 2; continued from another training",
+        ),
+        (
+            experiment("contrastive", "pairs", max_posts=1, **DOCUMENT | {"model": "minilm"}),
+            "MiniLM (contrastive): transformer MiniLM; contrastive loss; batches of pairs",
+        ),
+    ],
+)
 def test_describe(config, words):
     assert describe(config) == words
 
@@ -190,9 +260,17 @@ def test_no_two_stored_rows_have_one_name(path):
 
 
 def test_a_stored_label_is_translated_once():
-    raw = {"model": ["a", "b_first400", "topk", "c"], "metric": ["MRR", "MRR", "hardest AUC", "MRR"],
-           "label": ["TF-IDF, subwords, adapted, seed 1", "LSA encoder, 400 authors", "", "my own name"],
-           "training_authors": pd.array([pd.NA] * 4, dtype="Int64")}  # fmt: skip
+    raw = {
+        "model": ["a", "b_first400", "topk", "c"],
+        "metric": ["MRR", "MRR", "hardest AUC", "MRR"],
+        "label": [
+            "TF-IDF, subwords, adapted, seed 1",
+            "LSA encoder, 400 authors",
+            "",
+            "my own name",
+        ],
+        "training_authors": pd.array([pd.NA] * 4, dtype="Int64"),
+    }
     frame = translate_stored(pd.DataFrame(raw))
     assert frame.label.tolist() == ["TF-IDF subword, s-norm", "LSA-WCCN, s-norm", "", "my own name"]
     assert frame.training_authors.tolist() == [pd.NA, 400, pd.NA, pd.NA]
@@ -206,10 +284,8 @@ def shown(figure):
     yield layout.get("title", {}).get("text") or ""
     yield from (note.get("text") or "" for note in layout.get("annotations", []))
     for axis in (layout[name] for name in layout if re.fullmatch(r"[xy]axis\d*", name)):
-        yield from [
-            (axis.get("title") or {}).get("text") or "",
-            *map(str, axis.get("ticktext") or []),
-        ]
+        yield (axis.get("title") or {}).get("text") or ""
+        yield from (str(text) for text in axis.get("ticktext") or [])
     for trace in figure["data"]:
         yield trace.get("name") or ""
         yield from (
@@ -221,7 +297,7 @@ def shown(figure):
 
 
 def identifiers(text):
-    """Find the identifiers in a text: words with an underscore, and identifiers that no name holds."""
+    """Find the identifiers in a text: words with an underscore, and those in no name."""
     said = " ".join([*NAMES.values(), *INSIDE.values()])
     known = {name for name in NAMES if name not in said} - {
         "fused",

@@ -18,14 +18,41 @@ from helpers.core.parameters import check, unknown
 from helpers.losses import LOSSES, LossConfig
 
 DECLARED = {
-    "run": str, "steps": int, "lr": float, "overlap": bool, "sizes": list[int], "losses": list[str],
-    "window": str | None, "limit": Optional[int], "extra": dict,
-}  # fmt: skip
-GOOD = {"run": "demo", "steps": 5, "lr": 0.1, "overlap": True, "sizes": [1, 2], "losses": ["topk"], "window": None, "limit": 3, "extra": {}}  # fmt: skip
+    "run": str,
+    "steps": int,
+    "lr": float,
+    "overlap": bool,
+    "sizes": list[int],
+    "losses": list[str],
+    "window": str | None,
+    "limit": Optional[int],
+    "extra": dict,
+}
+GOOD = {
+    "run": "demo",
+    "steps": 5,
+    "lr": 0.1,
+    "overlap": True,
+    "sizes": [1, 2],
+    "losses": ["topk"],
+    "window": None,
+    "limit": 3,
+    "extra": {},
+}
 
 
 def notebook(**changed):
-    return {"__annotations__": DECLARED, "__name__": "__main__", "_private": 1, "In": [], "Out": {}, "exit": "x", "math": math, **GOOD, **changed}  # fmt: skip
+    return {
+        "__annotations__": DECLARED,
+        "__name__": "__main__",
+        "_private": 1,
+        "In": [],
+        "Out": {},
+        "exit": "x",
+        "math": math,
+        **GOOD,
+        **changed,
+    }
 
 
 def test_good_parameters_come_back_in_their_order():
@@ -63,10 +90,26 @@ def test_imports_functions_and_private_names_are_no_parameters():
 
 @pytest.mark.parametrize(
     "name, value",
-    [("overlap", "no"), ("overlap", 1), ("steps", True), ("steps", 5.0), ("steps", "5"), ("lr", "0.1"), ("lr", True),
-     ("run", 5), ("run", None), ("sizes", 3), ("sizes", ["1"]), ("sizes", [1, True]), ("sizes", (1, 2)),
-     ("losses", "topk"), ("window", 3), ("limit", "3"), ("extra", [])],
-)  # fmt: skip
+    [
+        ("overlap", "no"),
+        ("overlap", 1),
+        ("steps", True),
+        ("steps", 5.0),
+        ("steps", "5"),
+        ("lr", "0.1"),
+        ("lr", True),
+        ("run", 5),
+        ("run", None),
+        ("sizes", 3),
+        ("sizes", ["1"]),
+        ("sizes", [1, True]),
+        ("sizes", (1, 2)),
+        ("losses", "topk"),
+        ("window", 3),
+        ("limit", "3"),
+        ("extra", []),
+    ],
+)
 def test_wrong_type(name, value):
     with pytest.raises(
         ValueError, match=f"parameter '{name}' must be .*not {type(value).__name__}"
@@ -97,7 +140,11 @@ def test_a_type_is_named_as_it_was_written():
 
 
 class TestValues:
-    @pytest.mark.parametrize("allowed", [["prefix", "random"], {"prefix", "random"}, {"prefix": 1, "random": 2}], ids=["list", "set", "dict"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "allowed",
+        [["prefix", "random"], {"prefix", "random"}, {"prefix": 1, "random": 2}],
+        ids=["list", "set", "dict"],
+    )
     def test_choices(self, allowed):
         assert check(notebook(window="random"), window=allowed)["window"] == "random"
         assert check(notebook(window=None), window=allowed)["window"] is None, "left open"
@@ -132,9 +179,9 @@ class TestValues:
         check({"__annotations__": {name: hint}, name: wrap(2**32 - 1)})
 
     def test_lists_must_not_be_empty_unless_they_may(self):
-        for name, other in (("sizes", "losses"), ("losses", "sizes")):
+        for name, may_be_empty in (("sizes", "losses"), ("losses", "sizes")):
             with pytest.raises(ValueError, match=f"parameter '{name}' must not be empty"):
-                check(notebook(**{name: []}), [other])
+                check(notebook(**{name: []}), [may_be_empty])
         with pytest.raises(ValueError, match="parameter 'extra' must not be empty"):
             check(notebook(), extra=["a"])
         assert check(notebook(sizes=[]), ["extra", "sizes"], extra=["a"])["sizes"] == []
@@ -171,16 +218,27 @@ class Outer(Config):
 
 
 # these are checked by validators, or are what was measured
-ELSEWHERE = {"TimeSplit.train_until", "TimeSplit.dev_until", "LinkingConfig.query_from", "LinkingConfig.target_from",
-             "LinkingConfig.target_until", "Measured.seed", "Measured.queries", "Measured.targets",
-             "Measured.sample_size", "Measured.training_authors", "Measured.max_tokens", "Measured.seconds"}  # fmt: skip
+ELSEWHERE = {
+    "TimeSplit.train_until",
+    "TimeSplit.dev_until",
+    "LinkingConfig.query_from",
+    "LinkingConfig.target_from",
+    "LinkingConfig.target_until",
+    "Measured.seed",
+    "Measured.queries",
+    "Measured.targets",
+    "Measured.sample_size",
+    "Measured.training_authors",
+    "Measured.max_tokens",
+    "Measured.seconds",
+}
 
 
 def configs(of=Config):
-    for one in of.__subclasses__():
-        if one.__module__.startswith("helpers."):
-            yield one
-            yield from configs(one)
+    for config in of.__subclasses__():
+        if config.__module__.startswith("helpers."):
+            yield config
+            yield from configs(config)
 
 
 def unbounded(schema):
@@ -202,11 +260,14 @@ def test_every_number_of_every_config_has_bounds():
     for module in pkgutil.walk_packages(helpers.__path__, "helpers."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    every = {one.__name__: one for one in configs()}
-    assert len(every) > 12
-    fields = {f"{name}.{field}": schema for name, one in every.items()
-              for field, schema in one.model_json_schema().get("properties", {}).items()}  # fmt: skip
-    assert {name for name, schema in fields.items() if unbounded(schema)} == ELSEWHERE
+    names = set()
+    without_bounds = set()
+    for config in configs():
+        names.add(config.__name__)
+        for field, schema in config.model_json_schema().get("properties", {}).items():
+            if unbounded(schema):
+                without_bounds.add(f"{config.__name__}.{field}")
+    assert len(names) > 12 and without_bounds == ELSEWHERE
 
 
 @pytest.mark.parametrize("name", [*LOSSES, "arr"])
@@ -231,10 +292,14 @@ def numeric(hint):
     "path", sorted(paths.NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem
 )
 def test_every_number_and_list_of_every_notebook_is_checked(path):
-    """Run its own call of check() with values out of bounds, and with empty lists, which it must name where allowed."""
+    """Run its own call of check() with values out of bounds, and with empty lists.
+
+    Of the lists the call must name those that may be empty.
+    """
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
     call = ast.unparse(ast.parse(next(cell for cell in cells if cell.startswith("check("))).body[0])
-    good, imported = {"__name__": "__main__"}, {}
+    good = {"__name__": "__main__"}
+    imported = {}
     exec(next(cell for cell in cells if cell.startswith("run: str")), good)
     exec(cells[0], imported)  # imports, nothing else
 
@@ -243,17 +308,18 @@ def test_every_number_and_list_of_every_notebook_is_checked(path):
 
     settings = checked()
     for name, hint in good["__annotations__"].items():
-        for value in (-1, 10**12) * numeric(hint):
-            value = float(value) if "float" in str(hint) else value
-            with pytest.raises(ValueError, match=f"'{name}' must lie in"):
-                checked(**{name: [value] if isinstance(settings[name], list) else value})
-        if isinstance(settings[name], list) and settings[name]:
-            may_be_empty = f"'{name}'" in call.split("=")[0]
-            with (
-                nullcontext()
-                if may_be_empty
-                else pytest.raises(ValueError, match=f"'{name}' must not be empty")
-            ):
+        is_list = isinstance(settings[name], list)
+        if numeric(hint):
+            for value in (-1, 10**12):
+                if "float" in str(hint):
+                    value = float(value)
+                with pytest.raises(ValueError, match=f"'{name}' must lie in"):
+                    checked(**{name: [value] if is_list else value})
+        if is_list and settings[name]:
+            expected = pytest.raises(ValueError, match=f"'{name}' must not be empty")
+            if f"'{name}'" in call.split("=")[0]:  # it may be empty
+                expected = nullcontext()
+            with expected:
                 checked(**{name: []})
 
 
@@ -267,14 +333,29 @@ class TestConfig:
         assert Outer.of({"inner": {"min_posts": 3}}) == Outer(inner=Inner(min_posts=3))
         assert Outer().fingerprint == Outer.of({}).fingerprint != Outer(name="y").fingerprint
 
-    @pytest.mark.parametrize("settings, message", [
-        ({"nam": 1}, "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name"),
-        ({"inner": {"min_post": 1}}, "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts"),
-        ({"inner": {"min_posts": 0}},
-         "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1"),
-        ({"lr": "1.0e6"}, "outer: 'lr' is '1.0e6': Input should be a valid number (in YAML write 1.0e-4 and 1.0e+6)"),
-        ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "settings, message",
+        [
+            (
+                {"nam": 1},
+                "outer: unknown setting 'nam' (did you mean 'name'?); valid: inner, lr, name",
+            ),
+            (
+                {"inner": {"min_post": 1}},
+                "outer: unknown setting 'min_post' (did you mean 'min_posts'?); valid: min_posts",
+            ),
+            (
+                {"inner": {"min_posts": 0}},
+                "outer: 'inner.min_posts' is 0: Input should be greater than or equal to 1",
+            ),
+            (
+                {"lr": "1.0e6"},
+                "outer: 'lr' is '1.0e6': Input should be a valid number "
+                "(in YAML write 1.0e-4 and 1.0e+6)",
+            ),
+            ({"name": 3}, "outer: 'name' is 3: Input should be a valid string"),
+        ],
+    )
     def test_what_is_wrong_is_said_in_one_line(self, settings, message):
         with pytest.raises(ValueError) as error:
             Outer.of(settings, "outer")

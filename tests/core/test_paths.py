@@ -6,10 +6,15 @@ from helpers.core import paths
 from helpers.core.paths import checked_name, slug
 
 
-@pytest.mark.parametrize("words, name", [
-    (("MLL + ARR", "cross_topic", 43), "MLL---ARR-cross-topic-43"), (("a/../b\0<x>",), "a----b--x-"),
-    (("Größe 1.5",), "Größe-1-5"), (("",), ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, name",
+    [
+        (("MLL + ARR", "cross_topic", 43), "MLL---ARR-cross-topic-43"),
+        (("a/../b\0<x>",), "a----b--x-"),
+        (("Größe 1.5",), "Größe-1-5"),
+        (("",), ""),
+    ],
+)
 def test_slug(words, name):
     assert slug(*words) == name
 

@@ -1,4 +1,4 @@
-"""Bars: one in a kernel goes to a file and not into the notebook, and the run that waits for it shows that file."""
+"""Bars: one in a kernel goes to a file, not into its notebook; the run that waits shows it."""
 
 import io
 import time
@@ -76,7 +76,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then_and_none_where_bars_are
         monkeypatch.setenv(variable, "true")
     err = io.StringIO()
     monkeypatch.setattr("sys.stderr", err)
-    monkeypatch.setattr(progress, "EVERY", 0.2)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.2)
     watch = Watch()
     place.write_text("training 2/8, 00:03 left")
     for _ in range(4):  # looks more often than it speaks
@@ -89,14 +89,16 @@ def test_without_a_terminal_there_is_a_line_now_and_then_and_none_where_bars_are
 def test_a_stage_draws_no_bar_into_its_notebook_and_leaves_no_file(toy, seen):
     stage = stages("demo")[0]
     draw = (
-        "import os\nfrom pathlib import Path\nfrom tqdm import tqdm\nfrom helpers.core.progress import PLACE, progress_bar\n"
-        "bar = progress_bar(total=4, desc='training')\nplace = Path(os.environ[PLACE])\nprint(place, place.read_text())\n"
+        "import os\nfrom pathlib import Path\nfrom tqdm import tqdm\n"
+        "from helpers.core.progress import PLACE, progress_bar\n"
+        "bar = progress_bar(total=4, desc='training')\n"
+        "place = Path(os.environ[PLACE])\nprint(place, place.read_text())\n"
         "bar.close()\nread = list(tqdm(range(3), desc='of a library'))"
     )
     notebook(toy / "notebooks/01_a.ipynb", draw)
     execute(stage)
     (output,) = nbformat.read(stage.output, as_version=4).cells[-1].outputs
-    assert output.text.startswith(f"{stage.progress} training 0/4, ? left")
+    assert output.text.startswith(f"{stage.progress_file} training 0/4, ? left")
     assert sorted(path.name for path in stage.output.parent.iterdir()) == [
         "01_a.ipynb",
         "01_a.json",

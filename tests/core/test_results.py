@@ -1,4 +1,4 @@
-"""The one tidy table: rows are replaced as a whole, stale ones are left out, and what people see of it."""
+"""The one tidy table: rows are replaced as a whole, stale ones left out; what people see of it."""
 
 from types import SimpleNamespace
 
@@ -56,10 +56,17 @@ def test_what_is_recorded_is_read_to_the_last_digit(run):
 
 def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.1, old=1.0), model="m", **RANKING)
-    others = ({"seed": 1}, {"base": "b"}, {"split": "dev"}, {"protocol": "x"}, {"model": "n"}, {"seed": None},
-              {"max_tokens": 128})  # fmt: skip
-    for other in others:
-        record(run, metrics(MRR=0.5), **{"model": "m", **RANKING, **other})
+    keys = (
+        {"seed": 1},
+        {"base": "b"},
+        {"split": "dev"},
+        {"protocol": "x"},
+        {"model": "n"},
+        {"seed": None},
+        {"max_tokens": 128},
+    )
+    for key in keys:
+        record(run, metrics(MRR=0.5), **{"model": "m", **RANKING, **key})
     record(run, metrics(MRR=0.2), model="m", **RANKING)
     record(run, metrics(MRR=0.6), model="m", seed=None, **RANKING)
     frame = read(run)
@@ -135,12 +142,19 @@ def test_wide_has_a_row_a_model_and_the_best_first(run):
     assert wide(read(run), "nothing").empty
 
 
-@pytest.mark.parametrize("cell, shown", [
-    ((0.6903, 0.658, 0.7223), "0.690 (0.658-0.722)"), ((0.5, NAN, NAN), "0.500"), ((1.0, NAN, NAN), "1.000"),
-    ((-0.013, -0.0254, -0.0011, "+"), "-0.013 (-0.025 to -0.001)"),
-    ((0.042, 0.014, 0.069, "+"), "+0.042 (0.014 to 0.069)"),
-    ((66639.0, NAN, NAN), "66639"), ((7.511, NAN, NAN), "7.511"), ((NAN, NAN, NAN), ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "cell, shown",
+    [
+        ((0.6903, 0.658, 0.7223), "0.690 (0.658-0.722)"),
+        ((0.5, NAN, NAN), "0.500"),
+        ((1.0, NAN, NAN), "1.000"),
+        ((-0.013, -0.0254, -0.0011, "+"), "-0.013 (-0.025 to -0.001)"),
+        ((0.042, 0.014, 0.069, "+"), "+0.042 (0.014 to 0.069)"),
+        ((66639.0, NAN, NAN), "66639"),
+        ((7.511, NAN, NAN), "7.511"),
+        ((NAN, NAN, NAN), ""),
+    ],
+)
 def test_a_number_with_its_interval(cell, shown):
     assert summary.format_interval(*cell) == shown
 
@@ -167,13 +181,19 @@ def test_results_for_people(run):
     record(run, metrics(MRR=(0.65, 0.6, 0.7)), model="stream", base="bow", **RANKING)
     record(run, metrics(EER=0.25), model="<b>", protocol="linking", split="test")
     assert results_tables(run) == [
-        ["ranking 2 rows", ["system", "split", "MRR", "R@8", "seed", "queries"],
-         ["Stream", "test", "0.750 (0.700-0.800)", "1.000", "7", ""],
-         ["BoW", "test", "0.100 (0.050-0.200)", "0.500", "0", "100"]],
+        [
+            "ranking 2 rows",
+            ["system", "split", "MRR", "R@8", "seed", "queries"],
+            ["Stream", "test", "0.750 (0.700-0.800)", "1.000", "7", ""],
+            ["BoW", "test", "0.100 (0.050-0.200)", "0.500", "0", "100"],
+        ],
         ["linking 1 row", ["system", "split", "EER", "seed"], ["<b>", "test", "0.250", "0"]],
-        ["ranking: differences from base 1 row", ["system", "split", "base", "MRR", "seed"],
-         ["Stream", "test", "BoW", "+0.650 (0.600 to 0.700)", "0"]],
-    ]  # fmt: skip
+        [
+            "ranking: differences from base 1 row",
+            ["system", "split", "base", "MRR", "seed"],
+            ["Stream", "test", "BoW", "+0.650 (0.600 to 0.700)", "0"],
+        ],
+    ]
     record(
         run, metrics(EER=0.5), model="c_1", label="words for c", protocol="linking", split="test"
     )
@@ -275,7 +295,7 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
         in page
     )
     assert "1 of 2 comparisons with the papers came out as published" in page
-    measured, rest = (
+    measured, not_measured = (
         BeautifulSoup(summary.results_html(run), "html.parser")
         .find(id="verdicts")
         .find_all("table")
@@ -283,7 +303,7 @@ def test_the_first_screen_says_what_did_not_come_out_as_published(run):
     assert [row.td.text for row in measured.find_all("tr")[1:]] == ["R15", "S12"], (
         "what did not come out stands first"
     )
-    assert all(row.find_all("td")[-1].text for row in rest.find_all("tr")[1:]), (
+    assert all(row.find_all("td")[-1].text for row in not_measured.find_all("tr")[1:]), (
         "each with its reason"
     )
     record(run, metrics(overall=(0.7, 0.65, 0.75)), model="tfidf_4grams", **pairs)

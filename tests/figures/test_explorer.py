@@ -1,4 +1,4 @@
-"""The map as a widget: what a lasso holds is listed, posts are text, and without the library it is said what is needed."""
+"""The map as a widget: a lasso lists accounts, posts are text, a missing library is named."""
 
 import sys
 

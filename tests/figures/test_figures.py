@@ -1,4 +1,4 @@
-"""Every figure: its traces hold the data, its title names the finding and follows the data, whiskers, escaped text."""
+"""Every figure: traces hold the data, the title is their finding, whiskers, escaped text."""
 
 import numpy as np
 import pandas as pd
@@ -29,14 +29,28 @@ def title(figure):
 
 def tidy(values, metric="MRR", split="test", **columns):
     """model -> value, with an interval of 0.05 to either side, as rows of results.csv."""
-    rows = [{"model": model, "label": "", "base": "", "split": split, "metric": metric, "value": value,
-             "low": value - 0.05, "high": value + 0.05} | columns for model, value in values.items()]  # fmt: skip
+    rows = [
+        {
+            "model": model,
+            "label": "",
+            "base": "",
+            "split": split,
+            "metric": metric,
+            "value": value,
+            "low": value - 0.05,
+            "high": value + 0.05,
+        }
+        | columns
+        for model, value in values.items()
+    ]
     return pd.DataFrame(rows)
 
 
 def timeline(*rows):
-    return pd.DataFrame([(author, pd.Timestamp(day, tz="UTC"), part) for author, day, part in rows],
-                        columns=["author", "time", "part"])  # fmt: skip
+    return pd.DataFrame(
+        [(author, pd.Timestamp(day, tz="UTC"), part) for author, day, part in rows],
+        columns=["author", "time", "part"],
+    )
 
 
 def months(train, test):
@@ -50,8 +64,16 @@ def months(train, test):
 
 def history(best):
     score = np.array([best / 2, best])
-    return pd.DataFrame({"step": [50, 100], "seconds": [5.0, 9.0], "loss": [4.0, 1.0], "MRR": score,
-                         "MRR_low": score - 0.1, "MRR_high": score + 0.2})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "step": [50, 100],
+            "seconds": [5.0, 9.0],
+            "loss": [4.0, 1.0],
+            "MRR": score,
+            "MRR_low": score - 0.1,
+            "MRR_high": score + 0.2,
+        }
+    )
 
 
 def curve(miss):
@@ -60,13 +82,30 @@ def curve(miss):
 
 
 def bins(off):
-    return pd.DataFrame({"predicted": [0.2, 0.8], "observed": [0.2 + off, 0.8], "same": [1, 9], "different": [9, 1],
-                         "observed_low": [0.1, 0.7], "observed_high": [0.4, 0.9]})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "predicted": [0.2, 0.8],
+            "observed": [0.2 + off, 0.8],
+            "same": [1, 9],
+            "different": [9, 1],
+            "observed_low": [0.1, 0.7],
+            "observed_high": [0.4, 0.9],
+        }
+    )
 
 
 def points(author):
-    return pd.DataFrame({"panel": [0, 0, 1, 1], "x": [0.0, 1.0, 0.0, 1.0], "y": 0.0, "author": ["a", author] * 2,
-                         "posts": [1, 1, 2, 2], "text": HOSTILE, "nearest_same": author == "a"})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "panel": [0, 0, 1, 1],
+            "x": [0.0, 1.0, 0.0, 1.0],
+            "y": 0.0,
+            "author": ["a", author] * 2,
+            "posts": [1, 1, 2, 2],
+            "text": HOSTILE,
+            "nearest_same": author == "a",
+        }
+    )
 
 
 CIRCLE = np.array([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
@@ -81,13 +120,24 @@ def pairs(*listed):
 
 
 def costs(factor):
-    return pd.DataFrame({"loss": ["arcface"] * 2 + ["topk"] * 2, "classes": [10, 1000] * 2, "seconds": 0.001,
-                         "MB": [1.0, factor, 1.0, 1.0]})  # fmt: skip
+    return pd.DataFrame(
+        {
+            "loss": ["arcface"] * 2 + ["topk"] * 2,
+            "classes": [10, 1000] * 2,
+            "seconds": 0.001,
+            "MB": [1.0, factor, 1.0, 1.0],
+        }
+    )
 
 
 def surface(best):
-    return pd.DataFrame([{"lower": low, "upper": high, "overall": 0.8 if (low, high) == best else 0.5}
-                         for low in (0.4, 0.5) for high in (0.6, 0.7)])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"lower": low, "upper": high, "overall": 0.8 if (low, high) == best else 0.5}
+            for low in (0.4, 0.5)
+            for high in (0.6, 0.7)
+        ]
+    )
 
 
 def drawn(share):
@@ -96,7 +146,7 @@ def drawn(share):
 
 def by_size(*values):
     return pd.concat(
-        [tidy(each, "EER", sample_size=16**number) for number, each in enumerate(values)]
+        [tidy(of_size, "EER", sample_size=16**power) for power, of_size in enumerate(values)]
     )
 
 
@@ -117,68 +167,183 @@ def by_topic(values):
 
 OVERVIEW = pd.DataFrame({"hour": range(24), "posts": [5] * 23 + [9]})
 FIGURES = [  # a figure of some value, two values, and what only the title of each says
-    (lambda n: corpus.corpus_overview(pd.DataFrame({"posts": [1, n, 90]}), OVERVIEW),
-     7, "at most 7 posts", 8, "at most 8 posts"),
-    (lambda day: corpus.split_timeline(months(["2020-01-01", "2020-02-01"], [day])),
-     "2020-03-01", "test posts begin in March 2020", "2020-02-01", "share 1 month"),
-    (lambda day: corpus.author_timelines(timeline(("a", "2020-01-01", "query"), ("a", "2020-02-01", "query"),
-                                                  ("a", day, "target"))),
-     "2020-03-01", "target do not overlap in time", "2020-01-09", "target overlap in time for 1 of 1 authors"),
+    (
+        lambda n: corpus.corpus_overview(pd.DataFrame({"posts": [1, n, 90]}), OVERVIEW),
+        7,
+        "at most 7 posts",
+        8,
+        "at most 8 posts",
+    ),
+    (
+        lambda day: corpus.split_timeline(months(["2020-01-01", "2020-02-01"], [day])),
+        "2020-03-01",
+        "test posts begin in March 2020",
+        "2020-02-01",
+        "share 1 month",
+    ),
+    (
+        lambda day: corpus.author_timelines(
+            timeline(
+                ("a", "2020-01-01", "query"), ("a", "2020-02-01", "query"), ("a", day, "target")
+            )
+        ),
+        "2020-03-01",
+        "target do not overlap in time",
+        "2020-01-09",
+        "target overlap in time for 1 of 1 authors",
+    ),
     (lambda n: corpus.token_lengths({"bytes": np.array([1, 40, 50, n])}, 32), 20, "50%", 60, "25%"),
-    (lambda share: corpus.size_distributions(pd.DataFrame({"x": [0, 1], "beta31": [0, 3]}), drawn(share)),
-     0.5, "6.0 posts", 0.0, "11.0 posts"),
-    (lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
-     0.4, "Stream reaches a dev MRR of 0.40 at step 100, the best of 2", 0.2, "LSA-WCCN reaches a dev MRR of 0.30"),
-    (lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
-     0.71, "Fusion (pairs) is best: MRR 0.71 (0.66 to 0.76), test, 104 targets",
-     0.4, "LSA-WCCN is best: MRR 0.60"),
+    (
+        lambda share: corpus.size_distributions(
+            pd.DataFrame({"x": [0, 1], "beta31": [0, 3]}), drawn(share)
+        ),
+        0.5,
+        "6.0 posts",
+        0.0,
+        "11.0 posts",
+    ),
+    (
+        lambda best: training.learning_curves({"stream": history(best), "lsa": history(0.3)}),
+        0.4,
+        "Stream reaches a dev MRR of 0.40 at step 100, the best of 2",
+        0.2,
+        "LSA-WCCN reaches a dev MRR of 0.30",
+    ),
+    (
+        lambda value: results.result_bars(tidy({"fused": value, "lsa": 0.6}, targets=104), "MRR"),
+        0.71,
+        "Fusion (pairs) is best: MRR 0.710 (0.660-0.760), test, 104 targets",
+        0.4,
+        "LSA-WCCN is best: MRR 0.600",
+    ),
     (lambda rank: ranking.rank_curves({"stream": np.array([1, 9, rank])}, 16), 8, "67%", 10, "33%"),
-    (lambda author: map.author_map(points(author), ["one", "all"], "fused"), "a", "100% (all)", "b", "0% (all)"),
-    (lambda miss: linking.roc_curves({"stream": curve(miss), "lsa": curve(0.5)}),
-     0.1, "Stream links 100% of same-account pairs at a false-link rate of 10%, the better of 2 systems",
-     0.9, "LSA-WCCN links 20%"),
-    (lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
-     0.1, "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post", 0.2, "target: 0.200"),
-    (lambda off: linking.reliability_diagram({"stream": bins(off), "lsa": bins(0.2)}),
-     0.1, "Stream gives probabilities that are 0.05 off on average, the better of 2 calibrations",
-     0.4, "LSA-WCCN gives probabilities that are 0.10 off"),
-    (lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
-     0.5, "Top-k pulls 1 of 2 same-author pairs together and pushes 1 of 4 pairs of strangers", 0.0, "pushes 0 of 4"),
-    (lambda factor: losses.growth(costs(factor), "classes"),
-     50.0, "ArcFace grows 50 times, from 1 to 50 MB, that of Top-k does not grow", 3.0, "3.0 times, from 1 to 3 MB"),
-    (lambda value: topic.heat_maps({"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS),
-     0.8, "1.00 (eq. 1)", 0.0, "0.75 (eq. 1)"),
-    (lambda value: topic.difference_bars(tidy({"supcon_arr": value}, "R@8", base="supcon", label="SupCon + ARR"), "R@8"),
-     0.5, "1 of 1 differences in R@8 is distinguishable from 0; the largest is SupCon + ARR minus SupCon on test: "
-     "+0.500 (0.450 to 0.550)", 0.02, "None of 1 differences"),
-    (lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
-     0.5, "0.60 (0.55 to 0.65); SupCon has the lowest, 0.50 (0.45 to 0.55)", 0.2, "0.20 (0.15 to 0.25)"),
-    (lambda score: verification.score_histograms([0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"),
-     0.5, "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
-     0.6, "leaves 0% of 4 pairs unanswered and is correct on 75%"),
-    (lambda best: verification.threshold_heat_map(surface(best), "contrastive"),
-     (0.4, 0.7), "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
-     (0.5, 0.6), "0.50 and 0.60"),
-    (lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
-     0.7, "SupCon has the highest hard AUC, 0.70 (0.65 to 0.75); 1 of 2 systems is below chance",
-     0.3, "2 of 2 systems are"),
-    (lambda value: accounts.evidence_bars(*parts(value), ("a", HOSTILE)),
-     2.0, "Hour profile adds most to the score of a and", 0.5, "LSA-WCCN adds most to the score of a and"),
-    (lambda rank: accounts.linkability_curves(pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50),
-     7, "newer half of a ranks first from 8 posts on; with all 8 posts its probability is 0.90", 1, "from 2 posts on"),
-    (lambda other: accounts.account_map(CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), other], [HOSTILE] * 4),
-     (1, 0), "4 accounts; 1 pair is linked", (2, 3), "2 pairs are linked"),
-]  # fmt: skip
+    (
+        lambda author: map.author_map(points(author), ["one", "all"], "fused"),
+        "a",
+        "100% (all)",
+        "b",
+        "0% (all)",
+    ),
+    (
+        lambda miss: linking.roc_curves({"stream": curve(miss), "lsa": curve(0.5)}),
+        0.1,
+        "Stream links 100% of same-account pairs at a false-link rate of 10%, "
+        "the better of 2 systems",
+        0.9,
+        "LSA-WCCN links 20%",
+    ),
+    (
+        lambda last: linking.error_by_size(by_size({"stream": 0.4}, {"stream": last})),
+        0.1,
+        "Stream has the lowest EER with 16 posts in a target: 0.100, against 0.400 with 1 post",
+        0.2,
+        "target: 0.200",
+    ),
+    (
+        lambda off: linking.reliability_diagram({"stream": bins(off), "lsa": bins(0.2)}),
+        0.1,
+        "Stream gives probabilities that are 0.05 off on average, the better of 2 calibrations",
+        0.4,
+        "LSA-WCCN gives probabilities that are 0.10 off",
+    ),
+    (
+        lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
+        0.5,
+        "Top-k pulls 1 of 2 same-author pairs together and pushes 1 of 4 pairs of strangers",
+        0.0,
+        "pushes 0 of 4",
+    ),
+    (
+        lambda factor: losses.growth(costs(factor), "classes"),
+        50.0,
+        "ArcFace grows 50 times, from 1 to 50 MB, that of Top-k does not grow",
+        3.0,
+        "3.0 times, from 1 to 3 MB",
+    ),
+    (
+        lambda value: topic.heat_maps(
+            {"eq. 1": pairs((0, 1, 0.9), (2, 3, value))}, list("abcd"), LABELS
+        ),
+        0.8,
+        "1.00 (eq. 1)",
+        0.0,
+        "0.75 (eq. 1)",
+    ),
+    (
+        lambda value: topic.difference_bars(
+            tidy({"supcon_arr": value}, "R@8", base="supcon", label="SupCon + ARR"), "R@8"
+        ),
+        0.5,
+        "1 of 1 differences in R@8 is distinguishable from 0; "
+        "the largest is SupCon + ARR minus SupCon on test: "
+        "+0.500 (0.450 to 0.550)",
+        0.02,
+        "None of 1 differences",
+    ),
+    (
+        lambda value: topic.probe_bars(tidy({"supcon": value, "tfidf": 0.6}, "topic accuracy")),
+        0.5,
+        "0.600 (0.550-0.650); SupCon has the lowest, 0.500 (0.450-0.550)",
+        0.2,
+        "0.200 (0.150-0.250)",
+    ),
+    (
+        lambda score: verification.score_histograms(
+            [0.9, 0.1, score, 0.8], [True, False, True, False], "contrastive"
+        ),
+        0.5,
+        "Contrastive leaves 25% of 4 pairs unanswered and is correct on 67% of the others",
+        0.6,
+        "leaves 0% of 4 pairs unanswered and is correct on 75%",
+    ),
+    (
+        lambda best: verification.threshold_heat_map(surface(best), "contrastive"),
+        (0.4, 0.7),
+        "Contrastive has its highest PAN overall, 0.800, at the thresholds 0.40 and 0.70",
+        (0.5, 0.6),
+        "0.50 and 0.60",
+    ),
+    (
+        lambda value: verification.hard_comparisons(by_topic({"supcon": value, "lsa": 0.4})),
+        0.7,
+        "SupCon has the highest hard AUC, 0.700 (0.650-0.750); 1 of 2 systems is below chance",
+        0.3,
+        "2 of 2 systems are",
+    ),
+    (
+        lambda value: accounts.evidence_bars(*parts(value), ("a", HOSTILE)),
+        2.0,
+        "Hour profile adds most to the score of a and",
+        0.5,
+        "LSA-WCCN adds most to the score of a and",
+    ),
+    (
+        lambda rank: accounts.linkability_curves(
+            pd.DataFrame({"posts": [2, 8], "rank": [rank, 1], "probability": [0.1, 0.9]}), "a", 50
+        ),
+        7,
+        "newer half of a ranks first from 8 posts on; with all 8 posts its probability is 0.90",
+        1,
+        "from 2 posts on",
+    ),
+    (
+        lambda pair: accounts.account_map(
+            CIRCLE, ["a", "b", "c", HOSTILE], np.ones(4), [(0, 1), pair], [HOSTILE] * 4
+        ),
+        (1, 0),
+        "4 accounts; 1 pair is linked",
+        (2, 3),
+        "2 pairs are linked",
+    ),
+]
 
 
-@pytest.mark.parametrize("make, one, finding, other, other_finding", FIGURES)
-def test_the_title_is_the_finding_of_these_data(make, one, finding, other, other_finding):
-    figure = make(one)
-    assert (
-        finding in title(figure)
-        and finding not in title(make(other))
-        and other_finding in title(make(other))
-    )
+@pytest.mark.parametrize("make, value, finding, second_value, second_finding", FIGURES)
+def test_the_title_is_the_finding_of_these_data(make, value, finding, second_value, second_finding):
+    figure = make(value)
+    assert finding in title(figure)
+    second_title = title(make(second_value))
+    assert finding not in second_title and second_finding in second_title
     assert figure.layout.width and figure.layout.height
     axes = [
         axis
@@ -199,7 +364,7 @@ def test_values_are_in_the_traces():
     )
     bars = results.result_bars(rows, "MRR")
     assert [trace.name for trace in bars.data] == ["dev", "test"]
-    assert "Fusion (pairs) is best: MRR 0.70" in title(bars), (
+    assert "Fusion (pairs) is best: MRR 0.700" in title(bars), (
         "dev accounts choose, test accounts judge"
     )
     assert "test" in title(
@@ -209,14 +374,14 @@ def test_values_are_in_the_traces():
         results.result_bars(pd.concat([rows[:2], tidy({"lsa": 0.8}, split="seen")]), "MRR")
     )
     alone = results.result_bars(rows, "MRR", split="dev")
-    assert [trace.name for trace in alone.data] == [
-        "dev"
-    ] and "LSA-WCCN is best: MRR 0.90" in title(alone)
+    assert [trace.name for trace in alone.data] == ["dev"]
+    assert "LSA-WCCN is best: MRR 0.900" in title(alone)
     assert alone.layout.height < bars.layout.height and not alone.layout.showlegend
-    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"] and list(bars.data[1].x) == [
-        0.6,
-        0.7,
-    ]
+    assert list(bars.data[1].y) == ["LSA-WCCN", "Fusion (pairs)"]
+    assert list(bars.data[1].x) == [0.6, 0.7]
+
+
+def test_values_of_curves_are_in_the_traces():
     curves = training.learning_curves(
         {"stream": history(0.4), "lsa": history(0.2)}, against="seconds"
     )
@@ -295,8 +460,10 @@ def test_memory_that_does_not_grow_is_called_so():
 
 
 def test_differences_have_a_panel_a_base_and_the_title_names_one_that_excludes_zero():
-    rows = [tidy({"supcon_arr": 0.2}, "R@8", base="SupCon", label="SupCon + ARR").assign(low=-0.1),
-            tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR")]  # fmt: skip
+    rows = [
+        tidy({"supcon_arr": 0.2}, "R@8", base="SupCon", label="SupCon + ARR").assign(low=-0.1),
+        tidy({"supcon_arr": 0.1}, "R@8", base="SupCon + blind ARR", label="SupCon + ARR"),
+    ]
     figure = topic.difference_bars(pd.concat(rows), "R@8")
     assert [note.text for note in figure.layout.annotations] == [
         "minus SupCon",
@@ -331,7 +498,7 @@ def test_whiskers_wherever_there_are_intervals():
     assert "the better of 2 systems" in title(two)
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
-    assert title(bare).endswith("MRR 0.70, test"), "no interval is invented"
+    assert title(bare).endswith("MRR 0.700, test"), "no interval is invented"
 
 
 def test_probes_of_different_units_have_axes_of_their_own():
@@ -345,24 +512,29 @@ def test_probes_of_different_units_have_axes_of_their_own():
     )
 
 
-@pytest.mark.parametrize("make", [
-    lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
-    lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
-    lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
-    lambda: linking.roc_curves({HOSTILE: curve(0.5)}),
-    lambda: linking.reliability_diagram({HOSTILE: bins(0)}), lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
-    lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
-    lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
-    lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),
-    lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE), lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
-    lambda: verification.score_histograms([0.1], [True], HOSTILE),
-    lambda: verification.threshold_heat_map(surface((0.5, 0.6)), HOSTILE),
-    lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
-    lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
-    lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
-    lambda: losses.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),
-    lambda: losses.growth(costs(1).assign(loss=HOSTILE), "classes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: results.result_bars(tidy({"a": 0.5}).assign(label=HOSTILE), "MRR"),
+        lambda: ranking.rank_curves({HOSTILE: np.array([1])}, 2, HOSTILE),
+        lambda: training.learning_curves({HOSTILE: history(0.4)}, levels={HOSTILE: 0.1}),
+        lambda: linking.roc_curves({HOSTILE: curve(0.5)}),
+        lambda: linking.reliability_diagram({HOSTILE: bins(0)}),
+        lambda: linking.error_by_size(by_size({HOSTILE: 0.5})),
+        lambda: map.author_map(points(HOSTILE), [HOSTILE] * 2, HOSTILE),
+        lambda: topic.heat_maps({HOSTILE: np.eye(4)}, [HOSTILE] * 4, LABELS),
+        lambda: topic.difference_bars(tidy({"a": 0.5}).assign(label=HOSTILE, base=HOSTILE), "MRR"),
+        lambda: results.result_bars(tidy({HOSTILE: 1}), "MRR", HOSTILE),
+        lambda: topic.probe_bars(tidy({HOSTILE: 0.5})),
+        lambda: verification.score_histograms([0.1], [True], HOSTILE),
+        lambda: verification.threshold_heat_map(surface((0.5, 0.6)), HOSTILE),
+        lambda: verification.hard_comparisons(by_topic({HOSTILE: 0.5})),
+        lambda: corpus.author_timelines(timeline((HOSTILE, "2020-01-01", "train"))),
+        lambda: corpus.token_lengths({HOSTILE: np.array([1])}, 2),
+        lambda: losses.loss_picture(HOSTILE, CIRCLE, LABELS, pairs()),
+        lambda: losses.growth(costs(1).assign(loss=HOSTILE), "classes"),
+    ],
+)
 def test_text_is_escaped(make):
     text = make().to_json().replace("\\u003c", "<").replace("\\u003e", ">")
     assert SAFE in text and "<script>" not in text

@@ -10,7 +10,8 @@ import pytest
 
 from helpers.core import paths
 
-BREAKS = {  # a module that exists in a room, the import that it may not have, the contract that says so
+# a module that exists in a room, the import that it may not have, the contract that says so
+BREAKS = {
     "tokens/batch.py": ("helpers.encoders.base", "A sampler knows no network"),
     "evaluation/ranking.py": ("helpers.losses", "A metric knows no loss"),
     "sources/table.py": ("helpers.evaluation.ranking", "A file reader knows no protocol"),

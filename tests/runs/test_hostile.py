@@ -1,4 +1,4 @@
-"""Attack strings in every kind of output: without its content security policy too, a report runs our scripts alone."""
+"""Attack strings in every kind of output: a report runs our scripts alone, policy or not."""
 
 import ast
 import json
@@ -14,14 +14,24 @@ from helpers.core import paths
 from helpers.runs import report, summary
 
 ATTACKS = [
-    "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "</script><script>alert(1)</script>",
-    "--><svg onload=alert(1)><script>alert(1)</script></svg>", "<a href=\"javascript:alert(1)\">a</a>",
-    "[a](javascript:alert(1)) ![a](javascript:alert(1)) <javascript:alert(1)>", "<iframe srcdoc='<script></script>'>",
-    "$\\href{javascript:alert(1)}{x}$", "$\\text{<img src=x onerror=alert(1)>}$", "$\\style{background:url(//x)}{x}$",
-    "<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=x onerror=alert(1)&gt;\">",
-    "<p id=figures>[]</p>", "<base href=//x><link rel=stylesheet href=//x><object data=//x></object><form action=//x>",
-    "&lt;script&gt;alert(1)&lt;/script&gt;", "\x1b[31m<script>\x1b[0m\0\u202ealert(1)", "W" + "o" * 3000,
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</script><script>alert(1)</script>",
+    "--><svg onload=alert(1)><script>alert(1)</script></svg>",
+    '<a href="javascript:alert(1)">a</a>',
+    "[a](javascript:alert(1)) ![a](javascript:alert(1)) <javascript:alert(1)>",
+    "<iframe srcdoc='<script></script>'>",
+    "$\\href{javascript:alert(1)}{x}$",
+    "$\\text{<img src=x onerror=alert(1)>}$",
+    "$\\style{background:url(//x)}{x}$",
+    "<math><mtext><table><mglyph><style><!--</style>"
+    '<img title="--&gt;&lt;img src=x onerror=alert(1)&gt;">',
+    "<p id=figures>[]</p>",
+    "<base href=//x><link rel=stylesheet href=//x><object data=//x></object><form action=//x>",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "\x1b[31m<script>\x1b[0m\0\u202ealert(1)",
+    "W" + "o" * 3000,
+]
 ADDRESSES = {
     "href",
     "src",
@@ -38,7 +48,7 @@ ADDRESSES = {
 
 def dangers(page):
     """What in a page could run or load something, the scripts aside that draw the figures."""
-    found = []
+    dangerous = []
     for element in BeautifulSoup(page, "html.parser").find_all(True):
         if element.name in (
             "iframe",
@@ -51,23 +61,27 @@ def dangers(page):
             "svg",
             "script",
         ):
-            found.append(str(element)[:200])
+            dangerous.append(str(element)[:200])
         for name, value in element.attrs.items():
             inside = name == "href" and value.startswith("#")
             if name.startswith("on") or name in ADDRESSES and not inside or "url(" in str(value):
-                found.append((element.name, name, value))
-    return found
+                dangerous.append((element.name, name, value))
+    return dangerous
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    make, folder = nbformat.v4, tmp_path_factory.mktemp("hostile")
+    make = nbformat.v4
+    folder = tmp_path_factory.mktemp("hostile")
     frame = pd.DataFrame(ATTACKS, index=ATTACKS, columns=ATTACKS[:1])
     figure = json.loads(
         go.Figure(go.Bar(x=ATTACKS, y=[1] * len(ATTACKS), name=ATTACKS[2])).to_json()
     )
-    datas = [{"text/html": frame.to_html()}, {"text/html": summary.styled(frame).to_html()},
-             {"application/vnd.plotly.v1+json": figure}]  # fmt: skip
+    datas = [
+        {"text/html": frame.to_html()},
+        {"text/html": summary.styled(frame).to_html()},
+        {"application/vnd.plotly.v1+json": figure},
+    ]
     kinds = ("text/plain", "text/html", "text/markdown", "text/latex", "application/javascript")
     datas += [{kind: text} for kind in kinds for text in ATTACKS]
     outputs = [make.new_output("display_data", data) for data in datas]
@@ -83,8 +97,11 @@ def page(tmp_path_factory):
 
 
 def test_a_report_of_attack_strings_runs_our_scripts_alone(page):
-    ours = re.compile(r'<script type="application/json" id="figures">.*?</script>\n<script>.*?</script>\n</body></html>',
-                      re.S)  # fmt: skip
+    ours = re.compile(
+        r'<script type="application/json" id="figures">.*?</script>\n'
+        r"<script>.*?</script>\n</body></html>",
+        re.S,
+    )
     page, number = ours.subn("", page)
     assert number == 1 and "</body>" not in page
     assert not dangers(page), dangers(page)
@@ -128,6 +145,9 @@ def test_tables_of_a_notebook_are_styled_through_the_helper(path):
                 "" if line.lstrip().startswith(("%", "!")) else line
                 for line in cell.source.splitlines()
             )
-            raw = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)
-                   and node.attr in ("style", "to_html")]  # fmt: skip
+            raw = [
+                node
+                for node in ast.walk(ast.parse(code))
+                if isinstance(node, ast.Attribute) and node.attr in ("style", "to_html")
+            ]
             assert not raw, "summary.styled(frame) in place of frame.style"

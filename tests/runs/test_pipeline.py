@@ -1,4 +1,4 @@
-"""The runner and its report, on toy notebooks: order, resume, failures, ensure, and what a page may hold."""
+"""The runner on toy notebooks: order, resume, failures, ensure, locks, a full disk."""
 
 import contextlib
 import errno
@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from helpers.core import paths
-from helpers.runs import pipeline, publish
+from helpers.runs import pipeline
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
@@ -29,7 +29,8 @@ def without_kernels(monkeypatch):
     import papermill
 
     def execute_notebook(source, out, parameters, cwd, **_):
-        book, namespace = nbformat.read(source, as_version=4), {}
+        book = nbformat.read(source, as_version=4)
+        namespace = {}
         with contextlib.chdir(cwd), contextlib.redirect_stdout(io.StringIO()):
             for cell in book.cells:
                 if cell.cell_type == "code":
@@ -52,8 +53,8 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
         ("4/4", "02_b.Z"),
     ]
     assert "report.html" in out
-    here = str((toy / "notebooks").resolve())
-    assert log(toy) == [["demo", n, here] for n in "3189"]
+    folder = str((toy / "notebooks").resolve())
+    assert log(toy) == [["demo", n, folder] for n in "3189"]
     assert [path.name for path in sorted((toy / "outputs/demo/notebooks").glob("*.ipynb"))] == [
         "01_a.ipynb",
         "02_b.T.ipynb",
@@ -66,11 +67,11 @@ def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
 
     params(toy, "02_b.T", "size: 7")  # a parameter: only that variant
     assert main(["demo"]) == 0
-    assert log(toy)[4:] == [["demo", "7", here]]
+    assert log(toy)[4:] == [["demo", "7", folder]]
 
     source = toy / "notebooks/01_a.ipynb"  # a code cell: everything after it too
     source.write_text(source.read_text().replace("print(size)", "print(size, 2)"))
-    assert not any(stage.current for stage in stages("demo"))
+    assert not any(stage.is_current for stage in stages("demo"))
     (toy / "outputs/demo/notebooks/02_b.ipynb").unlink()
     assert main(["demo", "--list"]) == 0
     assert "current" not in capsys.readouterr().out
@@ -106,7 +107,8 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, requ
     first.write_text(first.read_text().replace("print(size)", f"open({str(made)!r}, 'w').close()"))
     patch = (
         "import pathlib\nfrom helpers.core import paths\nfrom helpers.runs import pipeline\n"
-        f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\npaths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')"
+        f"paths.NOTEBOOKS = pathlib.Path({str(first.parent)!r})\n"
+        f"paths.PARAMS = pathlib.Path({str(toy / 'params')!r})\nimport os; os.chdir('/')"
     )
     call = f"pipeline.ensure(run, '01_a', {str(made)!r}); assert os.getcwd() == '/'"
     notebook(toy / "notebooks/02_b.ipynb", patch, call)
@@ -141,56 +143,18 @@ def test_ensure_says_what_it_cannot_do(toy):
     assert {line[1] for line in log(toy)} == {"8"}
 
 
-def test_a_published_notebook_is_clean(toy, monkeypatch):
-    monkeypatch.setattr(publish, "RENDERER", "plotly_mimetype")
-    monkeypatch.setenv("PLOTLY_RENDERER", "")
-    path = toy / "notebooks/01_a.ipynb"
-    notebook(
-        path,
-        "import sys, os\nprint('warn', file=sys.stderr)",
-        f"print({str(paths.ROOT / 'x')!r})",
-        "",
-        "os.path.join(os.path.expanduser('~'), 'y')",
-    )
-    (toy / "notebooks/02_b.ipynb").unlink()
-    publish.publish()
-    book = nbformat.read(path, as_version=4)
-    assert [cell.execution_count for cell in book.cells] == [1, 2, 3, None, 4]
-    assert [[o.get("text") or o.data["text/plain"] for o in c.outputs] for c in book.cells] == [
-        [],
-        [],
-        ["x\n"],
-        [],
-        ["'~/y'"],
-    ]
-    assert book.metadata.kernelspec == publish.KERNELSPEC
-    assert [dict(cell.metadata) for cell in book.cells] == [
-        {"tags": ["parameters"]},
-        {},
-        {},
-        {},
-        {},
-    ]
-
-    before = path.read_bytes()
-    notebook(toy / "notebooks/00_bad.ipynb", "1 / 0")
-    with pytest.raises(
-        ValueError, match="00_bad failed and was not changed, in cell .*ZeroDivisionError"
-    ):
-        publish.publish()
-    assert path.read_bytes() == before and os.environ["PLOTLY_RENDERER"] == "plotly_mimetype"
-
-
 def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
     """02_b asks for what 01_a makes, so it waits for it; 03_c waits for nobody."""
     notebook(toy / "notebooks/02_b.ipynb", 'ensure(run, "01_a", "somewhere")')
     notebook(toy / "notebooks/03_c.ipynb", "print(1)")
     params(toy, "03_c", "")
-    running, seen, order = set(), [], []
+    running = set()
+    at_once = []
+    order = []
 
     def pretend(stage):
         running.add(stage.name)
-        seen.append(set(running))
+        at_once.append(set(running))
         time.sleep(0.2)
         running.discard(stage.name)
         order.append(stage.name)
@@ -199,14 +163,9 @@ def test_stages_that_need_nothing_of_each_other_run_at_once(toy, monkeypatch):
     monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
     monkeypatch.setattr("helpers.runs.report.build_report", lambda *_: "page")
     assert pipeline.run_all("demo", jobs=2) == "page"
-    assert {"01_a", "03_c"} in seen and max(map(len, seen)) == 2
-    assert not any({"01_a", "02_b"} <= both for both in seen) and sorted(order) == [
-        "01_a",
-        "02_b",
-        "02_b.T",
-        "02_b.Z",
-        "03_c",
-    ]
+    assert {"01_a", "03_c"} in at_once and max(len(names) for names in at_once) == 2
+    assert not any({"01_a", "02_b"} <= names for names in at_once)
+    assert sorted(order) == ["01_a", "02_b", "02_b.T", "02_b.Z", "03_c"]
 
 
 def test_what_most_others_need_goes_first(toy, monkeypatch):
@@ -237,7 +196,7 @@ def test_the_first_failure_ends_a_run(toy, monkeypatch, capsys):
 def python(code, *arguments, **options):
     """A process that runs this code; what it prints can be read."""
     return subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [sys.executable, "-c", code, *(str(argument) for argument in arguments)],
         stdout=subprocess.PIPE,
         text=True,
         cwd=paths.ROOT,
@@ -269,7 +228,10 @@ paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
 
 def test_a_kernel_ends_with_the_run_that_is_killed(toy):
     """A stage whose notebook has another made: both kernels end."""
-    sleep = "import os, time\nwith open(os.environ['PIDS'], 'a') as file:\n    print(os.getpid(), file=file)\n"
+    sleep = (
+        "import os, time\n"
+        "with open(os.environ['PIDS'], 'a') as file:\n    print(os.getpid(), file=file)\n"
+    )
     notebook(toy / "notebooks/01_a.ipynb", sleep + "time.sleep(60)")
     patch = HERE.replace("sys.argv[1]", repr(str(toy)))
     made = str(toy / "outputs/demo/x")
@@ -288,15 +250,22 @@ def test_a_kernel_ends_with_the_run_that_is_killed(toy):
         assert parent.poll() is None
     parent.kill()
     parent.wait()
-    assert all(ends(int(each)) for each in pids.read_text().split())
+    assert all(ends(int(pid)) for pid in pids.read_text().split())
 
 
 def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
     pids = toy / "pids.txt"
-    sleep = f"import os, time\nprint(os.getpid(), file=open({str(pids)!r}, 'w'), flush=True)\ntime.sleep(60)"
+    sleep = (
+        f"import os, time\nprint(os.getpid(), file=open({str(pids)!r}, 'w'), flush=True)\n"
+        "time.sleep(60)"
+    )
     notebook(toy / "notebooks/01_a.ipynb", sleep)
-    # a shell starts what it puts in the background deaf to this signal, and a child is as deaf as its parent
-    listen = "import runpy, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nsys.argv[1:] = ['demo']\n"
+    # a shell starts what it puts in the background deaf to this signal, and a child is as deaf as
+    # its parent
+    listen = (
+        "import runpy, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.argv[1:] = ['demo']\n"
+    )
     run = python(
         HERE + listen + "runpy.run_module('helpers.runs', run_name='__main__')",
         toy,
@@ -315,12 +284,13 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
 
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
-    monkeypatch.setattr(pipeline, "ORPHANS", 0.1)
+    monkeypatch.setattr(pipeline, "ORPHAN_SECONDS", 0.1)
     hold = (
-        HERE + "with pipeline.run_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+        HERE
+        + "with pipeline.run_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
     )
-    other = python(hold, toy, stdin=subprocess.PIPE)
-    assert other.stdout.readline() == "held\n"
+    holder = python(hold, toy, stdin=subprocess.PIPE)
+    assert holder.stdout.readline() == "held\n"
     assert main(["demo"]) == 1
     assert (
         "another process is executing the run 'demo': wait until it has ended"
@@ -337,8 +307,8 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
     waiting.start()
     time.sleep(0.3)
     assert waiting.is_alive() and not log(toy)
-    other.kill()  # the system lets go of what a killed process held
-    other.wait()
+    holder.kill()  # the system lets go of what a killed process held
+    holder.wait()
     waiting.join(20)
     assert not waiting.is_alive() and log(toy)
     assert "waiting until it has ended" in capsys.readouterr().out
@@ -360,12 +330,13 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
         "raise OSError(28, 'No space left on device', 'posts.parquet.partial')",
     )
     assert main(["demo"]) == 1
-    told = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert re.match(
-        r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: free some space, then give the same",
-        told,
+        r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: "
+        "free some space, then give the same",
+        message,
     )
-    assert len(told.splitlines()) == 2
+    assert len(message.splitlines()) == 2
     params(toy, "01_a", "size: 4")
 
     def full(*_):

@@ -10,20 +10,22 @@ import nbformat
 import pytest
 
 from helpers.runs import report
+from helpers.runs.markdown import mathml
 
 HOSTILE = "<script>fetch('http://example.org')</script>"
 
 
 def executed(path, *cells):
     """A notebook of Markdown (str) and of code cells given by their outputs (list)."""
-    make, made = nbformat.v4, []
+    make = nbformat.v4
+    book = make.new_notebook()
     for cell in cells:
-        made.append(
-            make.new_markdown_cell(cell)
-            if isinstance(cell, str)
-            else make.new_code_cell("print('code')", outputs=cell, execution_count=1)
-        )
-    nbformat.write(make.new_notebook(cells=made), path)
+        if isinstance(cell, str):
+            book.cells.append(make.new_markdown_cell(cell))
+        else:
+            code = make.new_code_cell("print('code')", outputs=cell, execution_count=1)
+            book.cells.append(code)
+    nbformat.write(book, path)
     return path
 
 
@@ -96,9 +98,7 @@ def test_code_of_a_notebook_alone_is_open_unless_an_intro_says_what_the_page_is_
 def test_formulas_are_mathml(page):
     pytest.importorskip("latex2mathml")
     assert "<mfrac>" in page and "$$" not in re.sub(r"<script.*?</script>", "", page, flags=re.S)
-    assert "\\" not in report.mathml(
-        r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}"
-    )
+    assert "\\" not in mathml(r"\arg\min_\theta \begin{aligned} a &= b \\ &= c \end{aligned}")
 
 
 def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
@@ -116,8 +116,10 @@ def test_hostile_text_is_escaped_and_no_script_but_ours_is_allowed(page):
     ]
     plotly = gzip.decompress(base64.b64decode(packed[0])).decode()  # what draws unpacks it
     policy = soup.find("meta", {"http-equiv": "Content-Security-Policy"})["content"]
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-               for script in (plotly, scripts[1].string)]  # fmt: skip
+    digests = [
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        for script in (plotly, scripts[1].string)
+    ]
     assert policy.split("script-src ")[1].split() == [f"'sha256-{digest}'" for digest in digests]
     assert len(packed) == 1 and plotly == get_plotlyjs() and "default-src 'none'" in policy
     assert "unsafe-inline" not in policy.split("script-src")[1] and "alert(1)" not in page
@@ -168,7 +170,9 @@ def test_links_between_notebooks_lead_to_where_they_are_shown(tmp_path):
         "https://example.org/x.ipynb",
     ]
     assert [(a["href"], a.text, "aria-current" in a.attrs) for a in soup.nav.find_all("a")] == [
-        ("01_a.html", "01 · A", True), ("02_b.html", "<b>", False)]  # fmt: skip
+        ("01_a.html", "01 · A", True),
+        ("02_b.html", "<b>", False),
+    ]
 
 
 def test_a_page_of_the_book_shows_the_stored_pictures(tmp_path):

@@ -9,11 +9,11 @@ from tests.toy_runs import DECLARED, log, notebook, params
 
 
 def test_stages_are_in_order_base_first(toy):
-    found = stages("demo")
-    assert [stage.name for stage in found] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
-    assert [stage.parameters.get("size") for stage in found] == [3, None, 8, 9]
-    assert all(stage.parameters["run"] == "demo" for stage in found)
-    assert len({stage.fingerprint for stage in found}) == 4
+    toy_stages = stages("demo")
+    assert [stage.name for stage in toy_stages] == ["01_a", "02_b", "02_b.T", "02_b.Z"]
+    assert [stage.parameters.get("size") for stage in toy_stages] == [3, None, 8, 9]
+    assert all(stage.parameters["run"] == "demo" for stage in toy_stages)
+    assert len({stage.fingerprint for stage in toy_stages}) == 4
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_what_starts_the_collection_makes_nothing_after_it_stale(toy):
     before = [stage.fingerprint for stage in stages("demo")]
     notebook(toy / "notebooks/00_start.ipynb", "print(1)")
     params(toy, "00_start", "")
-    first, *others = stages("demo")
-    assert first.name == "00_start" and [stage.fingerprint for stage in others] == before
+    first, *later = stages("demo")
+    assert first.name == "00_start" and [stage.fingerprint for stage in later] == before
 
 
 def test_a_changed_helper_makes_what_imports_it_stale():
@@ -69,7 +69,8 @@ def test_a_changed_helper_makes_what_imports_it_stale():
         }
 
     assert names(
-        "from helpers.core import paths\nfrom helpers.runs import pipeline\nimport helpers.core.parameters"
+        "from helpers.core import paths\nfrom helpers.runs import pipeline\n"
+        "import helpers.core.parameters"
     ) == {
         "core/__init__.py",
         "core/paths.py",

@@ -1,4 +1,4 @@
-"""The parameters for own posts: nothing is named that is not trained, and a small file with other columns goes through."""
+"""The parameters for own posts: only what is trained is named, and a small file goes through."""
 
 import shutil
 

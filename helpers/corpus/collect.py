@@ -80,7 +80,7 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
-) -> dict[str, Any]:
+) -> dict:
     """Read a source into ``posts.parquet`` of a run; return the data card.
 
     Parts already read with the same settings are not read again. What the steps took is kept for
@@ -88,11 +88,16 @@ def collect(
 
     Parameters
     ----------
-    run : whose folder is written to
-    config : what to read, and how
-    memory_limit : of DuckDB, which works on disk beyond it; with ``daft`` of each worker
-    workers : int, processes that read parts, and threads of DuckDB
-    engine : of ENGINES, to the same bytes
+    run
+        The run, to whose folder the posts are written.
+    config
+        What to read, and how.
+    memory_limit
+        Memory of DuckDB, which works on disk beyond it; with ``daft``, of each worker.
+    workers : int
+        Processes that read parts, and threads of DuckDB.
+    engine
+        One of ENGINES; all write the same bytes.
 
     Returns
     -------

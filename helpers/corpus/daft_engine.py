@@ -41,12 +41,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import (
     atomic_write,
@@ -61,6 +61,7 @@ from helpers.core.artifacts import (
 from helpers.corpus import deduplicate, signatures
 from helpers.corpus.capacity import step_row
 from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
+from helpers.corpus.personal_names import MaskedNames
 from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
 VERSION = 2  # raised when the partitions of the same posts are others
@@ -78,9 +79,12 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
 
     Parameters
     ----------
-    function : its results can be written as JSON
-    jobs : list of arguments
-    workers : int, processes
+    function
+        A function whose results can be written as JSON.
+    jobs
+        Arguments of each job.
+    workers : int
+        Processes.
 
     Raises
     ------
@@ -157,7 +161,7 @@ def _wait_for_end(parent):
 
 
 def merge_partitions(
-    connection: duckdb.DuckDBPyConnection,
+    connection: DuckDBPyConnection,
     scratch: Path,
     parts: list[Path],
     target: Path,
@@ -165,8 +169,8 @@ def merge_partitions(
     min_chars: int,
     near_duplicate: float,
     strip_signatures: bool,
-    names: dict[tuple[str, ...], bool],
-) -> dict[str, Any]:
+    names: MaskedNames,
+) -> dict:
     """Write the posts table as :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes.
 
     A worker may use as much memory as the connection, and there are as many workers as it has
@@ -292,7 +296,7 @@ class Partitions:
     folder: Path
     slices: list[tuple[Path, list[int]]]
     first_authors: list[str]
-    names: dict[tuple[str, ...], bool]
+    names: MaskedNames
     min_chars: int
     near_duplicate: float
     memory_limit: str
@@ -315,13 +319,15 @@ class Partitions:
         """Return the path of the file of a step's partition."""
         return self.folder / self.step_name(step) / f"{number:05d}.parquet"
 
-    def make(self, step: str, number: int) -> dict[str, Any]:
+    def make(self, step: str, number: int) -> dict:
         """Write the file and the record of a partition, unless they are there; return the record.
 
         Parameters
         ----------
-        step : name of the step
-        number : int, of the partition
+        step
+            Name of the step.
+        number : int
+            Number of the partition.
         """
         file = self.file(step, number)
         record = file.with_suffix(".json")

@@ -16,19 +16,20 @@ COLUMNS = ["step", "tasks", "seconds", "bytes"]
 NOT_SHUFFLED = ["read", "merge", "posts", "one table"]
 
 
-def step_row(name: str, seconds: list[float], files: list[Path]) -> list:
+def step_row(name: str, records: list[dict], files: list[Path]) -> list:
     """Return a step's row of ``steps.json``, the values of COLUMNS.
 
     Parameters
     ----------
     name
         Name of the step.
-    seconds
-        Seconds that each task took.
+    records
+        Records of the tasks, with the ``seconds`` that each took.
     files
         Files that the tasks wrote.
     """
-    return [name, len(seconds), sum(seconds), sum(file.stat().st_size for file in files)]
+    seconds = sum(record["seconds"] for record in records)
+    return [name, len(records), seconds, sum(file.stat().st_size for file in files)]
 
 
 def estimate_resources(folder: Path, rows: int, comments: float = 5e9) -> tuple[pd.DataFrame, dict]:

@@ -75,17 +75,17 @@ def merge_posts(
     counts |= cut_signatures(connection, cuts, min_chars)
     long_posts = unique_posts - counts["short_after_signature"]
 
-    rest = _make_rest(connection, scratch / "rest.parquet", min_chars)
-    counts["duplicate"] = all_posts - unique_posts + long_posts - rest
+    distinct_posts = _make_distinct_posts(connection, scratch / "distinct.parquet", min_chars)
+    counts["duplicate"] = all_posts - unique_posts + long_posts - distinct_posts
     connection.execute("CREATE TABLE copies (n BIGINT)")
     if near_duplicate:
-        near_duplicates.near_pairs(connection, "rest", near_duplicate)
+        near_duplicates.near_pairs(connection, "distinct_posts", near_duplicate)
     counts["near_duplicate"] = query_scalar(connection, "SELECT count(*) FROM copies")
-    if rest > counts["near_duplicate"]:
+    if distinct_posts > counts["near_duplicate"]:
         columns = SCHEMA.names
-        if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM rest"):
+        if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts"):
             columns = columns[:-1]
-        query = f"SELECT {', '.join(columns)} FROM rest ANTI JOIN copies USING (n)"
+        query = f"SELECT {', '.join(columns)} FROM distinct_posts ANTI JOIN copies USING (n)"
         write_posts(connection, query, target)
     return counts
 
@@ -111,8 +111,8 @@ def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
     return query_scalar(connection, "SELECT count(*) FROM unique_posts")
 
 
-def _make_rest(connection, path, min_chars):
-    """Make the view ``rest``, posts that differ also without signatures; return their number."""
+def _make_distinct_posts(connection, path, min_chars):
+    """Make the view ``distinct_posts``, without signatures and copies; return their number."""
     connection.execute(
         f"""
         COPY (FROM ({CUT.format(min_chars)})
@@ -120,8 +120,8 @@ def _make_rest(connection, path, min_chars):
         TO ? (FORMAT parquet)""",
         [str(path)],
     )
-    connection.read_parquet(str(path)).create_view("rest")
-    return query_scalar(connection, "SELECT count(*) FROM rest")
+    connection.read_parquet(str(path)).create_view("distinct_posts")
+    return query_scalar(connection, "SELECT count(*) FROM distinct_posts")
 
 
 def mask_names(

@@ -54,7 +54,7 @@ class Rule(Config):
             "min_posts": self.min_posts_per_split,
         }
 
-    def write_assignment(self, connection: DuckDBPyConnection, drawn: str) -> None:
+    def write_assignment(self, connection: DuckDBPyConnection, draw: str) -> None:
         """Make the table ``assignment`` of a draw, without texts of other splits and small authors.
 
         The first split, which trains, loses no text: what was seen stays seen.
@@ -63,11 +63,11 @@ class Rule(Config):
         ----------
         connection
             DuckDB connection with the view ``posts``.
-        drawn
+        draw
             SQL of (n, split, reason), which looked at neither texts nor numbers of posts.
         """
         min_posts = [self.min_posts_per_split.get(name, 1) for name in self.splits]
-        connection.execute(f"CREATE TABLE drawn AS {drawn}")
+        connection.execute(f"CREATE TABLE drawn AS {draw}")
         connection.execute(
             f"""
             CREATE TABLE assignment AS

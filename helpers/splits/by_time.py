@@ -92,6 +92,23 @@ class TimeSplit(Rule):
             SELECT n, author, CASE WHEN second < t1 THEN 'train' WHEN second < t2 THEN 'dev'
                                    ELSE 'test' END AS period
             FROM dated JOIN calendar USING (community)""")
+        self._assign_authors(connection)
+        self.write_assignment(
+            connection,
+            """
+            SELECT n,
+                   CASE WHEN split = 'train' AND period <> 'train' THEN 'seen' ELSE split END
+                       AS split,
+                   CASE WHEN split = period OR split = 'train' THEN ''
+                        WHEN split IS NOT NULL THEN 'other_periods_of_' || split || '_authors'
+                        WHEN heldout THEN 'heldout_authors_with_too_few_posts'
+                        ELSE 'authors_with_too_few_posts' END AS reason
+            FROM placed JOIN authors USING (author)""",
+        )
+        return facts
+
+    def _assign_authors(self, connection):
+        """Make the table ``authors(author, heldout, split)`` by posts in each period."""
         # 52 bits of a hash make a number in [0, 1) that is the same on every machine
         connection.execute(
             f"""
@@ -117,19 +134,6 @@ class TimeSplit(Rule):
                         WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""",
             [str(self.seed)],
         )
-        self.write_assignment(
-            connection,
-            """
-            SELECT n,
-                   CASE WHEN split = 'train' AND period <> 'train' THEN 'seen' ELSE split END
-                       AS split,
-                   CASE WHEN split = period OR split = 'train' THEN ''
-                        WHEN split IS NOT NULL THEN 'other_periods_of_' || split || '_authors'
-                        WHEN heldout THEN 'heldout_authors_with_too_few_posts'
-                        ELSE 'authors_with_too_few_posts' END AS reason
-            FROM placed JOIN authors USING (author)""",
-        )
-        return facts
 
     def _make_calendar(self, connection):
         """Make the view ``dated(n, author, second, community)`` and t1 and t2 of communities.

@@ -5,11 +5,12 @@ from itertools import groupby
 
 # lines that may be code, unless they hold many words
 CODE = re.compile(
-    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ |.*[{}]\s*$"
-    r"|[^;]*[=()\[\]{}][^;]*;\s*$"
+    r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ "
+    r"|.*[{}]\s*$|[^;]*[=()\[\]{}][^;]*;\s*$"
     r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data"
     r"|rm|attach)\("
-    r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$|[\w.]+ ?= ?[\w.]+\("
+    r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$"
+    r"|[\w.]+ ?= ?[\w.]+\("
     r"|.*[^\s.):*-]\s{4,}\S"  # columns
     r"|(?:function|for|if|while)\s?\(|Error(?: in .*)?:\s|Error in |Warning message|Traceback"
     r"|\s+at \S+\(|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs"

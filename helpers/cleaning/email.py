@@ -292,9 +292,12 @@ def _is_card(block, is_ruled=False, max_sentences=1):
 
     Parameters
     ----------
-    block : list of str, lines
-    is_ruled : bool, they stand below a rule and need no address
-    max_sentences : int, more are prose
+    block : list of str
+        Lines.
+    is_ruled : bool
+        Whether they stand below a rule; they then need no address.
+    max_sentences : int
+        Lines with more sentences are prose.
     """
     if not is_ruled and not any(CONTACT.search(line) for line in block):
         return False

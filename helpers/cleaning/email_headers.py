@@ -66,6 +66,7 @@ def decode_header(message: bytes, notes: Counter) -> str:
     Parameters
     ----------
     message : bytes
+        The message as the archive holds it.
     notes : Counter
         Counts ``note_cp1252`` and, where bytes mean nothing there either and become U+FFFD,
         ``note_undecodable``.

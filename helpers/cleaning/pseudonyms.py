@@ -48,9 +48,8 @@ def _write_key(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     # whole before it has the name that other processes look for
     partial_path = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(partial_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secrets.token_bytes(KEY_BYTES))
+    partial_path.touch(mode=0o600)
+    partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
     with suppress(FileExistsError):
         os.link(partial_path, path)
     partial_path.unlink()

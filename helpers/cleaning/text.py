@@ -95,7 +95,8 @@ def clean_post(text: str, author: str = "") -> str:
 
     Parameters
     ----------
-    text : str, with the markup of a chat or a mailing list
+    text : str
+        With the markup of a chat or a mailing list.
     author : str, display name or address of the writer
         Its occurrences become ``@self``, see :func:`mask_mentions`.
     """
@@ -171,6 +172,7 @@ def mask_mentions(text: str, author: str) -> str:
     Parameters
     ----------
     text : str
+        A post.
     author : str, display name or address
         Of an address the part before the ``@`` counts: people build it from initials and names.
     """

@@ -16,21 +16,23 @@ COLUMNS = ["step", "tasks", "seconds", "bytes"]
 NOT_SHUFFLED = ["read", "merge", "posts", "one table"]
 
 
-def step_row(name: str, seconds: list[float], files: list[Path]) -> list:
+def step_row(name: str, records: list[dict], files: list[Path]) -> list:
     """Return a step's row of ``steps.json``, the values of COLUMNS.
 
     Parameters
     ----------
-    name : of the step
-    seconds : that each task took
-    files : that they wrote
+    name
+        Name of the step.
+    records
+        Records of the tasks, with the ``seconds`` that each took.
+    files
+        Files that the tasks wrote.
     """
-    return [name, len(seconds), sum(seconds), sum(file.stat().st_size for file in files)]
+    seconds = sum(record["seconds"] for record in records)
+    return [name, len(records), seconds, sum(file.stat().st_size for file in files)]
 
 
-def estimate_resources(
-    folder: Path, rows: int, comments: float = 5e9
-) -> tuple[pd.DataFrame, dict[str, float | str]]:
+def estimate_resources(folder: Path, rows: int, comments: float = 5e9) -> tuple[pd.DataFrame, dict]:
     """Return what another number of comments would take, by rule of three.
 
     A step of one task takes one machine, as here, however many there are. A step takes the longer
@@ -38,9 +40,12 @@ def estimate_resources(
 
     Parameters
     ----------
-    folder : of the collection, with ``steps.json``
-    rows : int, that the collection read
-    comments : number that the estimate is for
+    folder
+        Folder of the collection, with ``steps.json``.
+    rows : int
+        Number of rows that the collection read.
+    comments
+        Number that the estimate is for.
 
     Returns
     -------

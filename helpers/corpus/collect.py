@@ -80,7 +80,7 @@ def collect(
     memory_limit: str = "2GB",
     workers: int = 2,
     engine: str = "duckdb",
-) -> dict[str, Any]:
+) -> dict:
     """Read a source into ``posts.parquet`` of a run; return the data card.
 
     Parts already read with the same settings are not read again. What the steps took is kept for
@@ -88,11 +88,16 @@ def collect(
 
     Parameters
     ----------
-    run : whose folder is written to
-    config : what to read, and how
-    memory_limit : of DuckDB, which works on disk beyond it; with ``daft`` of each worker
-    workers : int, processes that read parts, and threads of DuckDB
-    engine : of ENGINES, to the same bytes
+    run
+        The run, to whose folder the posts are written.
+    config
+        What to read, and how.
+    memory_limit
+        Memory of DuckDB, which works on disk beyond it; with ``daft``, of each worker.
+    workers : int
+        Processes that read parts, and threads of DuckDB.
+    engine
+        One of ENGINES; all write the same bytes.
 
     Returns
     -------
@@ -109,10 +114,7 @@ def collect(
     key = None
     if config.pseudonymise and config.source not in sources.INVENTED:
         key = pseudonyms.pseudonym_key()
-    reading = config.model_dump(exclude={"near_duplicate", "strip_signatures"})
-    origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
-    stamps = [(part.name, part.stamp) for part in parts]
-    fingerprint = fingerprint_of(origin, config.fingerprint, stamps)
+    origin, fingerprint = _fingerprints(config, key, parts)
     posts = run.folder / "posts.parquet"
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
         return read_json(run.data_card)
@@ -130,17 +132,14 @@ def collect(
     letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
     hidden = personal_names.names_to_mask(names, salutation_names, letter_case)
     merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
-    read_seconds = [record["seconds"] for record in records]
-    name_seconds = [record["seconds"] for record in letter_case]
-    steps = [step_row("read", read_seconds, files), step_row("names", name_seconds, [])]
+    steps = [step_row("read", records, files), step_row("names", letter_case, [])]
     write_json(folder / "steps.json", {"steps": steps + merged.pop("steps")})
 
     account = _account(counts, merged)
     known_words = personal_names.identifying_words(people, salutation_names)
     facts = _facts(posts, account, config.source, known_words)
     settings = config.model_dump()
-    settings["location"] = _public(config.location)
-    settings["pseudonymise"] = key is not None
+    settings |= {"location": _public(config.location), "pseudonymise": key is not None}
     seals = {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, settings | account | facts | seals)
     return read_json(run.data_card)
@@ -152,6 +151,14 @@ def _open_parts(config):
     if config.columns:
         options["columns"] = config.columns
     return sources.open_source(config.source, config.location, raw=config.raw, **options)
+
+
+def _fingerprints(config, key, parts):
+    """Return the fingerprints of how parts are read, and of the posts table."""
+    reading = config.model_dump(exclude={"near_duplicate", "strip_signatures"})
+    origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
+    stamps = [(part.name, part.stamp) for part in parts]
+    return origin, fingerprint_of(origin, config.fingerprint, stamps)
 
 
 def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
@@ -192,8 +199,8 @@ def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
             strip_signatures=config.strip_signatures,
             names=names,
         )
-    step = step_row("merge", [time.perf_counter() - began], files)
-    return {"steps": [step]} | merged
+    record = {"seconds": time.perf_counter() - began}
+    return {"steps": [step_row("merge", [record], files)]} | merged
 
 
 def _account(read_counts, merge_counts):

@@ -41,12 +41,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import (
     atomic_write,
@@ -61,6 +61,7 @@ from helpers.core.artifacts import (
 from helpers.corpus import deduplicate, signatures
 from helpers.corpus.capacity import step_row
 from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
+from helpers.corpus.personal_names import MaskedNames
 from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
 VERSION = 2  # raised when the partitions of the same posts are others
@@ -78,9 +79,12 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
 
     Parameters
     ----------
-    function : its results can be written as JSON
-    jobs : list of arguments
-    workers : int, processes
+    function
+        A function whose results can be written as JSON.
+    jobs
+        Arguments of each job.
+    workers : int
+        Processes.
 
     Raises
     ------
@@ -157,7 +161,7 @@ def _wait_for_end(parent):
 
 
 def merge_partitions(
-    connection: duckdb.DuckDBPyConnection,
+    connection: DuckDBPyConnection,
     scratch: Path,
     parts: list[Path],
     target: Path,
@@ -165,8 +169,8 @@ def merge_partitions(
     min_chars: int,
     near_duplicate: float,
     strip_signatures: bool,
-    names: dict[tuple[str, ...], bool],
-) -> dict[str, Any]:
+    names: MaskedNames,
+) -> dict:
     """Write the posts table as :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes.
 
     A worker may use as much memory as the connection, and there are as many workers as it has
@@ -200,7 +204,8 @@ def merge_partitions(
         columns = SCHEMA.names if counts["ids"] else SCHEMA.names[:-1]
         query = f"SELECT {', '.join(columns)} FROM tables"
         write_posts(connection, query, target, is_sorted=True)
-        steps.append(step_row("one table", [time.perf_counter() - began], [target]))
+        record = {"seconds": time.perf_counter() - began}
+        steps.append(step_row("one table", [record], [target]))
     del counts["ids"]
     shutil.rmtree(folder.parent)
     return {**counts, "steps": steps}
@@ -266,9 +271,8 @@ def _run_step(partitions, workers, counts, steps, step):
     records = map_parts(partial(partitions.make, step), jobs, workers)
     for record in records:
         counts.update(record["counts"])  # a sum of counters would forget what is 0
-    seconds = [record["seconds"] for record in records]
     files = [partitions.file(step, number) for (number,) in jobs]
-    steps.append(step_row(partitions.step_name(step), seconds, files))
+    steps.append(step_row(partitions.step_name(step), records, files))
 
 
 @dataclass
@@ -292,7 +296,7 @@ class Partitions:
     folder: Path
     slices: list[tuple[Path, list[int]]]
     first_authors: list[str]
-    names: dict[tuple[str, ...], bool]
+    names: MaskedNames
     min_chars: int
     near_duplicate: float
     memory_limit: str
@@ -315,13 +319,15 @@ class Partitions:
         """Return the path of the file of a step's partition."""
         return self.folder / self.step_name(step) / f"{number:05d}.parquet"
 
-    def make(self, step: str, number: int) -> dict[str, Any]:
+    def make(self, step: str, number: int) -> dict:
         """Write the file and the record of a partition, unless they are there; return the record.
 
         Parameters
         ----------
-        step : name of the step
-        number : int, of the partition
+        step
+            Name of the step.
+        number : int
+            Number of the partition.
         """
         file = self.file(step, number)
         record = file.with_suffix(".json")
@@ -472,21 +478,21 @@ class Partitions:
         return "FROM later ORDER BY bucket", {"duplicate": copies}
 
     def _drop_copies(self, connection, bucket):
-        """Make the view ``rest``: cut posts of a range of authors without copies."""
+        """Make the view ``distinct_posts``: cut posts of a range of authors without copies."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "copies", bucket, "copied")
         connection.execute(f"""
-            CREATE VIEW rest AS FROM cut_posts
+            CREATE VIEW distinct_posts AS FROM cut_posts
             WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM copied)""")
 
     def _bands(self, connection, bucket):
         """List the MinHash bands of posts."""
         self._drop_copies(connection, bucket)
-        band_table(connection, "rest", self.near_duplicate)
+        band_table(connection, "distinct_posts", self.near_duplicate)
         query = f"""
             SELECT key, time, {bucket << PLACE_BITS} + n AS id,
                    key % {len(self.first_authors)} AS bucket
-            FROM bands JOIN rest USING (n) ORDER BY bucket"""
+            FROM bands JOIN distinct_posts USING (n) ORDER BY bucket"""
         return query, {}
 
     def _pairs(self, connection, bucket):
@@ -532,15 +538,16 @@ class Partitions:
     def _table(self, connection, bucket):
         """Select the posts that are left, sorted."""
         self._drop_copies(connection, bucket)
-        rest = query_scalar(connection, "SELECT count(*) FROM rest")
-        ids = query_scalar(connection, "SELECT count(nullif(id, '')) FROM rest")
+        posts = query_scalar(connection, "SELECT count(*) FROM distinct_posts")
+        ids = query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts")
         near_copies = 0
-        others = ""
+        condition = ""
         if self.near_duplicate:
             self._read(connection, "near", bucket)
             near_copies = query_scalar(connection, "SELECT count(DISTINCT id) FROM incoming")
-            others = f"WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM incoming)"
+            condition = f"WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM incoming)"
         query = f"""
-            SELECT {", ".join(SCHEMA.names)} FROM rest {others} ORDER BY {", ".join(SORTED_BY)}"""
-        counts = {"posts": rest - near_copies, "ids": ids, "near_duplicate": near_copies}
+            SELECT {", ".join(SCHEMA.names)} FROM distinct_posts {condition}
+            ORDER BY {", ".join(SORTED_BY)}"""
+        counts = {"posts": posts - near_copies, "ids": ids, "near_duplicate": near_copies}
         return query, counts

@@ -5,13 +5,13 @@ DuckDB holds what grows with the corpus and spills to a folder of the run, which
 
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 
 from helpers.corpus import near_duplicates, signatures
-from helpers.corpus.personal_names import mask_known_names
+from helpers.corpus.personal_names import MaskedNames, mask_known_names
 from helpers.corpus.posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
 
 # of copies: by content, so that the order holds to the last byte
@@ -24,7 +24,7 @@ CUT = """
 
 
 def merge_posts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: DuckDBPyConnection,
     scratch: Path,
     parts: list[Path],
     target: Path,
@@ -32,7 +32,7 @@ def merge_posts(
     min_chars: int,
     near_duplicate: float,
     strip_signatures: bool,
-    names: dict[tuple[str, ...], bool],
+    names: MaskedNames,
 ) -> dict[str, int]:
     """Write the posts table from part files, whole or not at all; return counts.
 
@@ -41,14 +41,20 @@ def merge_posts(
 
     Parameters
     ----------
-    connection : of :func:`helpers.corpus.posts_table.open_database`
-    scratch : folder for files in between
+    connection
+        Connection of :func:`helpers.corpus.posts_table.open_database`.
+    scratch
+        Folder for files in between.
     parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`
         Time is int64, in seconds.
-    target : path of the posts table
-    min_chars : int, posts are dropped that masking or cutting makes shorter
-    near_duplicate : float, Jaccard similarity from which a later post is a copy; 0 keeps all
+    target
+        Path of the posts table.
+    min_chars : int
+        Posts are dropped that masking or cutting makes shorter.
+    near_duplicate : float
+        Jaccard similarity from which a later post is a copy; 0 keeps all.
     strip_signatures : bool
+        Cut the closing words that one author alone repeats.
     names : as :func:`helpers.corpus.personal_names.names_to_mask` gives them
         They are masked first, so that texts which differ in a name are copies.
 
@@ -69,17 +75,17 @@ def merge_posts(
     counts |= cut_signatures(connection, cuts, min_chars)
     long_posts = unique_posts - counts["short_after_signature"]
 
-    rest = _make_rest(connection, scratch / "rest.parquet", min_chars)
-    counts["duplicate"] = all_posts - unique_posts + long_posts - rest
+    distinct_posts = _make_distinct_posts(connection, scratch / "distinct.parquet", min_chars)
+    counts["duplicate"] = all_posts - unique_posts + long_posts - distinct_posts
     connection.execute("CREATE TABLE copies (n BIGINT)")
     if near_duplicate:
-        near_duplicates.near_pairs(connection, "rest", near_duplicate)
+        near_duplicates.near_pairs(connection, "distinct_posts", near_duplicate)
     counts["near_duplicate"] = query_scalar(connection, "SELECT count(*) FROM copies")
-    if rest > counts["near_duplicate"]:
+    if distinct_posts > counts["near_duplicate"]:
         columns = SCHEMA.names
-        if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM rest"):
+        if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts"):
             columns = columns[:-1]
-        query = f"SELECT {', '.join(columns)} FROM rest ANTI JOIN copies USING (n)"
+        query = f"SELECT {', '.join(columns)} FROM distinct_posts ANTI JOIN copies USING (n)"
         write_posts(connection, query, target)
     return counts
 
@@ -98,15 +104,15 @@ def _make_unique_posts(connection, path):
     return number_posts(connection, path)
 
 
-def number_posts(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
     """Make the view ``unique_posts`` of a file, whose rows it numbers as ``n``; return how many."""
     rows = connection.read_parquet(str(path), file_row_number=True)
     rows.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     return query_scalar(connection, "SELECT count(*) FROM unique_posts")
 
 
-def _make_rest(connection, path, min_chars):
-    """Make the view ``rest``, posts that differ also without signatures; return their number."""
+def _make_distinct_posts(connection, path, min_chars):
+    """Make the view ``distinct_posts``, without signatures and copies; return their number."""
     connection.execute(
         f"""
         COPY (FROM ({CUT.format(min_chars)})
@@ -114,24 +120,28 @@ def _make_rest(connection, path, min_chars):
         TO ? (FORMAT parquet)""",
         [str(path)],
     )
-    connection.read_parquet(str(path)).create_view("rest")
-    return query_scalar(connection, "SELECT count(*) FROM rest")
+    connection.read_parquet(str(path)).create_view("distinct_posts")
+    return query_scalar(connection, "SELECT count(*) FROM distinct_posts")
 
 
 def mask_names(
-    connection: duckdb.DuckDBPyConnection,
+    connection: DuckDBPyConnection,
     path: Path,
-    names: dict[tuple[str, ...], bool],
+    names: MaskedNames,
     min_chars: int,
 ) -> dict[str, int]:
     """Put posts without names, written to a file, in place of the view ``parts``; return counts.
 
     Parameters
     ----------
-    connection : DuckDB connection with the view ``parts``
-    path : of the file
-    names : as :func:`helpers.corpus.personal_names.names_to_mask` gives them
-    min_chars : int, posts that are shorter without names are dropped
+    connection
+        DuckDB connection with the view ``parts``.
+    path
+        Path of the file.
+    names
+        Names of :func:`helpers.corpus.personal_names.names_to_mask`.
+    min_chars : int
+        Posts that are shorter without names are dropped.
     """
     counts = {"names_masked": 0, "short_after_names": 0}
     if not names:
@@ -154,15 +164,18 @@ def mask_names(
 
 
 def cut_signatures(
-    connection: duckdb.DuckDBPyConnection, cuts: np.ndarray, min_chars: int
+    connection: DuckDBPyConnection, cuts: np.ndarray, min_chars: int
 ) -> dict[str, int]:
     """Make the table ``shortened`` of ``unique_posts`` without their signatures; return counts.
 
     Parameters
     ----------
-    connection : DuckDB connection with the view ``unique_posts``
-    cuts : (posts,) int, words to cut from each post
-    min_chars : int, posts that are shorter without a signature are counted
+    connection
+        DuckDB connection with the view ``unique_posts``.
+    cuts : (posts,) int
+        Words to cut from each post.
+    min_chars : int
+        Posts that are shorter without a signature are counted.
     """
     signed = np.flatnonzero(cuts)
     connection.register("cuts", pa.table({"n": signed, "words": cuts[signed]}))

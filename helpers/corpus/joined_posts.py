@@ -27,7 +27,7 @@ def join_posts(
     *,
     max_chars: int = 2000,
     min_chars: int = 200,
-) -> dict[str, int | str]:
+) -> dict:
     """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
 
     The posts of an author in a topic, in order of time (then text), are laid end to end with
@@ -38,10 +38,14 @@ def join_posts(
 
     Parameters
     ----------
-    posts_path : posts table
-    out_path : posts table of documents
-    max_chars : int, of a document
-    min_chars : int, documents of fewer characters are dropped
+    posts_path
+        Posts table.
+    out_path
+        Posts table of documents.
+    max_chars : int
+        Most characters of a document.
+    min_chars : int
+        Documents of fewer characters are dropped.
 
     Returns
     -------

@@ -6,9 +6,9 @@ that appears on both sides of a split inflates every score. Everything here work
 with the corpus, which may exceed the memory.
 """
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
 # what str.split() takes for white space
@@ -53,7 +53,8 @@ def minhash(shingles: pa.ListArray) -> np.ndarray:
 
     Parameters
     ----------
-    shingles : list array of uint64, hashes of each text's shingles
+    shingles : list array of uint64
+        Hashes of each text's shingles.
 
     Returns
     -------
@@ -86,7 +87,9 @@ def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
     Parameters
     ----------
     signatures : (texts, PERMUTATIONS) uint32
-    rows : int, columns of a band
+        See :func:`minhash`.
+    rows : int
+        Columns of a band.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
     return products.reshape(len(signatures), -1, rows).sum(2)
 
 
-def near_pairs(connection: duckdb.DuckDBPyConnection, table: str, similarity: float) -> None:
+def near_pairs(connection: DuckDBPyConnection, table: str, similarity: float) -> None:
     """Make the table ``copies(n)``: the posts that are alike to an earlier one.
 
     The earlier post may itself be a copy: of a chain of ever newer versions only the first stays.
@@ -105,9 +108,12 @@ def near_pairs(connection: duckdb.DuckDBPyConnection, table: str, similarity: fl
 
     Parameters
     ----------
-    connection : DuckDB connection
-    table : name of a table or view with columns n (int64, the order of time) and normal (text)
-    similarity : float in (0, 1], Jaccard similarity from which posts are alike
+    connection
+        DuckDB connection.
+    table
+        Name of a table or view with columns n (int64, the order of time) and normal (text).
+    similarity : float in (0, 1]
+        Jaccard similarity from which posts are alike.
     """
     band_table(connection, table, similarity)
     connection.execute(PAIRS)
@@ -117,12 +123,13 @@ def near_pairs(connection: duckdb.DuckDBPyConnection, table: str, similarity: fl
         WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")
 
 
-def band_table(connection: duckdb.DuckDBPyConnection, table: str, similarity: float) -> None:
+def band_table(connection: DuckDBPyConnection, table: str, similarity: float) -> None:
     """Make the table ``bands(n, key)``: posts that share a key may be alike.
 
     Parameters
     ----------
-    connection, table, similarity : see :func:`near_pairs`
+    connection, table, similarity
+        See :func:`near_pairs`.
     """
     rows = rows_per_band(similarity)
     connection.execute(f"CREATE OR REPLACE VIEW shingled AS {SHINGLED.format(table)}")

@@ -19,6 +19,8 @@ import pyarrow as pa
 from helpers.cleaning.salutations import PERSON
 from helpers.cleaning.text import EVERYDAY
 
+# the words in lower case of a name, and whether it must be capitalised
+MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4
 MIN_SALUTATIONS = 3  # so often a name is greeted or signed with before it counts as known
 MAX_LOWER_CASE = 0.1  # so often, of its capitalised uses, a name may be written in lower case
@@ -47,7 +49,8 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
 
     Parameters
     ----------
-    people : names that authors, headers and mentions tell
+    people
+        Names that authors, headers and mentions tell.
     salutations : Counter, how often each name is greeted or signed with
         Names of MIN_SALUTATIONS and more are known.
     """
@@ -61,8 +64,10 @@ def count_letter_case(words: list[str], part: Path) -> dict:
 
     Parameters
     ----------
-    words : list of str, in lower case
-    part : path of a Parquet file with a column ``text``
+    words : list of str
+        Words in lower case.
+    part
+        Path of a Parquet file with a column ``text``.
 
     Returns
     -------
@@ -87,7 +92,7 @@ def count_letter_case(words: list[str], part: Path) -> dict:
 
 def names_to_mask(
     names: dict[str, tuple[str, ...]], salutations: Counter, letter_case: list[dict]
-) -> dict[tuple[str, ...], bool]:
+) -> MaskedNames:
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
     A full name is masked in any case, but where all its words are common ones, only capitalised.
@@ -95,9 +100,12 @@ def names_to_mask(
 
     Parameters
     ----------
-    names : words of each name, see :func:`words_of_names`
-    salutations : Counter, how often each name is greeted or signed with
-    letter_case : list of dict, what :func:`count_letter_case` returned of their words in every part
+    names
+        Words of each name, see :func:`words_of_names`.
+    salutations : Counter
+        How often each name is greeted or signed with.
+    letter_case : list of dict
+        What :func:`count_letter_case` returned of their words in every part.
     """
     salutation_words = Counter()  # capitalised uses that are masked already
     for name, count in salutations.items():
@@ -128,8 +136,10 @@ def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
 
     Parameters
     ----------
-    people : names
-    salutations : Counter, how often each name is greeted or signed with; these are no user names
+    people
+        Names.
+    salutations : Counter
+        How often each name is greeted or signed with; these are no user names.
     """
     words = set()
     for name in people:
@@ -147,9 +157,7 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     return round(with_name / max(len(texts), 1), 4)
 
 
-def mask_known_names(
-    text: str, names: dict[tuple[str, ...], bool], first_words: frozenset[str]
-) -> str:
+def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str]) -> str:
     """Return a text with ``@user`` for every known name, ``@self`` where it signs the text.
 
     Of names that begin with the same word, the longest counts.
@@ -157,8 +165,11 @@ def mask_known_names(
     Parameters
     ----------
     text : str
-    names : words in lower case of each name, and whether it must be capitalised
-    first_words : the first words of the names
+        A post.
+    names
+        Words in lower case of each name, and whether it must be capitalised.
+    first_words
+        The first words of the names.
     """
     if first_words.isdisjoint(WORD.findall(text.lower())):
         return text

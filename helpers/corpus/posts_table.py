@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import atomic_write, write_checksum
 
@@ -30,14 +31,17 @@ SORTED_BY = ["author", "time", "text", "topic", "id"]  # of the rows
 @contextmanager
 def open_database(
     scratch: Path, memory_limit: str = "2GB", threads: int = 2
-) -> Iterator[duckdb.DuckDBPyConnection]:
+) -> Iterator[DuckDBPyConnection]:
     """Open a DuckDB connection that spills to a new folder, which is removed at the end.
 
     Parameters
     ----------
-    scratch : the folder
-    memory_limit : as DuckDB takes it
+    scratch
+        The folder.
+    memory_limit
+        Memory, as DuckDB takes it.
     threads : int
+        Threads of DuckDB.
 
     Raises
     ------
@@ -67,22 +71,23 @@ def open_database(
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def query_scalar(
-    connection: duckdb.DuckDBPyConnection, query: str, values: Sequence | dict = ()
-) -> Any:
+def query_scalar(connection: DuckDBPyConnection, query: str, values: Sequence | dict = ()) -> Any:
     """Return the one value that a query gives.
 
     Parameters
     ----------
-    connection : DuckDB connection
-    query : SQL
-    values : of the query's ``?``; no path and no text is written into SQL
+    connection
+        DuckDB connection.
+    query
+        SQL.
+    values
+        Values of the query's ``?``; no path and no text is written into SQL.
     """
     return connection.execute(query, values).fetchall()[0][0]
 
 
 def write_posts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: DuckDBPyConnection,
     query: str,
     target: Path,
     values: Sequence = (),
@@ -95,11 +100,16 @@ def write_posts(
 
     Parameters
     ----------
-    connection : DuckDB connection
-    query : SQL of columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ
-    target : path of the file, which is whole or absent
-    values : of the query's ``?``
-    is_sorted : bool, the query yields posts in the order of SORTED_BY, so that none need be held
+    connection
+        DuckDB connection.
+    query
+        SQL of columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ.
+    target
+        Path of the file, which is whole or absent.
+    values
+        Values of the query's ``?``.
+    is_sorted : bool
+        Whether the query yields posts in the order of SORTED_BY; then none need be held.
     """
     relation = connection.sql(f"FROM ({query})", params=values)
     types = dict(zip(relation.columns, relation.types, strict=True))

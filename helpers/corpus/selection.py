@@ -42,9 +42,12 @@ def select_posts(
 
     Parameters
     ----------
-    posts_path, out_path : posts tables
-    selection : whose posts
-    memory_limit : of DuckDB
+    posts_path, out_path
+        Posts tables.
+    selection
+        Rule by which posts are used.
+    memory_limit
+        Memory of DuckDB.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def select_posts(
     }
 
 
-def corpus_statistics(posts_path: Path) -> dict[str, int | float | str]:
+def corpus_statistics(posts_path: Path) -> dict:
     """Return size and shape of a posts table.
 
     Means are over authors, ``words_per_post`` over posts. ``active_months`` are calendar months,

@@ -8,9 +8,9 @@ alone: the ones only one author uses are mostly habit ("hi, try:"), not names.
 
 import re
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from helpers.corpus.near_duplicates import WHITE
 
@@ -40,7 +40,7 @@ def _escaped(code):
 WHITE_SPACE = re.compile(re.sub(r"\\x\{(\w+)\}", _escaped, WHITE))
 
 
-def find_signatures(connection: duckdb.DuckDBPyConnection, table: str, posts: int) -> np.ndarray:
+def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> np.ndarray:
     """Return how many words of a signature each post ends with.
 
     A run of MIN_RUN_WORDS to MAX_RUN_WORDS words is the signature of a post where it
@@ -57,10 +57,12 @@ def find_signatures(connection: duckdb.DuckDBPyConnection, table: str, posts: in
 
     Parameters
     ----------
-    connection : DuckDB connection
+    connection
+        DuckDB connection.
     table : name of a table or view
         Columns n (0 to posts - 1), author and normal (text as ``near_duplicates.NORMAL`` makes it).
-    posts : int, rows of the table
+    posts : int
+        Rows of the table.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def cut_signature(text: str, words: int) -> str:
 
 
 def make_endings(
-    connection: duckdb.DuckDBPyConnection, table: str, cuts: np.ndarray, fresh: np.ndarray
+    connection: DuckDBPyConnection, table: str, cuts: np.ndarray, fresh: np.ndarray
 ) -> None:
     """Make the tables ``ends``, the last words of each post, and ``floors``, of each author.
 
@@ -106,9 +108,12 @@ def make_endings(
 
     Parameters
     ----------
-    connection, table : see :func:`find_signatures`
-    cuts : (posts,) int, how many words were cut from the end of each post
-    fresh : (posts,) bool, whether they were cut in the round before
+    connection, table
+        See :func:`find_signatures`.
+    cuts : (posts,) int
+        How many words were cut from the end of each post.
+    fresh : (posts,) bool
+        Whether they were cut in the round before.
     """
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
     connection.register("state", state)
@@ -127,13 +132,15 @@ def make_endings(
         FROM ends GROUP BY author""")
 
 
-def mark_signatures(connection: duckdb.DuckDBPyConnection, frequent: str) -> None:
+def mark_signatures(connection: DuckDBPyConnection, frequent: str) -> None:
     """Make the table ``runs`` of last words, and ``marked``, which may be an author's signature.
 
     Parameters
     ----------
-    connection : DuckDB connection with the tables of :func:`make_endings`
-    frequent : SQL of the hashes of last words; runs that end otherwise are left out
+    connection
+        DuckDB connection with the tables of :func:`make_endings`.
+    frequent
+        SQL of the hashes of last words; runs that end otherwise are left out.
     """
     connection.execute(f"""
         CREATE OR REPLACE TABLE runs AS
@@ -159,7 +166,8 @@ def exclusive_endings(authors: int | str) -> str:
 
     Parameters
     ----------
-    authors : number of authors of the corpus, or SQL of it
+    authors
+        Number of authors of the corpus, or SQL of it.
     """
     return f"""
         SELECT hash FROM marked GROUP BY hash

@@ -1,10 +1,10 @@
 """The split engine: a rule places every post in a split or gives one reason why not."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import duckdb
 import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import (
     file_fingerprint,
@@ -16,7 +16,7 @@ from helpers.core.artifacts import (
 )
 from helpers.core.config import Config
 from helpers.corpus.near_duplicates import NORMAL
-from helpers.corpus.posts_table import SCHEMA, open_database, query_scalar, write_posts
+from helpers.corpus.posts_table import SCHEMA, open_database, write_posts
 from helpers.splits.audit import audit_split
 
 VERSION = 4  # raised when the same posts and settings give other files
@@ -39,14 +39,14 @@ class Rule(Config):
         """The fewest posts of an author in a split, by its name."""
         return {}
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment(n, split, reason)`` of the view ``posts``; return facts.
 
         The reason says why a post is in no split; it is '' of a used post.
         """
         raise NotImplementedError
 
-    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def guarantees(self, facts: dict) -> dict:
         """Return what the files must keep: arguments of :data:`helpers.splits.audit.CHECKS`."""
         return {
             "authors_apart": list(self.splits),
@@ -54,18 +54,20 @@ class Rule(Config):
             "min_posts": self.min_posts_per_split,
         }
 
-    def write_assignment(self, connection: duckdb.DuckDBPyConnection, drawn: str) -> None:
+    def write_assignment(self, connection: DuckDBPyConnection, draw: str) -> None:
         """Make the table ``assignment`` of a draw, without texts of other splits and small authors.
 
         The first split, which trains, loses no text: what was seen stays seen.
 
         Parameters
         ----------
-        connection : DuckDB connection with the view ``posts``
-        drawn : SQL of (n, split, reason), which looked at neither texts nor numbers of posts
+        connection
+            DuckDB connection with the view ``posts``.
+        draw
+            SQL of (n, split, reason), which looked at neither texts nor numbers of posts.
         """
         min_posts = [self.min_posts_per_split.get(name, 1) for name in self.splits]
-        connection.execute(f"CREATE TABLE drawn AS {drawn}")
+        connection.execute(f"CREATE TABLE drawn AS {draw}")
         connection.execute(
             f"""
             CREATE TABLE assignment AS
@@ -90,7 +92,7 @@ class NoSplit(Rule):
 
     splits = ("all",)
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    def assign(self, connection: DuckDBPyConnection) -> dict:
         """Use every post."""
         connection.execute(
             "CREATE TABLE assignment AS SELECT n, 'all' AS split, '' AS reason FROM posts"
@@ -98,19 +100,21 @@ class NoSplit(Rule):
         return {}
 
 
-def make_split(
-    posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB"
-) -> dict[str, Any]:
+def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB") -> dict:
     """Write ``<split>.parquet`` of each split of a rule, and ``split.json``; return the latter.
 
     What is current is reused.
 
     Parameters
     ----------
-    posts_path : posts table
-    out_folder : of the files
-    rule : whose splits
-    memory_limit : of DuckDB
+    posts_path
+        Posts table.
+    out_folder
+        Folder of the files.
+    rule
+        Rule of the splits.
+    memory_limit
+        Memory of DuckDB.
 
     Returns
     -------
@@ -138,7 +142,10 @@ def make_split(
     columns = ", ".join(name for name in SCHEMA.names if name in available)
     with open_database(folder / "work", memory_limit) as connection:
         table = connection.read_parquet(str(posts_path), file_row_number=True)
-        table.project(f"{columns}, file_row_number AS n").create_view("posts")
+        fields = f"{columns}, file_row_number AS n"
+        if "id" not in available:
+            fields += ", NULL::VARCHAR AS id"
+        table.project(fields).create_view("posts")
         facts = rule.assign(connection)
         sizes, unused = _sizes(connection, rule)
         query = f"""
@@ -161,9 +168,9 @@ def make_split(
 
 def _sizes(connection, rule):
     """Return ({split: {posts, authors, topics}}, {reason: posts}) of the assignment."""
-    posts = query_scalar(connection, "SELECT count(*) FROM posts")
-    rows = query_scalar(connection, "SELECT count(*) FROM assignment")
-    placed = query_scalar(connection, "SELECT count(DISTINCT n) FROM assignment")
+    posts, placed, rows = connection.execute("""
+        SELECT (SELECT count(*) FROM posts), count(DISTINCT n), count(*)
+        FROM assignment""").fetchone()
     if not placed == posts == rows:
         raise RuntimeError(
             f"{type(rule).__name__} placed {placed} of {posts} posts, or one of them twice"

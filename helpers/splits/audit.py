@@ -83,9 +83,12 @@ def audit_split(
 
     Parameters
     ----------
-    folder : of the files
-    report : content of ``split.json``, which is read where none is given
-    memory_limit : of DuckDB
+    folder
+        Folder of the files.
+    report
+        Content of ``split.json``, which is read where none is given.
+    memory_limit
+        Memory of DuckDB.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """A split by author alone, for texts without a date: shares of the authors, or files as given."""
 
-from typing import Any, Literal
+from typing import Literal
 
-import duckdb
 import numpy as np
 import pandas as pd
+from duckdb import DuckDBPyConnection
 from pydantic import Field, model_validator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -43,18 +43,23 @@ class AuthorSplit(Rule):
             )
         return self
 
-    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def guarantees(self, facts: dict) -> dict:
         """Return what the files must keep: given pairs are whole."""
         return super().guarantees(facts) | {"pairs_whole": facts["given_pairs"]}
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment``; return ``given_pairs`` and ``largest_component``."""
         assign_given_files(connection, self.files)
         authors = connection.execute(
             "SELECT DISTINCT author FROM given WHERE home IS NULL ORDER BY author"
         ).df()
         component = np.arange(len(authors))
-        has_pairs = _has_pairs(connection)
+        has_pairs = bool(
+            query_scalar(
+                connection,
+                f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts",
+            )
+        )
         if has_pairs:
             component = _components(connection, authors["author"])
         sizes = np.bincount(component)
@@ -89,7 +94,7 @@ class GivenSplit(AuthorSplit):
     files: dict[Literal["test", "dev"], str] = Field(min_length=1)
 
 
-def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, str]) -> None:
+def assign_given_files(connection: DuckDBPyConnection, files: dict[str, str]) -> None:
     """Make the table ``given(n, author, home, reason)``: who belongs to which given file.
 
     The home of an author is the first split in whose file he has a post, NULL where there is none;
@@ -98,7 +103,8 @@ def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, s
 
     Parameters
     ----------
-    connection : DuckDB connection with the view ``posts``
+    connection
+        DuckDB connection with the view ``posts``.
     files : by split the file or folder, below the location of the source
         The ids of its posts begin with it.
 
@@ -107,16 +113,15 @@ def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, s
     ValueError
         Where posts have no ids, or none begins so.
     """
-    post_id = "id" if _has_ids(connection) else "''"
     prefixes = [f"{name.rstrip('/')}/" for name in files.values()]
     places = np.arange(len(files))
     table = pd.DataFrame({"split": list(files), "name": prefixes, "place": places})
     connection.register("files", table.astype({"split": object, "name": object}))
-    connection.execute(f"""
+    connection.execute("""
         CREATE TABLE given AS
         WITH found AS (
             SELECT n, author, min_by(split, place) AS split, min(place) AS place
-            FROM posts LEFT JOIN files ON starts_with({post_id}, name) GROUP BY n, author),
+            FROM posts LEFT JOIN files ON starts_with(id, name) GROUP BY n, author),
         homes AS (SELECT author, min_by(split, place) AS home FROM found GROUP BY author)
         SELECT n, author, home, CASE WHEN split IS DISTINCT FROM home
                                      THEN 'authors_of_other_splits' ELSE '' END AS reason
@@ -130,18 +135,6 @@ def assign_given_files(connection: duckdb.DuckDBPyConnection, files: dict[str, s
                 "a source with ids, such as pan. Pseudonymised posts and joined documents have no "
                 "ids"
             )
-
-
-def _has_ids(connection):
-    return "id" in connection.table("posts").columns
-
-
-def _has_pairs(connection):
-    """Return whether every post is a text of a given pair."""
-    if not _has_ids(connection):
-        return False
-    query = f"SELECT bool_and(coalesce(regexp_matches(id, {PAIR}), false)) FROM posts"
-    return bool(query_scalar(connection, query))
 
 
 def _components(connection, authors):

@@ -8,9 +8,9 @@ the rule holds within each, not between them.
 
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
-import duckdb
+from duckdb import DuckDBPyConnection
 from pydantic import Field, field_validator
 
 from helpers.splits.assignment import Rule
@@ -70,7 +70,7 @@ class TimeSplit(Rule):
         """The fewest posts of an author in a split, by its name."""
         return {"train": self.min_posts} | dict.fromkeys(self.splits[1:], self.eval_posts)
 
-    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def guarantees(self, facts: dict) -> dict:
         """Return what the files must keep: splits are in the order of time."""
         orders = [["train", "dev", "test"], ["train", "seen"]]
         return super().guarantees(facts) | {
@@ -78,7 +78,7 @@ class TimeSplit(Rule):
             "in_order_of_time": {"orders": orders, "periods": self.periods},
         }
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment``; return t1 and t2.
 
         Raises
@@ -92,29 +92,7 @@ class TimeSplit(Rule):
             SELECT n, author, CASE WHEN second < t1 THEN 'train' WHEN second < t2 THEN 'dev'
                                    ELSE 'test' END AS period
             FROM dated JOIN calendar USING (community)""")
-        # 52 bits of a hash make a number in [0, 1) that is the same on every machine
-        connection.execute(
-            f"""
-            CREATE TABLE authors AS
-            WITH counted AS (
-                SELECT author, sha256($seed || ':' || author) AS hash,
-                       count(*) FILTER (period = 'train') AS before,
-                       count(*) FILTER (period = 'dev') AS between,
-                       count(*) FILTER (period = 'test') AS after
-                FROM placed GROUP BY author),
-            hashed AS (
-                SELECT *,
-                       ('0x' || substr(hash, 1, 13))::BIGINT / pow(2, 52) < $heldout AS heldout,
-                       ('0x' || substr(hash, 14, 13))::BIGINT / pow(2, 52) < {DEV_SHARE} AS to_dev
-                FROM counted)
-            SELECT author, heldout,
-                   CASE WHEN NOT heldout AND before >= $min_posts
-                             AND (before <= $max_posts OR $max_posts = 0) THEN 'train'
-                        WHEN between >= $eval_posts AND (to_dev OR after < $eval_posts) THEN 'dev'
-                        WHEN after >= $eval_posts THEN 'test' END AS split FROM hashed""",
-            self.model_dump(include={"heldout", "min_posts", "max_posts", "eval_posts"})
-            | {"seed": str(self.seed)},
-        )
+        self._assign_authors(connection)
         self.write_assignment(
             connection,
             """
@@ -128,6 +106,34 @@ class TimeSplit(Rule):
             FROM placed JOIN authors USING (author)""",
         )
         return facts
+
+    def _assign_authors(self, connection):
+        """Make the table ``authors(author, heldout, split)`` by posts in each period."""
+        # 52 bits of a hash make a number in [0, 1) that is the same on every machine
+        connection.execute(
+            f"""
+            CREATE TABLE authors AS
+            WITH counted AS (
+                SELECT author, sha256(? || ':' || author) AS hash,
+                       count(*) FILTER (period = 'train') AS before,
+                       count(*) FILTER (period = 'dev') AS between,
+                       count(*) FILTER (period = 'test') AS after
+                FROM placed GROUP BY author),
+            hashed AS (
+                SELECT *,
+                       ('0x' || substr(hash, 1, 13))::BIGINT / pow(2, 52) < {self.heldout}
+                           AS heldout,
+                       ('0x' || substr(hash, 14, 13))::BIGINT / pow(2, 52) < {DEV_SHARE} AS to_dev
+                FROM counted)
+            SELECT author, heldout,
+                   CASE WHEN NOT heldout AND before >= {self.min_posts}
+                             AND (before <= {self.max_posts} OR {self.max_posts} = 0)
+                        THEN 'train'
+                        WHEN between >= {self.eval_posts}
+                             AND (to_dev OR after < {self.eval_posts}) THEN 'dev'
+                        WHEN after >= {self.eval_posts} THEN 'test' END AS split FROM hashed""",
+            [str(self.seed)],
+        )
 
     def _make_calendar(self, connection):
         """Make the view ``dated(n, author, second, community)`` and t1 and t2 of communities.

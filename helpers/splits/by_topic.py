@@ -5,11 +5,11 @@ tells how alike training and test topics are, and one kind keeps topics that are
 """
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
-import duckdb
 import numpy as np
 import pandas as pd
+from duckdb import DuckDBPyConnection
 from pydantic import Field, model_validator
 
 from helpers.splits.assignment import Rule
@@ -82,7 +82,7 @@ class TopicSplit(Rule):
         """The fewest posts of an author in a split, by its name."""
         return {"train": self.min_documents}
 
-    def guarantees(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def guarantees(self, facts: dict) -> dict:
         """Return what the files must keep: topics of the cross-topic test are not trained on."""
         promises = super().guarantees(facts)
         promises["topics_within"] = ("test_in", "train")
@@ -94,7 +94,7 @@ class TopicSplit(Rule):
             promises["max_topics"] = {"train": self.author_topics}
         return promises
 
-    def assign(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+    def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment``; return clusters of topics and similarities.
 
         Raises
@@ -128,7 +128,7 @@ class TopicSplit(Rule):
         return facts
 
     def _sides_of_topics(self, connection, clusters):
-        """Return each topic that training may meet: whether it is ``seen``, or ``unseen``, or both."""
+        """Return the topics that training may meet, and whether each is ``seen`` or ``unseen``."""
         topics = connection.execute("""
             SELECT topic, count(*) FILTER (home IS NULL) AS documents,
                    coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
@@ -203,7 +203,7 @@ class TopicSplit(Rule):
         return authors[["author"]].assign(drawn=split)
 
     def _place(self, connection):
-        """Make the table ``placed(n, author, split, topic, reason)``: what authors and topics decide."""
+        """Make the table ``placed(n, author, split, topic, reason)`` by authors and topics."""
         connection.execute("""
             CREATE TABLE placed AS
             SELECT n, author, coalesce(home, drawn) AS split, topic,

@@ -8,9 +8,9 @@ Similarity is the cosine.
 import warnings
 from collections.abc import Iterable
 
-import duckdb
 import numpy as np
 import pandas as pd
+from duckdb import DuckDBPyConnection
 from sklearn.cluster import AgglomerativeClustering
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
@@ -26,14 +26,15 @@ MIN_TERM_DOCUMENTS = 5  # that hold a term
 COMPONENTS = 50
 
 
-def topic_vectors(connection: duckdb.DuckDBPyConnection, seed: int = 0) -> pd.DataFrame:
+def topic_vectors(connection: DuckDBPyConnection, seed: int = 0) -> pd.DataFrame:
     """Return one unit row per topic, a zero row for a topic without a known term.
 
     Parameters
     ----------
     connection : DuckDB connection with the view ``posts``
         Of each document that is read, the first 2,000 characters count.
-    seed : int, of the hash by which documents are drawn, and of NMF
+    seed : int
+        Seed of the hash by which documents are drawn, and of NMF.
 
     Returns
     -------
@@ -79,8 +80,10 @@ def topic_similarity(
 
     Parameters
     ----------
-    vectors : of :func:`topic_vectors`
-    train_topics, test_topics : names, one or more
+    vectors
+        Vectors of :func:`topic_vectors`.
+    train_topics, test_topics
+        Names, one or more.
 
     Returns
     -------
@@ -108,8 +111,10 @@ def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:
 
     Parameters
     ----------
-    vectors : of :func:`topic_vectors`
-    similarity : float in (0, 1], from which topics are alike
+    vectors
+        Vectors of :func:`topic_vectors`.
+    similarity : float in (0, 1]
+        Cosine from which topics are alike.
 
     Returns
     -------

@@ -148,9 +148,9 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(
     damaged = kept / "unique" / "00001.parquet"
     damaged.write_bytes(damaged.read_bytes()[:-9])
     monkeypatch.setattr(daft_engine.Partitions, "make", make)
-    real = daft_engine.Partitions.unique
+    real = daft_engine.Partitions._unique
     monkeypatch.setattr(
-        daft_engine.Partitions, "unique", lambda *job: made.append(job[-1]) or real(*job)
+        daft_engine.Partitions, "_unique", lambda *job: made.append(job[-1]) or real(*job)
     )
     assert merged(daft_engine, tmp_path, files) == counts and made == [1]
 

@@ -9,13 +9,11 @@ from helpers.corpus.joined_posts import join_posts
 from tests.factories import read_posts
 
 
-def join_slowly(rows, max_chars, min_chars, per_topic):
+def join_slowly(rows, max_chars, min_chars):
     """One post at a time; (documents, posts and characters used)."""
     runs = {}
     for author, time, topic, text in sorted(rows, key=lambda row: (row[0], row[1], row[3], row[2])):
-        runs.setdefault((author, topic) if per_topic else author, []).append(
-            (author, time, topic, text)
-        )
+        runs.setdefault((author, topic), []).append((author, time, topic, text))
     found, posts, characters = [], 0, 0
     for run in runs.values():
         start, pages = 0, {}
@@ -47,16 +45,15 @@ def made(seed):
     return sorted(rows)
 
 
-@pytest.mark.parametrize("per_topic", [True, False])
 @pytest.mark.parametrize(
     "seed, max_chars, min_chars, size", [(0, 100, 30, 10**9), (1, 57, 57, 500), (2, 1000, 1, 1)]
 )
-def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size, per_topic):
+def test_it_joins(tmp_path, write_posts, monkeypatch, seed, max_chars, min_chars, size):
     monkeypatch.setattr(joined_posts, "SLICE_CHARS", size)
     rows = made(seed)
-    report = join_posts(write_posts(rows), tmp_path / "out.parquet", max_chars=max_chars, min_chars=min_chars,
-                        per_topic=per_topic)  # fmt: skip
-    found, posts, characters = join_slowly(rows, max_chars, min_chars, per_topic)
+    limits = {"max_chars": max_chars, "min_chars": min_chars}
+    report = join_posts(write_posts(rows), tmp_path / "out.parquet", **limits)
+    found, posts, characters = join_slowly(rows, max_chars, min_chars)
     assert read_posts(tmp_path / "out.parquet") == found and found
     assert report["documents"] == len(found) and report["authors"] == len({row[0] for row in found})
     assert report["posts_used"] == posts and posts + report["posts_in_short_documents"] == len(rows)
@@ -75,7 +72,7 @@ def test_by_hand(tmp_path, write_posts):
     ]  # fmt: skip
     del report["fingerprint"]
     assert report == {
-        "max_chars": 10, "min_chars": 3, "per_topic": True, "documents": 4, "authors": 2, "topics": 2, "posts_used": 5,
+        "max_chars": 10, "min_chars": 3, "documents": 4, "authors": 2, "topics": 2, "posts_used": 5,
         "posts_in_short_documents": 2, "characters_used": 29, "characters_in_short_documents": 4, "characters_cut": 16,
         "documents_cut": 2,
     }  # fmt: skip

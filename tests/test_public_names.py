@@ -12,9 +12,12 @@ HELPERS = paths.ROOT / "helpers"
 MODULES = sorted(HELPERS.rglob("*.py"))
 # every source has its parts, every command its main
 SHARED_NAMES = {"main", "parts"}
-# a room's own text, its command, and the base class of what it registers
+# a room's own text, its command, and the contract of what it registers
 SHARED_MODULES = {"__init__", "__main__", "base"}
-PARAMETERS = re.compile(r"^ *Parameters\n *-+$", re.M)
+# the section ends where the next one begins
+PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", re.M | re.S)
+# "low, high : float", "*parts : Tensor", with more about them behind the colon or indented below
+PARAMETER_LINE = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?:", re.M)
 
 
 def is_function(node):
@@ -47,32 +50,84 @@ def parameters_of(function):
     return [parameter.arg for parameter in parameters if parameter.arg not in ("self", "cls")]
 
 
-def undocumented(source):
-    """Return the public functions of two parameters or more without a section on them."""
+def documented_parameters(function):
+    """Return the names in the section Parameters of a docstring, None where it has no section."""
+    section = PARAMETERS.search(ast.get_docstring(function) or "")
+    if section is None:
+        return None
     names = []
-    for name, function in public_functions(ast.parse(source)):
-        docstring = ast.get_docstring(function) or ""
-        if len(parameters_of(function)) > 1 and not PARAMETERS.search(docstring):
-            names.append(name)
+    for line in PARAMETER_LINE.findall(section[1]):
+        names += [name.lstrip("*") for name in line.split(", ")]
     return names
 
 
+def defects(source):
+    """Yield what is wrong with the sections Parameters of a module, in words."""
+    for name, function in public_functions(ast.parse(source)):
+        parameters = parameters_of(function)
+        documented = documented_parameters(function)
+        if documented is None:
+            if len(parameters) > 1:
+                yield f"{name} has no section Parameters"
+            continue
+        missing = [parameter for parameter in parameters if parameter not in documented]
+        unknown = [parameter for parameter in documented if parameter not in parameters]
+        if missing:
+            yield f"{name} does not document {', '.join(missing)}"
+        if unknown:
+            yield f"{name} documents {', '.join(unknown)}, which it does not take"
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HELPERS)))
-def test_parameters_have_a_section(path):
-    names = undocumented(path.read_text("utf-8"))
-    assert not names, "a docstring has no section `Parameters`; ruff checks what stands in it"
+def test_every_parameter_is_documented(path):
+    sentences = list(defects(path.read_text("utf-8")))
+    assert not sentences, "\n".join(sentences)
 
 
-def test_a_missing_section_is_found():
-    section = '"""Add.\n\n    Parameters\n    ----------\n    a : number.\n    b : number.\n    """'
-    assert undocumented("def add(a, b):\n    return a + b") == ["add"]
-    assert undocumented('def add(a, *b):\n    """Add."""') == ["add"]
-    assert undocumented('class Sum:\n    def add(self, a, *, b=1):\n        """Add."""') == [
-        "Sum.add"
-    ]
-    assert undocumented(f"def add(a, b):\n    {section}") == []
-    assert undocumented('class Sum:\n    def add(self, a):\n        """Add."""') == []
-    assert undocumented("class _Sum:\n    def add(self, a, b):\n        pass") == []
+SECTION = '''
+    """Add.
+
+    Parameters
+    ----------
+    a, b : numbers
+    *others : more of them,
+        as many as wanted
+
+    Returns
+    -------
+    c : their sum
+    """
+'''
+
+
+@pytest.mark.parametrize(
+    "source, defect",
+    [
+        ("def add(a, b):\n    return a + b", "add has no section Parameters"),
+        ('def add(a, *b):\n    """Add."""', "add has no section Parameters"),
+        (
+            "class Sum:\n    def add(self, a, *, b=1):\n        pass",
+            "Sum.add has no section Parameters",
+        ),
+        (f"def add(a, b, c, *others):{SECTION}", "add does not document c"),
+        (f"def add(a, *others):{SECTION}", "add documents b, which it does not take"),
+    ],
+)
+def test_a_defect_is_found(source, defect):
+    assert list(defects(source)) == [defect]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def add(a, b, *others):{SECTION}",
+        'class Sum:\n    def add(self, a):\n        """Add."""',
+        "class _Sum:\n    def add(self, a, b):\n        pass",
+        "def _add(a, b):\n    pass",
+    ],
+)
+def test_nothing_else_is_a_defect(source):
+    assert list(defects(source)) == []
 
 
 def shared(places, allowed):
@@ -89,10 +144,10 @@ def test_a_public_name_means_one_thing():
 
 
 def test_a_module_name_means_one_thing():
-    """The figures of a subject are in a module of its name, so the room figures does not count."""
+    """A subject's figures, and the samplers that draw it, are in modules of its own name."""
     rooms_of_module = defaultdict(list)
     for path in MODULES:
         room = path.relative_to(HELPERS).parent
-        if room.name != "figures":
+        if room.name not in ("figures", "samplers"):
             rooms_of_module[path.stem].append(str(room))
     assert shared(rooms_of_module, SHARED_MODULES) == {}

@@ -1,8 +1,8 @@
 """The notebooks as static pages with a contents page: ``python docs/book.py``, or ``make book``.
 
-The pages in ``outputs/book/`` show the committed notebooks with their stored outputs and pictures. No cell is executed,
-and no page needs the network. ``python docs/book.py first``, or ``make first``, executes notebook 00 alone and writes one
-page, ``outputs/first/start.html``.
+The pages in ``outputs/book/`` show the committed notebooks with their stored outputs and pictures.
+No cell is executed, and no page needs the network. ``python docs/book.py first``, or ``make
+first``, executes notebook 00 alone and writes one page, ``outputs/first/start.html``.
 """
 
 import re

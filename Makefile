@@ -42,7 +42,7 @@ help:
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
-	@echo "make test                  architecture tests (who imports whom), unit tests, then every notebook under nbval"
+	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
 	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
 	@echo "make rooms [SINCE=commit]  the rooms of helpers/ in numbers: modules, tokens, the longest function; beside a commit"
 	@echo "make setup                 the environment only, in .venv"
@@ -86,6 +86,8 @@ test: export OMP_NUM_THREADS := 1
 test: setup
 	rm -rf outputs/test
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/python -m pytest tests -n 2 --dist worksteal
 	$(NBVAL) $(FIRST)
 	$(NBVAL) $(SHARED) $(THEN)

@@ -1,11 +1,15 @@
-"""Both engines of notebook 01 on the same generated posts: equal bytes, seconds, peak memory; and an exact oracle.
+"""Both engines of notebook 01 on the same generated posts, and an exact oracle.
+
+Equal bytes, seconds, peak memory.
 
     python benchmarks/collection.py 10000 100000 1000000      needs the extra `distributed`
-    python benchmarks/collection.py --oracle 20000            near-duplicates against every pair that shares three words in a row
+    python benchmarks/collection.py --oracle 20000            near-duplicates against every pair
+                                                              that shares three words in a row
 
-Each measurement is a process of its own, with those that it starts. Of memory it says the most that the largest of
-them held, and the most that all held at once, looked at four times a second. A fifth of the posts are copies of an
-earlier one with none to three words changed; one author in ten repeats a signature.
+Each measurement is a process of its own, with those that it starts. Of memory it says the most that
+the largest of them held, and the most that all held at once, looked at four times a second. A fifth
+of the posts are copies of an earlier one with none to three words changed; one author in ten
+repeats a signature.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import tempfile
 import time
 from collections import defaultdict
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 
 import psutil
@@ -29,12 +34,15 @@ from helpers.corpus.collect import ENGINES, PART
 from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
 from helpers.corpus.posts_table import open_database
 
-SIMILARITY, PARTS, GROUP = 0.8, 8, 10_000  # rows of a row group, as sources write them
+SIMILARITY = 0.8
+PARTS = 8
+GROUP = 10_000  # rows of a row group, as sources write them
 
 
 def posts(count, seed=0):
     """Rows of PART, 12 to 40 words of a vocabulary of 20,000 each."""
-    rng, recent = random.Random(seed), []
+    rng = random.Random(seed)
+    recent = []
     for number in range(count):
         author = rng.randrange(max(count // 50, 2))
         words = [f"w{int(20_000 * rng.random() ** 2)}" for _ in range(rng.randint(12, 40))]
@@ -49,115 +57,135 @@ def posts(count, seed=0):
 
 
 def write(folder, count):
+    """Parts of generated posts in a folder, as a source writes them."""
     for part in range(PARTS):
         rows = list(posts(count // PARTS, part))
-        pq.write_table(
-            pa.table(list(zip(*rows, strict=True)), schema=PART), folder / f"{part}.parquet", GROUP
-        )
+        table = pa.table(list(zip(*rows, strict=True)), schema=PART)
+        pq.write_table(table, folder / f"{part}.parquet", GROUP)
 
 
-def one(engine, folder, strip=True):
+def merge(engine, folder, strip=True):
     """Merge the parts of a folder by an engine; print a JSON line of what it took and gave."""
-    began, target = time.perf_counter(), folder / f"{engine}.table"
-    with open_database(folder / "collect" / "merge", "1GB", 2) as connection:
-        counts = ENGINES[engine](connection, folder / "collect" / "merge", sorted(folder.glob("*.parquet")), target,
-                                 min_chars=10, near_duplicate=SIMILARITY, strip_signatures=strip, names={})  # fmt: skip
-    counts.pop("steps", None)
-    took = time.perf_counter() - began
-    peak = (
-        max(
-            resource.getrusage(who).ru_maxrss
-            for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    began = time.perf_counter()
+    work = folder / "collect" / "merge"
+    target = folder / f"{engine}.table"
+    with open_database(work, "1GB", 2) as connection:
+        counts = ENGINES[engine](
+            connection,
+            work,
+            sorted(folder.glob("*.parquet")),
+            target,
+            min_chars=10,
+            near_duplicate=SIMILARITY,
+            strip_signatures=strip,
+            names={},
         )
-        / 1024
-    )
-    print(
-        json.dumps(
-            {"seconds": took, "peak": peak, "file": file_fingerprint(target), "counts": counts}
-        ),
-        flush=True,
-    )
+    counts.pop("steps", None)
+    seconds = time.perf_counter() - began
+    processes = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(process).ru_maxrss for process in processes) / 1024
+    result = {
+        "seconds": seconds,
+        "peak": peak,
+        "file": file_fingerprint(target),
+        "counts": counts,
+    }
+    print(json.dumps(result), flush=True)
 
 
 def held(process):
-    """MB of a process and those that it started; what they share counts once where the system can tell."""
+    """MB of a process and those that it started.
+
+    What they share counts once where the system can tell.
+    """
     total = 0
-    with suppress(psutil.Error):  # one that ends meanwhile
-        for each in [process, *process.children(recursive=True)]:
-            memory = each.memory_full_info()
+    with suppress(psutil.Error):  # a process that ends meanwhile
+        for running in [process, *process.children(recursive=True)]:
+            memory = running.memory_full_info()
             total += getattr(memory, "pss", memory.rss) / 2**20
     return total
 
 
 def measured(engine, folder, *options):
+    """What :func:`merge` prints in a process of its own; ``all`` is what all processes held."""
     command = [sys.executable, __file__, "--engine", engine, "--folder", str(folder), *options]
-    started, most = subprocess.Popen(command, stdout=subprocess.PIPE, text=True), 0
-    while started.poll() is None:
-        most = max(most, held(psutil.Process(started.pid)))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, held(psutil.Process(process.pid)))
         time.sleep(0.25)
-    if started.returncode:
-        raise subprocess.CalledProcessError(started.returncode, command)
-    return json.loads(started.stdout.read().splitlines()[-1]) | {"all": most}
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return json.loads(process.stdout.read().splitlines()[-1]) | {"all": peak}
 
 
 def compare(count):
+    """Print what both engines took for the same posts, and check that they made the same table."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), count)
         rows = {engine: measured(engine, folder) for engine in ENGINES}
     for engine, row in rows.items():
-        print(f"{count:>10,} {engine:7} {row['seconds']:8,.1f} s, largest process {row['peak']:6,.0f} MB, "
-              f"all at once {row['all']:6,.0f} MB, {row['file']}", flush=True)  # fmt: skip
-    assert (
-        rows["duckdb"]["file"] == rows["daft"]["file"]
-        and rows["duckdb"]["counts"] == rows["daft"]["counts"]
-    )
+        memory = f"largest process {row['peak']:6,.0f} MB, all at once {row['all']:6,.0f} MB"
+        seconds = f"{row['seconds']:8,.1f} s"
+        print(f"{count:>10,} {engine:7} {seconds}, {memory}, {row['file']}", flush=True)
+    assert rows["duckdb"]["file"] == rows["daft"]["file"]
+    assert rows["duckdb"]["counts"] == rows["daft"]["counts"]
 
 
 def shingles(text):
+    """The runs of words of a text that is long enough to be compared."""
     words = text.split()
-    return (
-        frozenset(tuple(words[i : i + SHINGLE]) for i in range(len(words) - SHINGLE + 1))
-        if len(words) >= MIN_WORDS
-        else frozenset()
-    )
+    if len(words) < MIN_WORDS:
+        return frozenset()
+    begins = range(len(words) - SHINGLE + 1)
+    return frozenset(tuple(words[begin : begin + SHINGLE]) for begin in begins)
+
+
+def first_posts(folder):
+    """The first post of every text, by the text in small letters, in the order of time."""
+    rows = []
+    for file in sorted(Path(folder).glob("*.parquet")):
+        rows += zip(*pq.read_table(file).drop("id").to_pydict().values())
+    first_of_text = {}
+    # time, author, text, topic: ties are resolved as the engines do
+    for author, when, topic, text in sorted(rows, key=itemgetter(1, 0, 3, 2)):
+        first_of_text.setdefault(text.lower(), (author, when, topic, text))
+    return first_of_text
+
+
+def near_copies(texts):
+    """Texts with an earlier one of at least SIMILARITY: all pairs that share a run of words."""
+    sets = []
+    copies = set()
+    holders = defaultdict(list)
+    for number, text in enumerate(texts):
+        runs = shingles(text)
+        earlier = {holder for run in runs for holder in holders[run]}
+        for holder in earlier:
+            if len(runs & sets[holder]) >= SIMILARITY * len(runs | sets[holder]):
+                copies.add(text)
+                break
+        sets.append(runs)
+        for run in runs:
+            holders[run].append(number)
+    return copies
 
 
 def oracle(count):
-    """Every post with an earlier one of at least this Jaccard similarity: all pairs that share a run of words."""
+    """Print how many of the near copies among all pairs the engines find."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), count)
-        files = sorted(Path(folder).glob("*.parquet"))
-        rows = sorted(
-            row
-            for file in files
-            for row in zip(*pq.read_table(file).drop("id").to_pydict().values())
-        )
-        first = {}
-        for author, when, topic, text in sorted(
-            rows, key=lambda row: (row[1], row[0], row[3], row[2])
-        ):
-            first.setdefault(text.lower(), (author, when, topic, text))
-        sets, copies, holders = [], set(), defaultdict(list)
-        for number, text in enumerate(first):
-            sets.append(shingles(text))
-            earlier = {other for run in sets[-1] for other in holders[run]}
-            if any(
-                len(sets[-1] & sets[other]) >= SIMILARITY * len(sets[-1] | sets[other])
-                for other in earlier
-            ):
-                copies.add(text)
-            for run in sets[-1]:
-                holders[run].append(number)
+        texts = list(first_posts(folder))
+        copies = near_copies(texts)
         for engine in ENGINES:
             measured(engine, folder, "--keep-signatures")
-            left = {
-                text.lower()
-                for text in pq.read_table(Path(folder) / f"{engine}.table")["text"].to_pylist()
-            }
-            found = set(first) - left
+            kept_texts = pq.read_table(Path(folder) / f"{engine}.table")["text"].to_pylist()
+            dropped = set(texts) - {text.lower() for text in kept_texts}
+            recall = len(dropped & copies) / len(copies)
+            precision = len(dropped & copies) / len(dropped)
             print(
-                f"{engine}: {len(copies):,} near copies among {count:,} posts, found {len(found):,}, "
-                f"recall {len(found & copies) / len(copies):.4f}, precision {len(found & copies) / len(found):.4f}"
+                f"{engine}: {len(copies):,} near copies among {count:,} posts, "
+                f"found {len(dropped):,}, recall {recall:.4f}, precision {precision:.4f}"
             )
 
 
@@ -172,7 +200,7 @@ def main():
     parser.add_argument("--keep-signatures", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.engine:
-        return one(arguments.engine, arguments.folder, not arguments.keep_signatures)
+        return merge(arguments.engine, arguments.folder, not arguments.keep_signatures)
     if arguments.oracle:
         return oracle(arguments.oracle)
     for count in arguments.counts:

@@ -8,21 +8,28 @@ from collections.abc import Callable
 
 def processor() -> float:
     """Seconds of processor time so far, of this process and of those it has waited for."""
-    others = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + others.ru_utime + others.ru_stime
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def timed(
     ways: dict[str, Callable[[], object]], times: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """Of each way and repeat the seconds by the clock and of the processor; a way that returns a float timed itself."""
+    """Of each way and repeat the seconds by the clock and of the processor.
+
+    A way that returns a float timed itself.
+    """
     took = {name: [] for name in ways}
     for _ in range(times):
         for name, way in ways.items():
-            began, used = time.perf_counter(), processor()
-            own = way()
-            both = time.perf_counter() - began, processor() - used
-            took[name].append((own, own) if isinstance(own, float) else both)
+            began = time.perf_counter()
+            began_processor = processor()
+            result = way()
+            seconds = time.perf_counter() - began
+            processor_seconds = processor() - began_processor
+            if isinstance(result, float):
+                seconds = processor_seconds = result
+            took[name].append((seconds, processor_seconds))
     return took
 
 

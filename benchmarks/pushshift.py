@@ -1,13 +1,14 @@
-"""MB/s of uncompressed Reddit dump through helpers.sources.pushshift and through a plain loop over json.loads.
+"""MB/s of Reddit dumps through helpers.sources.pushshift and through a loop over json.loads.
 
-    python benchmarks/pushshift.py                       0.5 GB of generated comments, plain and zstd
-    python benchmarks/pushshift.py --memory              peak memory as the input grows from 0.3 GB to 3 GB
+    python benchmarks/pushshift.py                   0.5 GB of generated comments, plain and zstd
+    python benchmarks/pushshift.py --memory          peak memory as the input grows, 0.3 GB to 3 GB
     python benchmarks/pushshift.py --file RC_2015-07.zst
 
-Generated comments have the fields of 2015 or, with --era 2019, of 2019. Every measurement is a process of its own, of
-one thread, on the same file; the ways take turns, and the ratio is that of the medians, by the clock and by the
-processor time that a busy machine disturbs less. The loop reads the five fields and keeps nothing. The source yields
-frames: it judges, counts what it drops, and unescapes as well. It takes less than 0.1 s to begin, whatever the size.
+Generated comments have the fields of 2015 or, with --era 2019, of 2019. Every measurement is a
+process of its own, of one thread, on the same file; the ways take turns, and the ratio is that of
+the medians, by the clock and by the processor time that a busy machine disturbs less. The loop
+reads the five fields and keeps nothing. The source yields frames: it judges, counts what it drops,
+and unescapes as well. It takes less than 0.1 s to begin, whatever the size.
 """
 
 import argparse
@@ -23,27 +24,47 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import zstandard
 
 from helpers.sources import json_lines, pushshift
 
-WORDS = "the of and to in is that it for you was with on as have but be they I this not are or from at one had".split()
+WORDS = (
+    "the of and to in is that it for you was with on as have but be they I this not are or from "
+    "at one had"
+).split()
 LATER = {
-    "all_awardings": [], "author_created_utc": 1_400_000_000, "author_flair_background_color": "",
-    "author_premium": False, "author_flair_richtext": [], "author_flair_type": "text", "author_fullname": "t2_abcde",
-    "can_gild": True, "can_mod_post": False, "collapsed": False, "collapsed_reason": None, "gildings": {},
+    "all_awardings": [],
+    "author_created_utc": 1_400_000_000,
+    "author_flair_background_color": "",
+    "author_premium": False,
+    "author_flair_richtext": [],
+    "author_flair_type": "text",
+    "author_fullname": "t2_abcde",
+    "can_gild": True,
+    "can_mod_post": False,
+    "collapsed": False,
+    "collapsed_reason": None,
+    "gildings": {},
     "is_submitter": False,
-    "locked": False, "no_follow": True, "permalink": "/r/pics/comments/abc/a_title/def/", "send_replies": True,
-    "subreddit_name_prefixed": "r/pics", "subreddit_type": "public", "total_awards_received": 0,
+    "locked": False,
+    "no_follow": True,
+    "permalink": "/r/pics/comments/abc/a_title/def/",
+    "send_replies": True,
+    "subreddit_name_prefixed": "r/pics",
+    "subreddit_type": "public",
+    "total_awards_received": 0,
     "quarantined": False,
-}  # fmt: skip
+}
 
 
 def comment(number: int, rng: random.Random, era: str) -> str:
-    """A line of 30 words on average, some quoted, escaped or code; one author in 20 is deleted, one in 60 a bot."""
+    """A line of 30 words on average, at times quoted, escaped or code.
+
+    One author in 20 is deleted, one in 60 a bot.
+    """
     words = rng.choices(WORDS, k=max(1, int(rng.lognormvariate(2.9, 1))))
     chance = rng.random()
     body = " ".join(words)
@@ -57,12 +78,28 @@ def comment(number: int, rng: random.Random, era: str) -> str:
         ["[deleted]"] * 3 + ["AutoModerator"] + [f"User_{rng.randrange(3_000_000)}"] * 56
     )
     record = {
-        "controversiality": 0, "body": body, "subreddit_id": "t5_2qh1i", "link_id": f"t3_{number:x}", "stickied": False,
-        "subreddit": rng.choice(["AskReddit", "pics", "funny", "nba"]), "score": rng.randrange(-5, 400), "ups": 2,
-        "author_flair_css_class": None, "created_utc": 1_435_708_800 + number // 30, "author_flair_text": None,
-        "author": author, "id": f"c{number:x}", "edited": False, "parent_id": f"t1_{number:x}", "gilded": 0,
-        "distinguished": None, "retrieved_on": 1_437_000_000, "archived": False, "downs": 0, "score_hidden": False,
-    }  # fmt: skip
+        "controversiality": 0,
+        "body": body,
+        "subreddit_id": "t5_2qh1i",
+        "link_id": f"t3_{number:x}",
+        "stickied": False,
+        "subreddit": rng.choice(["AskReddit", "pics", "funny", "nba"]),
+        "score": rng.randrange(-5, 400),
+        "ups": 2,
+        "author_flair_css_class": None,
+        "created_utc": 1_435_708_800 + number // 30,
+        "author_flair_text": None,
+        "author": author,
+        "id": f"c{number:x}",
+        "edited": False,
+        "parent_id": f"t1_{number:x}",
+        "gilded": 0,
+        "distinguished": None,
+        "retrieved_on": 1_437_000_000,
+        "archived": False,
+        "downs": 0,
+        "score_hidden": False,
+    }
     return json.dumps(record | (LATER if era == "2019" else {}), separators=(",", ":")) + "\n"
 
 
@@ -73,8 +110,9 @@ def comments(era: str) -> list[bytes]:
 
 
 def write(path: Path, size: int, era: str):
-    """About ``size`` bytes of comments, 50,000 different ones; compressed where the name says so."""
-    rng, lines = random.Random(0), comments(era).copy()
+    """About ``size`` bytes of comments, 50,000 different ones, compressed if the name says so."""
+    rng = random.Random(0)
+    lines = comments(era).copy()
     with zstandard.open(path, "wb") if path.suffix == ".zst" else open(path, "wb") as file:
         while size > 0:
             rng.shuffle(lines)  # or zstd would only find one repetition
@@ -94,13 +132,8 @@ def loop(path: Path):
     with io.TextIOWrapper(binary, "utf-8") as file:
         for line in file:
             record = json.loads(line)
-            (
-                record["author"],
-                record["created_utc"],
-                record["subreddit"],
-                record["body"],
-                record["id"],
-            )
+            for name in ("author", "created_utc", "subreddit", "body", "id"):
+                record[name]
 
 
 def source(path: Path, raw: bool):
@@ -110,8 +143,8 @@ def source(path: Path, raw: bool):
 
 WAYS = {
     "json.loads": loop,
-    "source, raw": lambda path: source(path, True),
-    "source": lambda path: source(path, False),
+    "source, raw": partial(source, raw=True),
+    "source": partial(source, raw=False),
 }
 
 
@@ -125,14 +158,21 @@ def measured(way: str, path: Path):
     return json.loads(done.stdout)
 
 
-def one(way, path):
-    began, processor = time.perf_counter(), time.process_time()
+def measure(way, path):
+    """Print as JSON what :func:`measured` returns."""
+    began = time.perf_counter()
+    began_processor = time.process_time()
     WAYS[way](path)
-    print(json.dumps([time.perf_counter() - began, time.process_time() - processor, peak()]))
+    seconds = time.perf_counter() - began
+    processor = time.process_time() - began_processor
+    print(json.dumps([seconds, processor, peak()]))
 
 
 def peak():
-    """MB at most so far. Linux begins ru_maxrss with what the parent held, and VmHWM with the program."""
+    """MB at most so far.
+
+    Linux begins ru_maxrss with what the parent held, and VmHWM with the program.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         return int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024
@@ -149,12 +189,13 @@ def compare(path, times):
     print(
         f"{'':12} {'MB/s':>7} {'ratio':>7} {'MB/s of processor time':>25} {'ratio':>7} {'peak':>9}"
     )
-    base = [statistics.median(column) for column in zip(*rows["json.loads"])]
-    for way, taken in rows.items():
-        wall, processor, _ = (statistics.median(column) for column in zip(*taken))
-        peak = max(row[2] for row in taken)
-        print(f"{way:12} {size / wall:7,.0f} {base[0] / wall:6.2f}x {size / processor:25,.0f} "
-              f"{base[1] / processor:6.2f}x {peak:6,.0f} MB")  # fmt: skip
+    medians = {way: [statistics.median(column) for column in zip(*rows[way])] for way in WAYS}
+    base_seconds, base_processor, _ = medians["json.loads"]
+    for way, (seconds, processor, _) in medians.items():
+        by_clock = f"{size / seconds:7,.0f} {base_seconds / seconds:6.2f}x"
+        by_processor = f"{size / processor:25,.0f} {base_processor / processor:6.2f}x"
+        highest = max(row[2] for row in rows[way])
+        print(f"{way:12} {by_clock} {by_processor} {highest:6,.0f} MB")
 
 
 def main():
@@ -169,7 +210,7 @@ def main():
     parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        return one(arguments.one, arguments.file)
+        return measure(arguments.one, arguments.file)
     if arguments.file:
         return compare(arguments.file, arguments.times)
     with tempfile.TemporaryDirectory() as folder:

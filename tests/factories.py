@@ -1,4 +1,4 @@
-"""Shared factories of the tests: posts tables from plain rows, token stores held in memory, all rows of a source."""
+"""Shared factories of the tests: posts tables, token stores in memory, rows of a source."""
 
 from collections import Counter
 from pathlib import Path
@@ -18,12 +18,19 @@ from helpers.tokens.store import TokenStore
 
 
 def posts_table(path, rows, row_group_size=7):
-    """rows of (author, seconds since 1970, topic, text) -> Parquet file at ``path``, in the given order."""
-    author, time, topic, text = map(list, zip(*rows)) if rows else ([], [], [], [])
-    table = pa.table({
-        "author": pa.array(author, pa.string()), "time": pa.array(time, pa.timestamp("s", "UTC")),
-        "topic": pa.array(topic, pa.string()), "text": pa.array(text, pa.string()),
-    })  # fmt: skip
+    """Write rows of (author, seconds since 1970, topic, text), in the given order, to a file."""
+    author = [row[0] for row in rows]
+    time = [row[1] for row in rows]
+    topic = [row[2] for row in rows]
+    text = [row[3] for row in rows]
+    table = pa.table(
+        {
+            "author": pa.array(author, pa.string()),
+            "time": pa.array(time, pa.timestamp("s", "UTC")),
+            "topic": pa.array(topic, pa.string()),
+            "text": pa.array(text, pa.string()),
+        }
+    )
     pq.write_table(table, path, row_group_size=row_group_size)
     return path
 
@@ -31,10 +38,12 @@ def posts_table(path, rows, row_group_size=7):
 def store_in_memory(
     counts, seed=0, longest=12, vocabulary=2**16, topics=5, lengths=None, habits=False
 ):
-    """Number of posts of each author -> store in memory; ``lengths`` are the posts' tokens, drawn where not given.
+    """Return a store in memory from the number of posts of each author.
 
-    Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts: token = post.
-    With ``habits`` an author's tokens and hours come from a few of his own, so that he can be learned.
+    ``lengths`` are the numbers of tokens of the posts, drawn where they are not given.
+    Every token tells which post it belongs to as long as there are fewer than ``vocabulary`` posts:
+    token = post. With ``habits`` an author's tokens and hours come from a few of his own, so that
+    he can be learned.
     """
     rng = np.random.default_rng(seed)
     counts = np.asarray(counts)
@@ -42,40 +51,40 @@ def store_in_memory(
     lengths = rng.integers(0, longest + 1, posts) if lengths is None else np.asarray(lengths)
     author = np.repeat(np.arange(len(counts)), counts)
     post = np.repeat(np.arange(posts), lengths)
-    tokens, hour, topic = (
-        post % vocabulary,
-        rng.integers(0, 24, posts),
-        rng.integers(0, topics, posts),
-    )
+    tokens = post % vocabulary
+    hour = rng.integers(0, 24, posts)
+    topic = rng.integers(0, topics, posts)
     if habits:
-        own = rng.integers(0, vocabulary, (len(counts), 6))
-        tokens = own[author[post], rng.integers(0, 6, len(post))]
+        tokens_of_author = rng.integers(0, vocabulary, (len(counts), 6))
+        tokens = tokens_of_author[author[post], rng.integers(0, 6, len(post))]
         hour = (author * 7 + rng.integers(0, 3, posts)) % 24
-    offsets = [np.concatenate([[0], np.cumsum(values)]) for values in (lengths, counts)]
-    days = (
-        np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()
-    )  # time grows from post to post
+    post_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    author_offsets = np.concatenate([[0], np.cumsum(counts)])
+    # time grows from post to post
+    days = np.random.default_rng(seed + 1).integers(1, 9, posts).cumsum()
     time = (days * 24 + hour) * 3600
     meta = {"topics": [f"topic {number}" for number in range(topics - 1)]}
     return TokenStore(
         Path("nowhere"),
         meta,
         tokens.astype("u2"),
-        offsets[0],
+        post_offsets,
         hour.astype("u1"),
         time,
         topic.astype("u2"),
-        offsets[1],
+        author_offsets,
     )
 
 
 def read_source(kind, location, **options):
     """(all rows, drops) of a source."""
     drops = Counter()
-    frames = [
-        frame for part in open_source(kind, str(location), **options) for frame in part.read(drops)
-    ]
-    rows = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
+    frames = []
+    for part in open_source(kind, str(location), **options):
+        frames += part.read(drops)
+    rows = pd.DataFrame(columns=COLUMNS)
+    if frames:
+        rows = pd.concat(frames, ignore_index=True)
     assert list(rows.columns[:4]) == COLUMNS
     return rows, dict(drops)
 
@@ -94,9 +103,8 @@ def uneven_vectors(seed, labels=(0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3, 3)):
     rng = torch.Generator().manual_seed(seed)
     labels = torch.tensor(labels)
     centre = torch.randn(int(labels.max()) + 1, 6, generator=rng, dtype=torch.float64)
-    return 0.8 * centre[labels] + torch.randn(
-        len(labels), 6, generator=rng, dtype=torch.float64
-    ), labels
+    noise = torch.randn(len(labels), 6, generator=rng, dtype=torch.float64)
+    return 0.8 * centre[labels] + noise, labels
 
 
 def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
@@ -107,7 +115,8 @@ def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
     tokens = torch.randint(vocabulary, (*shape, length))
     tokens[torch.arange(length) >= torch.randint(0, length + 1, shape)[..., None]] = PAD
     tokens[~mask] = PAD
-    hours, topic = torch.randint(24, shape) * mask, torch.randint(topics, shape) * mask
+    hours = torch.randint(24, shape) * mask
+    topic = torch.randint(topics, shape) * mask
     times = (torch.randint(10**5, shape).cumsum(1) * 3600 * 24 + hours * 3600) * mask
     return Batch(tokens, hours, topic, mask, torch.arange(len(posts)), times)
 
@@ -115,8 +124,15 @@ def random_batch(*posts, length=6, seed=1, vocabulary=40, topics=5):
 def without_padding(batch, row):
     """One sample of a batch, alone."""
     real = int(batch.mask[row].sum())
-    return Batch(*(value[row : row + 1, :real] for value in (batch.tokens, batch.hours, batch.topics, batch.mask)),
-                 batch.authors[row : row + 1], batch.times[row : row + 1, :real])  # fmt: skip
+    sample = slice(row, row + 1)
+    return Batch(
+        batch.tokens[sample, :real],
+        batch.hours[sample, :real],
+        batch.topics[sample, :real],
+        batch.mask[sample, :real],
+        batch.authors[sample],
+        batch.times[sample, :real],
+    )
 
 
 def styled_posts(authors=40, posts=40, seed=0):
@@ -125,18 +141,14 @@ def styled_posts(authors=40, posts=40, seed=0):
     words = np.array([f"w{n:02d}" for n in range(60)])
     rows = []
     for author in range(authors):
-        share, hour, topic = rng.dirichlet(np.full(60, 2.0)), rng.integers(24), rng.integers(5)
+        share = rng.dirichlet(np.full(60, 2.0))
+        hour = rng.integers(24)
+        topic = rng.integers(5)
         for post in range(posts):
             time = (post * 24 + (hour + rng.integers(3)) % 24) * 3600
             topic_now = topic if rng.random() < 0.7 else rng.integers(5)
-            rows.append(
-                (
-                    f"a{author:02d}",
-                    int(time),
-                    f"t{topic_now}",
-                    " ".join(rng.choice(words, 8, p=share)),
-                )
-            )
+            text = " ".join(rng.choice(words, 8, p=share))
+            rows.append((f"a{author:02d}", int(time), f"t{topic_now}", text))
     return sorted(rows)
 
 
@@ -145,26 +157,37 @@ class LookUp(Encoder):
 
     def __init__(self, rows, unit=True):
         super().__init__()
-        self.rows, self.unit, self.dim, self.calls = rows, unit, rows.shape[1], 0
+        self.rows = rows
+        self.unit = unit
+        self.dim = rows.shape[1]
+        self.calls = 0
 
     def forward(self, batch):
         self.calls += len(batch)
         rows = self.rows[batch.tokens[:, 0, 0].numpy()]
-        return rows if sparse.issparse(rows) else torch.from_numpy(np.array(rows))
+        if sparse.issparse(rows):
+            return rows
+        return torch.from_numpy(np.array(rows))
 
 
 class HabitCounts(Encoder):
-    """Unit rows: how often each hour and each topic occurs in a sample; ``hours`` alone where told so."""
+    """Unit rows: how often each hour and each topic occurs in a sample.
+
+    With ``hours`` the hours alone.
+    """
 
     dim = 34
 
     def __init__(self, hours=False):
         super().__init__()
-        self.hours, self.calls = hours, 0
+        self.hours = hours
+        self.calls = 0
 
     def forward(self, batch):
         self.calls += len(batch)
-        parts = [(batch.hours, 24)] + [(batch.topics, 10)] * (not self.hours)
+        parts = [(batch.hours, 24)]
+        if not self.hours:
+            parts.append((batch.topics, 10))
         counts = [
             (nnf.one_hot(values, size) * batch.mask[..., None]).sum(1) for values, size in parts
         ]
@@ -173,12 +196,21 @@ class HabitCounts(Encoder):
 
 def one_token_samples(authors, topics=None):
     """N samples of one post, whose one token is its number: what :class:`LookUp` reads."""
-    authors, count = np.asarray(authors), len(authors)
-    ones, offsets = np.ones(count, np.int64), np.arange(count + 1)
+    authors = np.asarray(authors)
+    count = len(authors)
+    offsets = np.arange(count + 1)
     topics = np.zeros(count) if topics is None else np.asarray(topics)
-    store = TokenStore(Path("nowhere"), {"topics": []}, np.arange(count, dtype="u2"), offsets, np.zeros(count, "u1"),
-                       np.arange(count), topics.astype("u2"), offsets)  # fmt: skip
-    return Samples(store, np.arange(count), ones, authors)
+    store = TokenStore(
+        Path("nowhere"),
+        {"topics": []},
+        np.arange(count, dtype="u2"),
+        offsets,
+        np.zeros(count, "u1"),
+        np.arange(count),
+        topics.astype("u2"),
+        offsets,
+    )
+    return Samples(store, np.arange(count), np.ones(count, np.int64), authors)
 
 
 def unit_rows(*shape, seed=0):
@@ -191,14 +223,8 @@ def read_posts(path):
     """rows of (author, seconds since 1970, topic, text) of a posts table, in its order."""
     table = pq.read_table(path)
     times = table["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64())
-    return list(
-        zip(
-            *(
-                column.to_pylist()
-                for column in (table["author"], times, table["topic"], table["text"])
-            )
-        )
-    )
+    columns = (table["author"], times, table["topic"], table["text"])
+    return list(zip(*[column.to_pylist() for column in columns]))
 
 
 class TopicShares(Encoder):

@@ -1,6 +1,7 @@
 """Kernels for nbval, started one at a time and once more where one does not answer.
 
-A kernel's ports are free when they are chosen, not when it takes them: of two that start at once one may die of it.
+A kernel's ports are free when they are chosen, not when it takes them: of two that start at once
+one may die of it.
 """
 
 import os

@@ -1,30 +1,36 @@
-"""Naive versions of definitions, one element at a time, that more than one test or a notebook compares with."""
+"""Naive versions of definitions, one element at a time, that tests compare with."""
 
 import numpy as np
 import pytest
 import torch
 
 
-def slow_distance(one, other, distance):
-    """Of two vectors, as tyo2021 equations 4 and 5 define it on unit vectors, or as they are ("raw")."""
+def slow_distance(left, right, distance):
+    """The distance of two vectors, as tyo2021 equations 4 and 5 define it on unit vectors.
+
+    "raw" is the Euclidean distance of the vectors as they are.
+    """
     if distance == "raw":
-        return (one - other).norm().item()
-    one, other = one / one.norm(), other / other.norm()
-    return ((one - other).norm() if distance == "euclidean" else 1 - one @ other).item()
+        return (left - right).norm().item()
+    left = left / left.norm()
+    right = right / right.norm()
+    if distance == "euclidean":
+        return (left - right).norm().item()
+    return (1 - left @ right).item()
 
 
-def same_value_and_gradient(one, other, points):
+def same_value_and_gradient(function, oracle, points):
     """Assert that two functions of points have one value, above 0, and one gradient."""
     inputs = [points.clone().requires_grad_() for _ in range(2)]
-    values = [function(at) for function, at in zip((one, other), inputs)]
+    values = [function(inputs[0]), oracle(inputs[1])]
     assert values[0].item() == pytest.approx(values[1].item(), rel=1e-6) and values[0] > 0
     gradients = [torch.autograd.grad(value, at)[0] for value, at in zip(values, inputs)]
     torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-8)
 
 
-def equal_batches(one, other):
+def equal_batches(left, right):
     """Whether two batches of posts hold the same."""
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in vars(one))
+    return all(torch.equal(getattr(left, name), getattr(right, name)) for name in vars(left))
 
 
 def array(parameter):
@@ -50,16 +56,17 @@ GRID = 2**20  # equal scores are those that are equal when rounded to 1/GRID
 
 
 def slow_ranks(queries, targets, query_authors, target_authors):
-    """1 and the targets of others that score as high as the best own one, in double precision."""
-    result = []
+    """One and the other authors' targets that score as high as the author's best one.
+
+    Scores are in double precision.
+    """
+    ranks = []
     for query, author in zip(queries.astype(np.float64), query_authors):
         scores = [round(float(query @ target) * GRID) for target in targets.astype(np.float64)]
-        best = max(score for score, other in zip(scores, target_authors) if other == author)
-        result.append(
-            1
-            + sum(score >= best for score, other in zip(scores, target_authors) if other != author)
-        )
-    return result
+        of_author = [score for score, name in zip(scores, target_authors) if name == author]
+        of_others = [score for score, name in zip(scores, target_authors) if name != author]
+        ranks.append(1 + sum(score >= max(of_author) for score in of_others))
+    return ranks
 
 
 def slow_errors(queries, targets, authors, topics):
@@ -67,28 +74,47 @@ def slow_errors(queries, targets, authors, topics):
     kinds = []
     for query, author, topic in zip(queries.astype(np.float64), authors[0], topics[0]):
         scores = [round(float(query @ target) * GRID) for target in targets.astype(np.float64)]
-        own = max(score for score, other in zip(scores, authors[1]) if other == author)
-        others = [
-            (score, what)
-            for score, what, other in zip(scores, topics[1], authors[1])
-            if other != author
-        ]
-        most = max(score for score, _ in others)
-        same = any(what == topic for score, what in others if score == most)
-        kinds.append("right" if most < own else "same_topic_error" if same else "other_topic_error")
+        of_author = []
+        of_others = []
+        for score, target_author, target_topic in zip(scores, authors[1], topics[1]):
+            if target_author == author:
+                of_author.append(score)
+            else:
+                of_others.append((score, target_topic))
+        nearest = max(score for score, _ in of_others)
+        if nearest < max(of_author):
+            kinds.append("right")
+        elif (nearest, topic) in of_others:
+            kinds.append("same_topic_error")
+        else:
+            kinds.append("other_topic_error")
     return kinds
+
+
+def slow_answer(score, definition):
+    """1 for one author, 0 for two; how a definition takes 0.5, no answer, in F_0.5u."""
+    if score > 0.5:
+        return 1
+    if score < 0.5:
+        return 0
+    return 0.5 if definition == "pan21" else 1
+
+
+def slow_auc(scores, same):
+    """The share of comparisons that a pair of one author wins against a pair of two authors."""
+    positives = [score for score, truth in zip(scores, same) if truth]
+    negatives = [score for score, truth in zip(scores, same) if not truth]
+    wins = 0
+    for positive in positives:
+        for negative in negatives:
+            wins += (positive > negative) + (positive == negative) / 2
+    return wins / (len(positives) * len(negatives))
 
 
 def slow_pan_metrics(scores, same, definition):
     """Every metric of PAN, one pair at a time."""
-    wins = sum(
-        (a > b) + (a == b) / 2
-        for a, y in zip(scores, same)
-        if y
-        for b, z in zip(scores, same)
-        if not z
-    )
-    n, right, unanswered, error = len(same), 0, 0, 0
+    n = len(same)
+    right = unanswered = error = 0
     tp = fp = fn = strict_tp = strict_fp = strict_fn = doubtful = 0
     for score, truth in zip(scores, same):
         error += (score - truth) ** 2
@@ -96,25 +122,23 @@ def slow_pan_metrics(scores, same, definition):
             unanswered += 1
         else:
             right += (score > 0.5) == truth
-            tp, fp, fn = (
-                tp + (score > 0.5 and truth),
-                fp + (score > 0.5 and not truth),
-                fn + (score < 0.5 and truth),
-            )
-        answer = 1 if score > 0.5 else 0 if score < 0.5 else 0.5 if definition == "pan21" else 1
+            tp += score > 0.5 and truth
+            fp += score > 0.5 and not truth
+            fn += score < 0.5 and truth
+        answer = slow_answer(score, definition)
         strict_tp += answer == 1 and truth
         strict_fp += answer == 1 and not truth
         strict_fn += answer == 0 and truth
         doubtful += answer == 0.5
-    found = {
-        "AUC": wins / (sum(same) * (n - sum(same))),
+    metrics = {
+        "AUC": slow_auc(scores, same),
         "F1": 2 * tp / (2 * tp + fp + fn) if tp else 0,
         "c@1": (right + unanswered * right / n) / n,
         "F_0.5u": 1.25 * strict_tp / (1.25 * strict_tp + 0.25 * (strict_fn + doubtful) + strict_fp),
         "Brier": 1 - error / n,
     }
-    names = ["AUC", "F1", "c@1", "F_0.5u"] + ["Brier"] * (definition == "pan21")
-    return found | {
-        "overall": sum(found[name] for name in names) / len(names),
-        "n_unanswered": unanswered,
-    }
+    names = ["AUC", "F1", "c@1", "F_0.5u"]
+    if definition == "pan21":
+        names.append("Brier")
+    overall = sum(metrics[name] for name in names) / len(names)
+    return metrics | {"overall": overall, "n_unanswered": unanswered}

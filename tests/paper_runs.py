@@ -1,4 +1,4 @@
-"""The papers' runs on small corpora in the formats of the papers' own data: how they are made smaller, and executed."""
+"""The papers' runs on small corpora in the formats of the papers' own data."""
 
 import ast
 import json
@@ -20,27 +20,35 @@ WORDS = [
 
 
 class People:
-    """Writers with favourite words, the same for a seed: ``text(author, words)`` is a text nobody else has written."""
+    """Writers with favourite words, the same for a seed.
+
+    ``text(author, words)`` is a text that nobody else has written.
+    """
 
     def __init__(self, seed=0):
-        self.rng, self.habits = random.Random(seed), {}
+        self.rng = random.Random(seed)
+        self.habits = {}
 
     def text(self, author, words=12, topic=""):
         """A text; of a topic where one is given."""
         habit = self.habits.setdefault(author, self.rng.sample(WORDS, 12))
-        own = [self.rng.choice(habit if self.rng.random() < 0.7 else WORDS) for _ in range(words)]
-        told = (
-            [f"{topic.lower().replace(' ', '')}{self.rng.randrange(6)}" for _ in range(words // 3)]
-            if topic
-            else []
-        )
-        return " ".join([*own, *told, str(self.rng.randrange(10**6))])
+        chosen = [
+            self.rng.choice(habit if self.rng.random() < 0.7 else WORDS) for _ in range(words)
+        ]
+        if topic:
+            stem = topic.lower().replace(" ", "")
+            chosen += [f"{stem}{self.rng.randrange(6)}" for _ in range(words // 3)]
+        return " ".join([*chosen, str(self.rng.randrange(10**6))])
 
 
 def write_pairs(folder, people, count, name, fandoms):
-    """PAN's files: half of the pairs are of one author, each text of a fandom, and most authors are in two pairs."""
+    """PAN's files: half of the pairs are of one author, each text is of a fandom.
+
+    Most authors are in two pairs.
+    """
     folder.mkdir()
-    pairs, truth = [], []
+    pairs = []
+    truth = []
     for number in range(count):
         first = f"{name}{number % (count // 2)}"
         authors = [first, f"{name}{number + 1000}" if number < count // 2 else first]
@@ -65,21 +73,27 @@ def lines(records):
 def smaller(run, changes):
     """The named stages of a run, in its order, with changed parameters.
 
-    changes : by stage and parameter a value, what differs in a dict, or a function of the value that there is. A stage
-    that the run has not, as a small encoder needs a tokenizer where the paper's brings its own, is one of the notebook.
+    changes : by stage and parameter a value, what differs in a dict, or a function of the value
+    that there is. A stage that the run has not, as a small encoder needs a tokenizer where the
+    paper's brings its own, is one of the notebook.
     """
-    every = {stage.name: stage for stage in stages.stages(run)}
+    stage_of_name = {stage.name: stage for stage in stages.stages(run)}
     for name in sorted(changes, key=lambda name: name.partition(".")):
-        stage = every.get(name) or stages.Stage(run, name, name, {"run": run}, "test")
-        there = stage.parameters
-        yield replace(stage, parameters=there | {key: changed(there.get(key), value)
-                                                 for key, value in changes[name].items()})  # fmt: skip
+        stage = stage_of_name.get(name)
+        if stage is None:
+            stage = stages.Stage(run, name, name, {"run": run}, "test")
+        parameters = dict(stage.parameters)
+        for key, change in changes[name].items():
+            parameters[key] = changed(stage.parameters.get(key), change)
+        yield replace(stage, parameters=parameters)
 
 
 def changed(value, change):
     if callable(change):
         return change(value)
-    return (value or {}) | change if isinstance(change, dict) else change
+    if isinstance(change, dict):
+        return (value or {}) | change
+    return change
 
 
 def execute(run, changes, outputs, monkeypatch):
@@ -106,26 +120,34 @@ SKIPPED = {
 
 
 def settings(stage):
-    """The names that a notebook has after it has checked its parameters and made its configs of them."""
+    """The names that a notebook has after it has made configs of its parameters."""
     cells = nbformat.read(paths.NOTEBOOKS / f"{stage.notebook}.ipynb", as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     (at,) = [
         number for number, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", [])
     ]
-    names, missing = {}, set()
+    names = {}
+    missing = set()
     for cell in code[: at + 1]:
         exec(cell.source, names)
     names |= stage.parameters
-    for cell in code[at + 1 : at + (3 if stage.notebook == "04_losses" else 2)]:
+    checking_cells = 2 if stage.notebook == "04_losses" else 1
+    for cell in code[at + 1 : at + 1 + checking_cells]:
         for node in ast.parse(cell.source).body:
-            used = {getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(node)}
-            if used & (SKIPPED | missing):
-                made = (
-                    each
-                    for each in ast.walk(node)
-                    if isinstance(getattr(each, "ctx", None), ast.Store)
-                )
-                missing |= {each.id for each in made if isinstance(each, ast.Name)}
+            if used_names(node) & (SKIPPED | missing):
+                missing |= bound_names(node)
             else:
                 exec(ast.unparse(node), names)
     return names
+
+
+def used_names(statement):
+    """The names and attributes of a statement."""
+    nodes = list(ast.walk(statement))
+    return {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+
+
+def bound_names(statement):
+    """The variables that a statement sets."""
+    variables = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+    return {node.id for node in variables if isinstance(node.ctx, ast.Store)}

@@ -1,4 +1,4 @@
-"""The table of what is shown of the three papers: its rows, the cells and files that it names, what was measured."""
+"""The table of what is shown of the papers: its rows, and what they name and measured."""
 
 import re
 from collections import Counter
@@ -34,12 +34,17 @@ each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 
 
 def headings(notebook):
-    """The headings of a notebook's Markdown cells, without their marks; none where there is no such notebook."""
+    """The headings of a notebook's Markdown cells, without their marks.
+
+    There are none where there is no such notebook.
+    """
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
-    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
-    lines = [
-        line for cell in cells if cell.cell_type == "markdown" for line in cell.source.splitlines()
-    ]
+    if not path.exists():
+        return set()
+    lines = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            lines += cell.source.splitlines()
     return {line.lstrip("#").strip() for line in lines if re.match("#+ ", line)}
 
 

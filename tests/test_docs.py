@@ -1,4 +1,4 @@
-"""The pages: tables and numbers are what the results say, comparisons hold, and no page names what is not there."""
+"""The pages: numbers are what the results say, comparisons hold, links lead somewhere."""
 
 import importlib.util
 import re
@@ -23,7 +23,7 @@ each_page = pytest.mark.parametrize("page", build.PAGES, ids=lambda page: page.n
 
 
 def prose(text):
-    """A page without what was generated, and without lists that say why their numbers were typed."""
+    """A page without what was generated, and without lists of typed numbers that say why."""
     text = build.page_values.INLINE.sub("", build.BLOCK.sub("", text))
     return build.visible(TYPED.sub("", text))
 
@@ -32,28 +32,26 @@ def markdown_tables(text):
     """The tables of a page: their headers and their rows, as lists of cells."""
     tables = []
     for lines in TABLE.findall(build.visible(text)):
-        rows = [
-            [cell.strip() for cell in line.strip().strip("|").split("|")]
-            for line in lines.splitlines()
-        ]
+        cells = [line.strip().strip("|").split("|") for line in lines.splitlines()]
+        rows = [[cell.strip() for cell in row] for row in cells]
         tables.append((rows[0], rows[2:]))
     return tables
 
 
 def defects(headers, rows):
     """What is wrong with a table, in words."""
-    found = []
+    sentences = []
     if len(rows) < 2:
-        found.append("a table of one row: a sentence or a column of another table says it")
+        sentences.append("a table of one row: a sentence or a column of another table says it")
     if len(headers[0].split()) > 3:
-        found.append(f"the first header is a caption: {headers[0]}")
+        sentences.append(f"the first header is a caption: {headers[0]}")
     for header, *cells in zip(headers, *rows):
         if all(cell in MISSING for cell in cells):
-            found.append(f"an empty column: {header}")
+            sentences.append(f"an empty column: {header}")
     for name, *cells in rows:
         if all(cell in MISSING for cell in cells):
-            found.append(f"an empty row: {name}")
-    return found
+            sentences.append(f"an empty row: {name}")
+    return sentences
 
 
 def anchors(text):
@@ -91,16 +89,25 @@ def test_tables_are_readable(page):
             assert not [row[0] for row in rows if len(row[0]) > MAX_LETTERS]
 
 
-@pytest.mark.parametrize("lines, defect", [
-    ("| system | MRR |\n|---|---|\n| a | 0.1 |", "a table of one row"),
-    ("| 491 accounts of the archives | MRR |\n|---|---|\n| a | 1 |\n| b | 2 |", "the first header is a caption"),
-    ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 |  |\n| b | 2 | – |", "an empty column: R@8"),
-    ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 | 1 |\n| b |  | – |", "an empty row: b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines, defect",
+    [
+        ("| system | MRR |\n|---|---|\n| a | 0.1 |", "a table of one row"),
+        (
+            "| 491 accounts of the archives | MRR |\n|---|---|\n| a | 1 |\n| b | 2 |",
+            "the first header is a caption",
+        ),
+        (
+            "| system | MRR | R@8 |\n|---|---|---|\n| a | 1 |  |\n| b | 2 | – |",
+            "an empty column: R@8",
+        ),
+        ("| system | MRR | R@8 |\n|---|---|---|\n| a | 1 | 1 |\n| b |  | – |", "an empty row: b"),
+    ],
+)
 def test_a_table_with_a_defect_is_found(lines, defect):
     ((headers, rows),) = markdown_tables(f"text\n\n{lines}\n\ntext\n")
-    (found,) = defects(headers, rows)
-    assert found.startswith(defect)
+    (sentence,) = defects(headers, rows)
+    assert sentence.startswith(defect)
 
 
 @each_page
@@ -140,7 +147,7 @@ def test_a_page_types_no_score(page):
 
 
 def test_every_comparison_of_the_page_of_results_is_checked():
-    """A line that compares in words carries a statement, on that line or on the next one of its paragraph."""
+    """A line that compares in words carries a statement, there or on the paragraph's next line."""
     text = (paths.ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     text = TYPED.sub("", build.BLOCK.sub("", text))
     words = re.compile(
@@ -163,9 +170,11 @@ def test_the_glossary_has_every_term():
 
 NAN = np.nan
 ROWS = [
-    ("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6), ("a1", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
-    ("b", "U", 0, "", "MRR", 0.65, NAN, NAN), ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1),
-]  # fmt: skip
+    ("a", "T", 0, "", "MRR", 0.5, 0.4, 0.6),
+    ("a1", "T, seed 1", 1, "", "MRR", 0.7, 0.6, 0.8),
+    ("b", "U", 0, "", "MRR", 0.65, NAN, NAN),
+    ("a", "T", 0, "b", "MRR_difference", -0.15, -0.2, -0.1),
+]
 
 
 def write(path, rows, **about):
@@ -209,7 +218,11 @@ def test_a_table_by_hand(results):
     ]
     assert lines(about, seed=0)[2:] == ["| U | 0.650 |", "| T | 0.500 (0.400 to 0.600) |"]
     assert lines(results, columns=["seeds", "accounts", {"metric": "MRR", "value_only": True}]) == [
-        "| system | seeds | accounts | MRR |", "|---|---|---|---|", "| U | 1 | 9 | 0.650 |", "| T | 2 | 9 | 0.600 |"]  # fmt: skip
+        "| system | seeds | accounts | MRR |",
+        "|---|---|---|---|",
+        "| U | 1 | 9 | 0.650 |",
+        "| T | 2 | 9 | 0.600 |",
+    ]
     with pytest.raises(ValueError, match="0 MRR of 'V' in ranking, test"):
         lines(about, rows=["V"])
     with pytest.raises(ValueError, match="0 R@8 of 'T'"):
@@ -223,11 +236,16 @@ def test_a_difference_is_that_of_the_first_seed_and_may_be_missing(results):
     with pytest.raises(ValueError, match="0 MRR minus U of 'U'"):
         lines(results, columns=columns)
     assert lines(results, columns=columns, allow_missing=True) == [
-        "| system | MRR | MRR minus U |", "|---|---|---|", "| U | 0.650 | – |",
-        "| T | 0.600 ± 0.141 | -0.150 (-0.200 to -0.100) |"]  # fmt: skip
+        "| system | MRR | MRR minus U |",
+        "|---|---|---|",
+        "| U | 0.650 | – |",
+        "| T | 0.600 ± 0.141 | -0.150 (-0.200 to -0.100) |",
+    ]
     row = {"name": "T minus U", "system": "T", "base": "U"}
     assert lines(results, columns=["MRR"], rows=["U", row])[2:] == [
-        "| T minus U | -0.150 (-0.200 to -0.100) |", "| U | 0.650 |"][::-1]  # fmt: skip
+        "| U | 0.650 |",
+        "| T minus U | -0.150 (-0.200 to -0.100) |",
+    ]
 
 
 def test_a_difference_that_its_rows_contradict_is_an_error(results):
@@ -248,13 +266,18 @@ def test_a_column_may_be_of_another_split_a_ratio_or_a_mean(results, tmp_path):
     second = [("a", "T", 0, "", "MRR", 0.3, 0.2, 0.4), ("b", "U", 0, "", "MRR", 0.35, NAN, NAN)]
     write(tmp_path / "results.csv", second, split="other")
     columns = [
-        {"header": "one"}, {"header": "two", "split": "other"}, {"header": "times", "ratio_to": "U"},
-        {"header": "mean", "mean": True}, {"header": "of U", "mean": True, "ratio_to": "U"},
-    ]  # fmt: skip
+        {"header": "one"},
+        {"header": "two", "split": "other"},
+        {"header": "times", "ratio_to": "U"},
+        {"header": "mean", "mean": True},
+        {"header": "of U", "mean": True, "ratio_to": "U"},
+    ]
     assert lines(results, metric="MRR", columns=columns) == [
-        "| system | one | two | times | mean | of U |", "|---|---|---|---|---|---|",
+        "| system | one | two | times | mean | of U |",
+        "|---|---|---|---|---|---|",
         "| U | 0.650 | 0.350 | 1.00 | 0.500 | 1.00 |",
-        "| T | 0.600 ± 0.141 | 0.300 (0.200 to 0.400) | 0.92 | 0.450 | 0.90 |"]  # fmt: skip
+        "| T | 0.600 ± 0.141 | 0.300 (0.200 to 0.400) | 0.92 | 0.450 | 0.90 |",
+    ]
 
 
 def page(results, body):
@@ -271,12 +294,26 @@ def page(results, body):
     return f"# Page\n\n<!-- values\n{block}-->\n\n{body}\n"
 
 
-@pytest.mark.parametrize("expression, shown", [
-    ("t", "0.600 ± 0.141"), ("t.value", "0.600"), ("t.value:.2f", "0.60"), ("t.first", "0.500"), ("t.seeds", "2"),
-    ("lead", "-0.150 (-0.200 to -0.100)"), ("lead.low:+.1f", "-0.2"), ("both.t / both.u:.2f", "0.92"),
-    ("max(every)", "0.650"), ("count(every > 0.6)", "1"), ("seeds.second - seeds.first", "0.200"), ("best.first", "0.650"),
-    ("t.value:.0%", "60%"), ("-lead.value", "0.150"), ("t.queries", "9"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression, shown",
+    [
+        ("t", "0.600 ± 0.141"),
+        ("t.value", "0.600"),
+        ("t.value:.2f", "0.60"),
+        ("t.first", "0.500"),
+        ("t.seeds", "2"),
+        ("lead", "-0.150 (-0.200 to -0.100)"),
+        ("lead.low:+.1f", "-0.2"),
+        ("both.t / both.u:.2f", "0.92"),
+        ("max(every)", "0.650"),
+        ("count(every > 0.6)", "1"),
+        ("seeds.second - seeds.first", "0.200"),
+        ("best.first", "0.650"),
+        ("t.value:.0%", "60%"),
+        ("-lead.value", "0.150"),
+        ("t.queries", "9"),
+    ],
+)
 def test_a_number_in_a_sentence(results, expression, shown):
     text = page(results, f"It is <!-- = {expression} -->old<!-- / --> here.")
     filled = build.filled(text)
@@ -284,27 +321,40 @@ def test_a_number_in_a_sentence(results, expression, shown):
     assert build.filled(filled) == filled != text
 
 
-@pytest.mark.parametrize("expression, message", [
-    ("nobody", "'nobody' is no value of this page"), ("t.nothing", "'t.nothing' is no value"),
-    ("every", "several values"), ("__import__('os')", "nothing that a page may compute"),
-    ("t.__class__", "'t.__class__' is no value"), ("[t]", "nothing that a page may compute"),
-    ("(lambda: 1)()", "nothing that a page may compute"), ("'a' * 9", "nothing that a page may compute"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "expression, message",
+    [
+        ("nobody", "'nobody' is no value of this page"),
+        ("t.nothing", "'t.nothing' is no value"),
+        ("every", "several values"),
+        ("__import__('os')", "nothing that a page may compute"),
+        ("t.__class__", "'t.__class__' is no value"),
+        ("[t]", "nothing that a page may compute"),
+        ("(lambda: 1)()", "nothing that a page may compute"),
+        ("'a' * 9", "nothing that a page may compute"),
+    ],
+)
 def test_what_a_page_may_not_compute(results, expression, message):
     with pytest.raises(ValueError, match=message):
         build.filled(page(results, f"<!-- = {expression} -->old<!-- / -->"))
 
 
-@pytest.mark.parametrize("statement, holds", [
-    ("lead.high < 0 and t > 0.5", True), ("t > both.u", False), ("both.t < both.u < 0.7", True),
-    ("all(every > 0.5)", True), ("any(every > 0.9) or not t < 0.6", True), ("abs(lead) > 0.2", False),
-    ("best.first == max(both.u, t.first)", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "statement, holds",
+    [
+        ("lead.high < 0 and t > 0.5", True),
+        ("t > both.u", False),
+        ("both.t < both.u < 0.7", True),
+        ("all(every > 0.5)", True),
+        ("any(every > 0.9) or not t < 0.6", True),
+        ("abs(lead) > 0.2", False),
+        ("best.first == max(both.u, t.first)", True),
+    ],
+)
 def test_a_comparison_in_words(results, statement, holds):
-    found = build.page_values.false_statements(
-        page(results, f"So it is. <!-- holds: {statement} -->")
-    )
-    assert found == ([] if holds else [statement])
+    text = page(results, f"So it is. <!-- holds: {statement} -->")
+    false_statements = [] if holds else [statement]
+    assert build.page_values.false_statements(text) == false_statements
 
 
 @pytest.mark.parametrize("statement", ["t", "every > 0.5", "t + 1", "wrong > 1"])
@@ -354,10 +404,6 @@ def test_a_page_is_filled(results):
     about = yaml.safe_dump(results | {"columns": ["MRR"]})
     text = f"before\n<!-- table\n{about}-->\n| old |\n<!-- end -->\nafter 0.1\n"
     once = build.filled(text)
-    assert (
-        "| U | 0.650 |" in once
-        and "old" not in once
-        and once.startswith("before")
-        and once.endswith("after 0.1\n")
-    )
+    assert "| U | 0.650 |" in once and "old" not in once
+    assert once.startswith("before") and once.endswith("after 0.1\n")
     assert build.filled(once) == once

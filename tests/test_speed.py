@@ -1,4 +1,4 @@
-"""The comparisons of `make bench`: each has its ways and rows, and a ratio is that of rates in the same repeat."""
+"""The comparisons of `make bench`: their ways, their rows, and what a ratio is."""
 
 import importlib.util
 import subprocess
@@ -12,11 +12,15 @@ from helpers.core import paths
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
-    "training": {"sizes": ["toy"], "authors": 4, "samples": 2}, "encoding": {"accounts": 3, "few": 1},
-    "ranking": {"queries": 20, "targets": 50, "dimensions": 8}, "reader": {"megabytes": 0.2},
-    "memory": {"megabytes": [0.1, 0.2]}, "store": {"posts": [2000, 4000]}, "processes": {"counts": [1, 2], "steps": 3},
+    "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
+    "encoding": {"accounts": 3, "few": 1},
+    "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
+    "reader": {"megabytes": 0.2},
+    "memory": {"megabytes": [0.1, 0.2]},
+    "store": {"posts": [2000, 4000]},
+    "processes": {"counts": [1, 2], "steps": 3},
     "collection": {"posts": [400]},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +31,13 @@ def speed():
 
 
 def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
-    took = {
-        "loop": [4.0, 8.0, 4.0],
-        "here": [1.0, 1.6, 2.0],
-    }  # the second repeat of both was disturbed
-    rows = [("c", "s", way, repeat, seconds, seconds / 2, 10 if way == "loop" else 20, "MB")
-            for way, all_of in took.items() for repeat, seconds in enumerate(all_of)]  # fmt: skip
+    # the second repeat of both was disturbed
+    took = {"loop": [4.0, 8.0, 4.0], "here": [1.0, 1.6, 2.0]}
+    amounts = {"loop": 10, "here": 20}
+    rows = []
+    for way, amount in amounts.items():
+        for repeat, seconds in enumerate(took[way]):
+            rows.append(("c", "s", way, repeat, seconds, seconds / 2, amount, "MB"))
     frame = pd.DataFrame(rows, columns=speed.COLUMNS)
     table = speed.ratios(frame.assign(threads=2)).set_index("way")
     assert table.loc["here", ["value", "low", "high", "rate"]].tolist() == [8.0, 4.0, 10.0, 12.5]
@@ -44,18 +49,18 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
 def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
     if name == "collection":
         pytest.importorskip("daft")
-    losses = {} if name == "processes" else None
-    more = {"losses": losses} if name == "processes" else {}
-    table = speed.COMPARISONS[name](
-        1 if name in ("processes", "collection") else 2, **SMALL[name], **more
-    )
+    repeats = 1 if name in ("processes", "collection") else 2
+    settings = dict(SMALL[name])
+    losses = {}
+    if name == "processes":
+        settings["losses"] = losses
+    table = speed.COMPARISONS[name](repeats, **settings)
     assert {*speed.COLUMNS, "threads", "device"} <= set(table)
-    assert (
-        np.isfinite(table.seconds).all() and (table.seconds > 0).all() and (table.amount > 0).all()
-    )
+    assert np.isfinite(table.seconds).all()
+    assert (table.seconds > 0).all() and (table.amount > 0).all()
     groups = table.groupby(["comparison", "size"]).way.nunique()
     assert (groups >= 2).all() and len(table) == groups.sum() * table.repeat.nunique()
-    if losses is not None:
+    if name == "processes":
         np.testing.assert_allclose(losses[2], losses[1], rtol=1e-5)
         assert len(losses[1]) == 3
     if name in ("memory", "collection"):

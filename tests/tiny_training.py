@@ -1,4 +1,4 @@
-"""A tiny training that every test of the loop runs: whole, killed, damaged, in processes of its own."""
+"""A tiny training that every test of the loop runs: whole, killed, damaged, in processes."""
 
 import json
 import os
@@ -46,23 +46,26 @@ class Setting:
         self, folder, config=CONFIG, fingerprint="v1", encoder=None, loss="supcon", **changed
     ):
         self.drawn = []
-        encoder = encoder or self.encoder()
-        loss = make_loss(loss, 40, TINY["dim"]) if isinstance(loss, str) else loss
+        if encoder is None:
+            encoder = self.encoder()
+        if isinstance(loss, str):
+            loss = make_loss(loss, 40, TINY["dim"])
         parts = {"draw": self.draw, "score": self.score, **changed}
-        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(
-            **parts, progress=False
-        )
+        trainer = Trainer(encoder, loss, config, 0, folder, fingerprint)
+        return encoder, trainer.train(**parts, progress=False)
 
 
-def equal(one, other):
-    one, other = load_file(one), load_file(other)
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+def equal(left_file, right_file):
+    left = load_file(left_file)
+    right = load_file(right_file)
+    if left.keys() != right.keys():
+        return False
+    return all(torch.equal(left[name], right[name]) for name in left)
 
 
-def same_history(one, other):
-    left, right = (
-        pd.read_csv(path / "history.csv").drop(columns="seconds") for path in (one, other)
-    )
+def same_history(left_folder, right_folder):
+    left = pd.read_csv(left_folder / "history.csv").drop(columns="seconds")
+    right = pd.read_csv(right_folder / "history.csv").drop(columns="seconds")
     return left.equals(right)
 
 
@@ -87,8 +90,12 @@ from tests.factories import store_in_memory
 from tests.tiny_training import Setting, changed
 from accelerate import notebook_launcher
 
-folder, die, processes, loss, dtype = *sys.argv[2:3], *map(int, sys.argv[3:5]), *sys.argv[5:7]
-settings = json.loads(sys.argv[7])
+folder = sys.argv[2]
+die = int(sys.argv[3])
+processes = int(sys.argv[4])
+loss = sys.argv[5]
+dtype = sys.argv[6]
+settings = {"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9} | json.loads(sys.argv[7])
 
 def draw(step):
     if step == die:
@@ -98,43 +105,58 @@ def draw(step):
 
 def noted(loss):
     # beside the folder, and at once: a process that is killed has told what it did
-    def value(*given):
-        found = loss(*given)
-        print(steps[-1], found.item(), file=open(folder + ".losses", "a"), flush=True)
-        return found
+    def noting(*batch):
+        value = loss(*batch)
+        print(steps[-1], value.item(), file=open(folder + ".losses", "a"), flush=True)
+        return value
 
-    return value
+    return noting
 
 def work():
     torch.set_default_dtype(getattr(torch, dtype))
     # not clipped: that would hide a gradient of the wrong length
-    tiny.train(folder, changed(**{"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9, **settings}), draw=draw,
-        loss=noted(make_loss(loss)) if loss == "supcon" else loss)
+    noted_loss = noted(make_loss(loss)) if loss == "supcon" else loss
+    tiny.train(folder, changed(**settings), draw=draw, loss=noted_loss)
     print(*steps, flush=True)
 
-steps, tiny = [], Setting(store_in_memory)
+steps = []
+tiny = Setting(store_in_memory)
 if __name__ == "__main__":
-    notebook_launcher(work, num_processes=2) if processes == 2 else work()
+    if processes == 2:
+        notebook_launcher(work, num_processes=2)
+    else:
+        work()
 """
 
 
 def losses(folder):
-    """Of every step, as the processes of :func:`run` told them; one that was taken twice must have been the same."""
-    told = {}
+    """The loss of every step, as the processes of :func:`run` wrote it down.
+
+    A step that was taken twice must have had the same loss.
+    """
+    loss_of_step = {}
     for line in Path(f"{folder}.losses").read_text().splitlines():
-        step, loss = line.split()
-        assert abs(told.setdefault(int(step), float(loss)) - float(loss)) <= 1e-5 * abs(
-            float(loss)
-        ), step
-    return told
+        step, text = line.split()
+        loss = float(text)
+        first_loss = loss_of_step.setdefault(int(step), loss)
+        assert abs(first_loss - loss) <= 1e-5 * abs(loss), step
+    return loss_of_step
 
 
 def run(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
-    """Twenty steps of a training, or as settings say, in a process of its own, or in two that it starts."""
+    """Twenty steps of a training, or as settings say, in a process, or in two that it starts."""
     (folder.parent / "script.py").write_text(SCRIPT)
-    command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, loss,
-               dtype, json.dumps(settings)]  # fmt: skip
+    command = [
+        sys.executable,
+        folder.parent / "script.py",
+        Path(__file__).parents[1],
+        folder,
+        die,
+        processes,
+        loss,
+        dtype,
+        json.dumps(settings),
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment
-    )
+    words = [str(word) for word in command]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment)

@@ -15,19 +15,24 @@ DECLARED = "\n".join(
 
 def notebook(path, *cells, parameters=DECLARED):
     """Write a notebook: a str is a code cell, a 1-tuple is Markdown."""
-    make, made = nbformat.v4, []
+    make = nbformat.v4
+    made = []
     if parameters:
         made.append(make.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
-    made += [
-        make.new_markdown_cell(*c) if isinstance(c, tuple) else make.new_code_cell(c) for c in cells
-    ]
+    for cell in cells:
+        if isinstance(cell, tuple):
+            made.append(make.new_markdown_cell(*cell))
+        else:
+            made.append(make.new_code_cell(cell))
     kernel = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
     nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
 
 
 def log(toy):
     path = toy / "log.txt"
-    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    if not path.exists():
+        return []
+    return [line.split() for line in path.read_text().splitlines()]
 
 
 def params(toy, name, text):

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
 from helpers.core.config import Config
+from helpers.losses.base import Loss
 
 PLACES = {
     "triplet": "triplets:semihard_triplet", "batch_hard": "triplets:batch_hard_triplet", "topk": "top_k:top_k",
@@ -75,7 +76,7 @@ class LossConfig(Config):
 
 def make_loss(
     name: str, classes: int | None = None, dim: int | None = None, **settings
-) -> Callable:
+) -> Loss:
     """The named loss with its settings bound; one with parameters is a new ``nn.Module``.
 
     classes (labels are 0..classes - 1) and dim, the size of embeddings: only for losses with parameters. Raises

@@ -1,4 +1,4 @@
-"""What ``make train`` runs on a GPU: the YAML files themselves, with toy sizes, through the one door."""
+"""What ``make train`` runs on a GPU: the YAML files, with toy sizes, through the one door."""
 
 import re
 
@@ -24,13 +24,14 @@ TOYS = {
 
 
 def names_of(name, **changes):
-    """What the notebook makes of its parameters: those of the stage it varies, with the file's above them."""
-    base, given = (
-        yaml.safe_load((FOLDER / f"{each}.yaml").read_text("utf-8")) for each in ("03_train", name)
-    )
-    return settings(
-        Stage("open", name, "03_train", base | given | changes | {"run": "open"}, "test")
-    )
+    """What the notebook makes of its parameters.
+
+    They are those of the stage that a file varies, with the file's above them.
+    """
+    base = yaml.safe_load((FOLDER / "03_train.yaml").read_text("utf-8"))
+    varied = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
+    parameters = base | varied | changes | {"run": "open"}
+    return settings(Stage("open", name, "03_train", parameters, "test"))
 
 
 def test_no_stage_of_the_run_is_for_a_gpu():
@@ -69,8 +70,12 @@ def test_it_trains_at_toy_size(name, write_posts, tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     as_it_is = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     schedule = {"steps": 3, "eval_every": 3, "warmup": 1, "precision": "no"}
-    made = names_of(name, encoder=as_it_is["encoder"] | TOYS[name], sampler=as_it_is["sampler"] | SMALL,
-                    training=as_it_is["training"] | schedule)["experiment"]  # fmt: skip
+    made = names_of(
+        name,
+        encoder=as_it_is["encoder"] | TOYS[name],
+        sampler=as_it_is["sampler"] | SMALL,
+        training=as_it_is["training"] | schedule,
+    )["experiment"]
     tokenizer = Bytes()
     store = build_store(
         write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0", "t1"], "v1", 256

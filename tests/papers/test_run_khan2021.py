@@ -1,37 +1,48 @@
-"""params/khan2021 from monthly dumps of Reddit to ranking and linking, at toy sizes and the paper's dates."""
+"""params/khan2021 from dumps of Reddit to linking, at toy sizes and the paper's dates."""
 
 import json
+from bisect import bisect_right
 
 import zstandard
 
 from helpers.core import results
 from tests.paper_runs import People, execute, lines, second
 
-MONTHS = [f"{year}-{month:02d}" for year in (2015, 2016, 2017) for month in range(1, 13)][
-    6:29
-]  # 2015-07 to 2017-05
+# 2015-07 to 2017-05
+MONTHS = [f"{2015 + month // 12}-{month % 12 + 1:02d}" for month in range(6, 29)]
 SUBREDDITS = ["AskReddit", "funny", "pics"]
 
 
 def posts():
-    """Comments: 24 authors who train, 14 of dev, 18 asked about from November 2016 on; and what is to be dropped."""
-    people, made = People(), []
+    """Comments, and what is to be dropped.
+
+    24 authors train, 14 are of dev, 18 are asked about from November 2016 on.
+    """
+    people = People()
+    made = []
 
     def write(author, home, count, first, last):
-        start, end = second(first), second(last)
+        start = second(first)
+        end = second(last)
         for number in range(count):
             subreddit = home if number % 8 else people.rng.choice(SUBREDDITS)
-            made.append({"author": author, "subreddit": subreddit, "id": f"c{len(made):05d}", "score": 1,
-                         "created_utc": start + (end - start) * number // count + people.rng.randrange(3600),
-                         "body": people.text(author, 10, subreddit)})  # fmt: skip
+            time = start + (end - start) * number // count + people.rng.randrange(3600)
+            post = {
+                "author": author,
+                "subreddit": subreddit,
+                "id": f"c{len(made):05d}",
+                "score": 1,
+                "created_utc": time,
+                "body": people.text(author, 10, subreddit),
+            }
+            made.append(post)
 
     for number in range(30):
         write(f"early{number}", SUBREDDITS[number % 2], 26, "2015-07-02", "2016-06-29")
         write(f"early{number}", SUBREDDITS[number % 2], 24, "2016-11-01", "2016-11-30")
         write(f"early{number}", SUBREDDITS[number % 2], 24, "2016-12-02", "2017-05-30")
-    write(
-        "prolific", "pics", 60, "2015-07-02", "2016-06-29"
-    )  # above the bound of training, and asked about later
+    # above the bound of training, and asked about later
+    write("prolific", "pics", 60, "2015-07-02", "2016-06-29")
     for number in range(14):
         write(f"between{number}", SUBREDDITS[number % 2], 36, "2016-07-02", "2016-10-30")
     for author in ["prolific", *(f"late{number}" for number in range(18))]:
@@ -48,7 +59,8 @@ def write_dumps(folder):
     month_of = {name: [] for name in MONTHS}
     starts = [second(f"{name}-01") for name in MONTHS]
     for post in posts():
-        month_of[MONTHS[sum(start <= post["created_utc"] for start in starts) - 1]].append(post)
+        month = bisect_right(starts, post["created_utc"]) - 1
+        month_of[MONTHS[month]].append(post)
     for name, written in month_of.items():
         packed = zstandard.ZstdCompressor().compress(lines(written) + b'{"cut":\n')
         (folder / f"RC_{name}.zst").write_bytes(packed)
@@ -57,27 +69,46 @@ def write_dumps(folder):
 def test_it_runs(tmp_path, monkeypatch):
     write_dumps(tmp_path / "reddit")
     net = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
-    short = {"encoder": net, "training": {"steps": 3, "eval_every": 1},
-             "sampler": {"authors_per_batch": 8, "samples_per_author": 4}}  # fmt: skip
-    files = execute("khan2021", {
-        "01_collect": {"location": [str(tmp_path / "reddit")], "memory_limit": "1GB",
-                       "split_settings": {"min_posts": 20, "max_posts": 50, "eval_posts": 32}},
-        "02_tokenizer": {"vocabulary": 300, "sentences": 3000},
-        "03_train": short, "03_train.iur": short,
-        "06_evaluate": {"models": ["TPS-arcface-iur", "TPS-topk"], "baselines": ["tfidf_word"]},
-        "08_link": {"models": ["TPS-arcface-iur"], "baselines": ["tfidf_word"],
-                    "protocol": {"enrolled": 4, "min_enrolled": 2, "topics": 2, "accounts": None, "query_posts": 16},
-                    "dev_protocol": {"min_enrolled": 2, "min_query_posts": 4, "min_target_posts": 8},
-                    "target_sizes": [4, 8]},
-    }, tmp_path / "outputs", monkeypatch)  # fmt: skip
+    short = {
+        "encoder": net,
+        "training": {"steps": 3, "eval_every": 1},
+        "sampler": {"authors_per_batch": 8, "samples_per_author": 4},
+    }
+    files = execute(
+        "khan2021",
+        {
+            "01_collect": {
+                "location": [str(tmp_path / "reddit")],
+                "memory_limit": "1GB",
+                "split_settings": {"min_posts": 20, "max_posts": 50, "eval_posts": 32},
+            },
+            "02_tokenizer": {"vocabulary": 300, "sentences": 3000},
+            "03_train": short,
+            "03_train.iur": short,
+            "06_evaluate": {"models": ["TPS-arcface-iur", "TPS-topk"], "baselines": ["tfidf_word"]},
+            "08_link": {
+                "models": ["TPS-arcface-iur"],
+                "baselines": ["tfidf_word"],
+                "protocol": {
+                    "enrolled": 4,
+                    "min_enrolled": 2,
+                    "topics": 2,
+                    "accounts": None,
+                    "query_posts": 16,
+                },
+                "dev_protocol": {"min_enrolled": 2, "min_query_posts": 4, "min_target_posts": 8},
+                "target_sizes": [4, 8],
+            },
+        },
+        tmp_path / "outputs",
+        monkeypatch,
+    )
     split = json.loads((files.posts / "split.json").read_text())
     assert split["t1"].startswith("2016-07-01") and split["t2"].startswith("2016-11-01")
     assert split["settings"]["max_posts"] == 50 and split["splits"]["test"]["authors"] > 18
     card = json.loads(files.data_card.read_text())
-    assert (
-        card["dropped_broken_json"] == len(MONTHS)
-        and card["dropped_deleted"] == card["dropped_bot"] == 1
-    )
+    assert card["dropped_broken_json"] == len(MONTHS)
+    assert card["dropped_deleted"] == card["dropped_bot"] == 1
     rows = results.read(files)
     assert {"MRR", "R@4", "R@8"} <= set(rows[rows.model == "stream_TPS-topk"].metric)
     linking = rows[(rows.protocol == "linking") & (rows.metric == "EER")]

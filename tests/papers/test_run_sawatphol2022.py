@@ -1,4 +1,4 @@
-"""params/sawatphol2022 and its other two corpora, from each paper's files to retrieval, at toy sizes."""
+"""params/sawatphol2022 and its other two corpora, from files to retrieval, at toy sizes."""
 
 import gzip
 import json
@@ -13,11 +13,16 @@ FANDOMS = ["Sherlock", "Doctor Who", "Naruto", "Bleach"]
 CATEGORIES = ["Books", "Toys_and_Games", "Video_Games", "Grocery", "Beauty", "Office_Products"]
 ENCODER = {"model": "tiny", "max_tokens": 32}
 SMALL = {
-    "documents": {}, "encoder": ENCODER, "baselines": ["bow", "tfidf"], "seeds": [0],
-    "sampler": {"authors_per_batch": 6, "max_tokens": 32}, "bases": lambda given: {"supcon": {"temperature": 0.1}},
+    "documents": {},
+    "encoder": ENCODER,
+    "baselines": ["bow", "tfidf"],
+    "seeds": [0],
+    "sampler": {"authors_per_batch": 6, "max_tokens": 32},
+    "bases": lambda given: {"supcon": {"temperature": 0.1}},
     "students": lambda given: {"arr": {"temperature": 0.01}},
-    "training": {"epochs": 0.1, "lr": 1.0e-3, "eval_every": 1}, "student_training": {"epochs": 0.05},
-}  # fmt: skip
+    "training": {"epochs": 0.1, "lr": 1.0e-3, "eval_every": 1},
+    "student_training": {"epochs": 0.05},
+}
 
 
 def reviews(folder):
@@ -26,22 +31,36 @@ def reviews(folder):
     people = People()
     for place, category in enumerate(CATEGORIES):
         writers = [(f"A{number}", 3 if number < 30 else 2) for number in range(place % 2, 70)]
-        written = [{"reviewerID": author, "asin": f"B{place}{post}", "overall": 5.0,
+        writers += [(f"single{place}-{number}", 1) for number in range(20)]
+        written = []
+        for author, count in writers:
+            for post in range(count):
+                review = {
+                    "reviewerID": author,
+                    "asin": f"B{place}{post}",
+                    "overall": 5.0,
                     "reviewText": people.text(author, 14, category),
-                    "unixReviewTime": second("2014-01-01") + people.rng.randrange(10**7)}
-                   for author, count in [*writers, *((f"single{place}-{number}", 1) for number in range(20))]
-                   for post in range(count)]  # fmt: skip
+                    "unixReviewTime": second("2014-01-01") + people.rng.randrange(10**7),
+                }
+                written.append(review)
         (folder / f"reviews_{category}_5.json.gz").write_bytes(gzip.compress(lines(written)))
     return [folder]
 
 
 def comments(folder):
-    """A month of Reddit of which a tenth, drawn by ids, still has authors of 10 comments and more."""
+    """A month of Reddit; a tenth of it, drawn by ids, has authors of 10 comments and more."""
     folder.mkdir()
     people = People()
-    written = [{"author": f"u{number % 12}", "subreddit": CATEGORIES[number % 5], "id": f"c{number}",
-                "created_utc": second("2015-08-01") + 60 * number, "body": people.text(f"u{number % 12}")}
-               for number in range(3000)]  # fmt: skip
+    written = [
+        {
+            "author": f"u{number % 12}",
+            "subreddit": CATEGORIES[number % 5],
+            "id": f"c{number}",
+            "created_utc": second("2015-08-01") + 60 * number,
+            "body": people.text(f"u{number % 12}"),
+        }
+        for number in range(3000)
+    ]
     (folder / "RC_2015-08.zst").write_bytes(zstandard.ZstdCompressor().compress(lines(written)))
     return [folder]
 
@@ -55,26 +74,34 @@ def fiction(folder):
     return [folder / name for name in ("pan", "pan20-test", "pan21-test")]
 
 
-@pytest.mark.parametrize("run, write, split", [
-    ("sawatphol2022", reviews, {"kind": "cross_topic", "author_share": 0.3, "topic_share": 0.4}),
-    ("sawatphol2022_fanfiction", fiction, {"kind": "cross_topic", "author_share": 0.8, "topic_share": 0.8}),
-])  # fmt: skip
-def test_it_runs(tmp_path, monkeypatch, run, write, split):
+@pytest.mark.parametrize(
+    "run, write, author_share, topic_share",
+    [
+        ("sawatphol2022", reviews, 0.3, 0.4),
+        ("sawatphol2022_fanfiction", fiction, 0.8, 0.8),
+    ],
+)
+def test_it_runs(tmp_path, monkeypatch, run, write, author_share, topic_share):
+    split = {"kind": "cross_topic", "author_share": author_share, "topic_share": topic_share}
     places = [str(place) for place in write(tmp_path / "data")]
     shares = {} if "fan" in run else {"split_settings": {"min_posts": 2, "eval_posts": 2}}
-    files = execute(run, {
-        "01_collect": {"location": places, "memory_limit": "1GB", **shares},
-        "02_tokenizer": {} if "fan" in run else {"vocabulary": 300}, "05_arr": SMALL | {"split": split},
-    }, tmp_path / "outputs", monkeypatch)  # fmt: skip
+    files = execute(
+        run,
+        {
+            "01_collect": {"location": places, "memory_limit": "1GB", **shares},
+            "02_tokenizer": {} if "fan" in run else {"vocabulary": 300},
+            "05_arr": SMALL | {"split": split},
+        },
+        tmp_path / "outputs",
+        monkeypatch,
+    )
     report = json.loads((files.folder / "topics/cross_topic/split.json").read_text())
     tests = [name for name in report["splits"] if name.startswith("test")]
     rows = results.read(files)
-    assert set(rows.split) == set(tests) and {"supcon", "supcon_arr", "bow", "tfidf"} <= set(
-        rows.model
-    )
-    size = rows[
-        (rows.model == "supcon") & (rows.metric == "R@8") & (rows.split == "test_cross")
-    ].iloc[0]
+    assert set(rows.split) == set(tests)
+    assert {"supcon", "supcon_arr", "bow", "tfidf"} <= set(rows.model)
+    recalls = rows[(rows.model == "supcon") & (rows.metric == "R@8")]
+    size = recalls[recalls.split == "test_cross"].iloc[0]
     cross = report["splits"]["test_cross"]
     assert size.queries + size.targets == cross["posts"]
     if "fan" in run:  # the given files, whole; no text of their authors trains
@@ -85,9 +112,23 @@ def test_it_runs(tmp_path, monkeypatch, run, write, split):
 
 
 def test_a_tenth_of_reddit_is_collected(tmp_path, monkeypatch):
-    files = execute("sawatphol2022_reddit", {"01_collect": {
-        "location": [str(place) for place in comments(tmp_path / "data")], "memory_limit": "1GB",
-        "split_settings": {"train_until": 0.6, "dev_until": 0.8, "heldout": 0.4, "min_posts": 2, "eval_posts": 2},
-    }}, tmp_path / "outputs", monkeypatch)  # fmt: skip
+    files = execute(
+        "sawatphol2022_reddit",
+        {
+            "01_collect": {
+                "location": [str(place) for place in comments(tmp_path / "data")],
+                "memory_limit": "1GB",
+                "split_settings": {
+                    "train_until": 0.6,
+                    "dev_until": 0.8,
+                    "heldout": 0.4,
+                    "min_posts": 2,
+                    "eval_posts": 2,
+                },
+            }
+        },
+        tmp_path / "outputs",
+        monkeypatch,
+    )
     card = json.loads(files.data_card.read_text())
     assert card["posts"] == 3000 - card["dropped_not_drawn"] and 200 < card["posts"] < 400

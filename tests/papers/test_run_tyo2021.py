@@ -13,23 +13,41 @@ SHORT = {"steps": 2, "warmup": 1, "eval_every": 1}
 
 def only(row):
     """Of the configurations one, with a small transformer."""
-    return lambda given: {
-        row: given[row] | {"encoder": given[row].get("encoder", {"unit": False}) | TINY}
-    }
+
+    def change(configurations):
+        configuration = configurations[row]
+        encoder = configuration.get("encoder", {"unit": False}) | TINY
+        return {row: configuration | {"encoder": encoder}}
+
+    return change
 
 
-@pytest.mark.parametrize("run, row, pairs", [("tyo2021", "Row 12", {"dev": 20, "test": 20}),
-                                             ("tyo2021_pan21", "Final model", {})])  # fmt: skip
+@pytest.mark.parametrize(
+    "run, row, pairs",
+    [("tyo2021", "Row 12", {"dev": 20, "test": 20}), ("tyo2021_pan21", "Final model", {})],
+)
 def test_it_runs(tmp_path, monkeypatch, run, row, pairs):
-    people, places = People(), ["train", "pan21-test"] if run == "tyo2021_pan21" else ["train"]
+    people = People()
+    places = ["train", "pan21-test"] if run == "tyo2021_pan21" else ["train"]
     write_pairs(tmp_path / "train", people, 160, "7", ["Sherlock", "Doctor Who", "Naruto"])
     write_pairs(tmp_path / "pan21-test", people, 60, "9", ["Merlin", "Twilight"])
-    files = execute(run, {
-        "01_collect": {"location": [str(tmp_path / place) for place in places]},
-        "02_tokenizer": {"kind": "bytes", "vocabulary": 256},
-        "10_verify": {"documents": {"model": "tiny"}, "pairs": pairs, "sampler": {"authors_per_batch": 8},
-                      "training": SHORT, "max_tokens": 64, "configurations": only(row)},
-    }, tmp_path / "outputs", monkeypatch)  # fmt: skip
+    files = execute(
+        run,
+        {
+            "01_collect": {"location": [str(tmp_path / place) for place in places]},
+            "02_tokenizer": {"kind": "bytes", "vocabulary": 256},
+            "10_verify": {
+                "documents": {"model": "tiny"},
+                "pairs": pairs,
+                "sampler": {"authors_per_batch": 8},
+                "training": SHORT,
+                "max_tokens": 64,
+                "configurations": only(row),
+            },
+        },
+        tmp_path / "outputs",
+        monkeypatch,
+    )
     split = json.loads((files.posts / "split.json").read_text())
     assert split["given_pairs"] and min(part["posts"] for part in split["splits"].values()) >= 20
     rows = results.read(files).query("model == @row").set_index("metric")

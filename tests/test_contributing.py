@@ -1,0 +1,90 @@
+"""Who follows the examples of CONTRIBUTING.md passes ruff and the tests of the registries."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from helpers.core import paths
+
+# a block of code whose first line says where it belongs: a new file, or a place in one
+EXAMPLE = re.compile(
+    r"^```\w*\n# ([\w/.]+)(?:, (in|above|at the end) ?(\w*))?\n(.*?)^```$", re.M | re.S
+)
+TESTS = [
+    "tests/losses/test_registry.py",
+    "tests/losses/test_inspection.py",
+    "tests/encoders/test_stream.py",
+    "tests/core/test_names.py",
+]
+# of parametrised tests the cases of both examples; of names the test of every loss
+CHOSEN = "[nca] or [max] or every_baseline_and_loss"
+
+
+def add(example, folder):
+    """Put an example into the copy of the package where its first line says; return the file."""
+    name, relation, registry, code = example
+    file = folder / name
+    if not relation:
+        file.write_text(code)
+        return file
+    text = file.read_text()
+    if relation == "at the end":
+        file.write_text(text + code)
+        return file
+    line = re.search(rf"^{registry}\b.*= {{\n", text, re.M)
+    if relation == "in":
+        place = line.end()
+        file.write_text(text[:place] + code + text[place:])
+    else:
+        place = line.start()
+        file.write_text(f"{text[:place]}{code}\n\n{text[place:]}")
+    return file
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the package and its tests with both examples, and the files that they changed."""
+    folder = tmp_path_factory.mktemp("copy")
+    without = shutil.ignore_patterns("__pycache__")
+    for name in ("helpers", "tests"):
+        shutil.copytree(paths.ROOT / name, folder / name, ignore=without)
+    shutil.copy(paths.ROOT / "pyproject.toml", folder)
+    examples = EXAMPLE.findall((paths.ROOT / "CONTRIBUTING.md").read_text("utf-8"))
+    assert len(examples) == 5
+    files = [add(example, folder) for example in examples]
+    return folder, files
+
+
+def run(folder, *command):
+    """Run a module of Python in a folder; return all that it printed."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    return done.stdout
+
+
+def test_the_examples_pass_ruff(copy):
+    folder, files = copy
+    modules = {str(file) for file in files if file.suffix == ".py"}
+    assert len(modules) == 3
+    run(folder, "ruff", "check", "--no-cache", *modules)
+    run(folder, "ruff", "format", "--no-cache", "--check", *modules)
+
+
+def test_the_examples_pass_the_tests_of_their_registries(copy):
+    folder, _ = copy
+    shown = run(folder, "pytest", "-rp", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS)
+    passed = re.findall(r"^PASSED (\S+)$", shown, re.M)
+    assert len([name for name in passed if "[nca]" in name]) >= 9
+    assert len([name for name in passed if "[max]" in name]) >= 1
+    assert "tests/core/test_names.py::test_every_baseline_and_loss_has_a_name" in passed

@@ -1,0 +1,153 @@
+"""What a reader of helpers/ may rely on: parameters are documented, one name means one thing."""
+
+import ast
+import re
+from collections import defaultdict
+
+import pytest
+
+from helpers.core import paths
+
+HELPERS = paths.ROOT / "helpers"
+MODULES = sorted(HELPERS.rglob("*.py"))
+# every source has its parts, every command its main
+SHARED_NAMES = {"main", "parts"}
+# a room's own text, its command, and the contract of what it registers
+SHARED_MODULES = {"__init__", "__main__", "base"}
+# the section ends where the next one begins
+PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", re.M | re.S)
+# "low, high : float", "*parts : Tensor", with more about them behind the colon or indented below
+PARAMETER_LINE = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?:", re.M)
+
+
+def is_function(node):
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def is_public(node):
+    """A function or class by whose name others call it."""
+    return (is_function(node) or isinstance(node, ast.ClassDef)) and not node.name.startswith("_")
+
+
+def public_functions(tree):
+    """Yield the functions of a module and the methods of its classes, as (name, function)."""
+    for node in filter(is_public, tree.body):
+        if is_function(node):
+            yield node.name, node
+        else:
+            for method in node.body:
+                if is_public(method) and is_function(method):
+                    yield f"{node.name}.{method.name}", method
+
+
+def parameters_of(function):
+    """Return the names of what a function takes, self and cls aside."""
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    for parameter in (arguments.vararg, arguments.kwarg):
+        if parameter is not None:
+            parameters.append(parameter)
+    return [parameter.arg for parameter in parameters if parameter.arg not in ("self", "cls")]
+
+
+def documented_parameters(function):
+    """Return the names in the section Parameters of a docstring, None where it has no section."""
+    section = PARAMETERS.search(ast.get_docstring(function) or "")
+    if section is None:
+        return None
+    names = []
+    for line in PARAMETER_LINE.findall(section[1]):
+        names += [name.lstrip("*") for name in line.split(", ")]
+    return names
+
+
+def defects(source):
+    """Yield what is wrong with the sections Parameters of a module, in words."""
+    for name, function in public_functions(ast.parse(source)):
+        parameters = parameters_of(function)
+        documented = documented_parameters(function)
+        if documented is None:
+            if len(parameters) > 1:
+                yield f"{name} has no section Parameters"
+            continue
+        missing = [parameter for parameter in parameters if parameter not in documented]
+        unknown = [parameter for parameter in documented if parameter not in parameters]
+        if missing:
+            yield f"{name} does not document {', '.join(missing)}"
+        if unknown:
+            yield f"{name} documents {', '.join(unknown)}, which it does not take"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(HELPERS)))
+def test_every_parameter_is_documented(path):
+    sentences = list(defects(path.read_text("utf-8")))
+    assert not sentences, "\n".join(sentences)
+
+
+SECTION = '''
+    """Add.
+
+    Parameters
+    ----------
+    a, b : numbers
+    *others : more of them,
+        as many as wanted
+
+    Returns
+    -------
+    c : their sum
+    """
+'''
+
+
+@pytest.mark.parametrize(
+    "source, defect",
+    [
+        ("def add(a, b):\n    return a + b", "add has no section Parameters"),
+        ('def add(a, *b):\n    """Add."""', "add has no section Parameters"),
+        (
+            "class Sum:\n    def add(self, a, *, b=1):\n        pass",
+            "Sum.add has no section Parameters",
+        ),
+        (f"def add(a, b, c, *others):{SECTION}", "add does not document c"),
+        (f"def add(a, *others):{SECTION}", "add documents b, which it does not take"),
+    ],
+)
+def test_a_defect_is_found(source, defect):
+    assert list(defects(source)) == [defect]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        f"def add(a, b, *others):{SECTION}",
+        'class Sum:\n    def add(self, a):\n        """Add."""',
+        "class _Sum:\n    def add(self, a, b):\n        pass",
+        "def _add(a, b):\n    pass",
+    ],
+)
+def test_nothing_else_is_a_defect(source):
+    assert list(defects(source)) == []
+
+
+def shared(places, allowed):
+    """Return what has one name in several places, but for allowed names."""
+    return {name: where for name, where in places.items() if len(where) > 1 and name not in allowed}
+
+
+def test_a_public_name_means_one_thing():
+    modules_of_name = defaultdict(list)
+    for path in MODULES:
+        for node in filter(is_public, ast.parse(path.read_text("utf-8")).body):
+            modules_of_name[node.name].append(str(path.relative_to(HELPERS)))
+    assert shared(modules_of_name, SHARED_NAMES) == {}
+
+
+def test_a_module_name_means_one_thing():
+    """A subject's figures, and the samplers that draw it, are in modules of its own name."""
+    rooms_of_module = defaultdict(list)
+    for path in MODULES:
+        room = path.relative_to(HELPERS).parent
+        if room.name not in ("figures", "samplers"):
+            rooms_of_module[path.stem].append(str(room))
+    assert shared(rooms_of_module, SHARED_MODULES) == {}

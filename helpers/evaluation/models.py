@@ -1,7 +1,8 @@
-"""Models: what queries and targets are scored by, an encoder alone or several with normalised scores and weights.
+"""Models: encoders, alone or several with normalised scores and weights, that score trials.
 
-A baseline is a model of one member, a fusion one of several, and so is the encoder that ships. An encoder or a
-member stands for the model of itself alone wherever a model is asked for, see :func:`as_model`.
+A baseline is a model of one member, a fusion one of several, and so is the encoder that ships. An
+encoder or a member stands for the model of itself alone wherever a model is asked for, see
+:func:`as_model`.
 """
 
 from collections.abc import Iterator
@@ -13,8 +14,14 @@ import numpy as np
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import score_norm
 from helpers.evaluation.embeddings import Embeddings
+from helpers.evaluation.score_norm import (
+    cohort_statistics,
+    gallery_statistics,
+    s_norm,
+    s_norm_pairs,
+    statistics,
+)
 from helpers.evaluation.scores import Rows, fuse, pair_scores, round_scores, score_blocks
 from helpers.tokens.batch import Samples
 
@@ -23,7 +30,7 @@ Blocks = Iterator[tuple[slice, np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class GalleryTfidf:
-    """A TF-IDF that is fitted on the targets of each gallery, so that its terms and their idf are the gallery's.
+    """A TF-IDF that is fitted on the targets of each gallery: terms and idf are the gallery's.
 
     Attributes
     ----------
@@ -35,7 +42,13 @@ class GalleryTfidf:
     tokenizer: object
 
     def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
-        """Fit a TF-IDF on targets, of whose posts so many tokens are read."""
+        """Fit a TF-IDF on targets.
+
+        Parameters
+        ----------
+        targets : T samples
+        max_tokens : tokens read of each post
+        """
         return TfidfEncoder(self.kind, self.tokenizer).fit(targets, max_tokens)
 
 
@@ -50,8 +63,9 @@ class Member:
     normaliser : "none"; "s_norm", by the gallery; "as_norm", by the nearest of ``cohort``
     weight : of its scores
     cohort : samples of training authors, one each
-    reference : (T,) bool, targets drawn at random that stand for all in s-norm; by default all do
-    embeddings : what was made of samples; shared by members that ``replace`` makes of this one with other weights
+    reference : (T,) bool, targets drawn at random that stand for all in s-norm; None where all do
+    embeddings : what was made of samples; shared by members that ``replace`` makes of this one with
+        another name or weight
     """
 
     name: str
@@ -62,113 +76,127 @@ class Member:
     reference: np.ndarray | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
-    def encoder_of(self, targets: Samples, max_tokens: int) -> Encoder:
-        """Return the encoder, fitted on the targets where each gallery fits its own."""
-        if not isinstance(self.encoder, GalleryTfidf):
-            return self.encoder
-        make = partial(self.encoder.fit, targets, max_tokens)
-        return self.embeddings.once(("encoder", self.encoder, targets, max_tokens), make)
+    def open(self, targets: Samples, max_tokens: int) -> "Gallery":
+        """Embed targets, or return the gallery that was made of them before.
 
-    def rows(self, samples: Samples, targets: Samples, max_tokens: int) -> Rows:
-        """Return the rows (N, D) of samples that are compared with these targets."""
-        return self.embeddings.of(self.encoder_of(targets, max_tokens), samples, max_tokens)
+        Parameters
+        ----------
+        targets : T samples
+        max_tokens : tokens read of each post
+        """
+        key = ("gallery", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
+        return self.embeddings.once(key, partial(Gallery, self, targets, max_tokens))
 
-    def raw_scores(self, queries: Samples, targets: Samples, max_tokens: int) -> Blocks:
-        """Yield blocks of scores before they are normalised; arguments as of :meth:`Model.scores`."""
-        query_rows = self.rows(queries, targets, max_tokens)
-        return score_blocks(query_rows, self.rows(targets, targets, max_tokens), self._unit)
 
-    def scores(
-        self,
-        queries: Samples,
-        targets: Samples,
-        max_tokens: int,
-        own_column: np.ndarray | None = None,
-    ) -> Blocks:
-        """Yield blocks of normalised scores; arguments as of :meth:`Model.scores`."""
-        blocks = self.raw_scores(queries, targets, max_tokens)
-        if self.normaliser == "none":
+class Gallery:
+    """The targets of a member, embedded and measured once, that any queries are scored against.
+
+    ``encoder`` is the member's, fitted on the targets where each gallery fits its own; ``rows``
+    (T, D) are those of the targets, and ``statistics`` (2, T) what normalises their scores.
+
+    Parameters
+    ----------
+    member : whose encoder and normaliser are used
+    targets : T samples
+    max_tokens : tokens read of each post, of queries and targets alike
+    """
+
+    def __init__(self, member: Member, targets: Samples, max_tokens: int):
+        self.member = member
+        self.max_tokens = max_tokens
+        self.encoder = member.encoder
+        if isinstance(member.encoder, GalleryTfidf):
+            self.encoder = member.encoder.fit(targets, max_tokens)
+        self.unit = getattr(self.encoder, "unit", True)
+        self.rows = self.embed(targets)
+        self.statistics = None
+        if member.normaliser == "s_norm":
+            self.statistics = gallery_statistics(self.rows, self.unit, member.reference)
+        elif member.normaliser == "as_norm":
+            self.statistics = self._against_cohort(targets)
+
+    def embed(self, samples: Samples) -> Rows:
+        """Return the rows (N, D) of N samples."""
+        return self.member.embeddings.of(self.encoder, samples, self.max_tokens)
+
+    def raw_scores(self, queries: Samples) -> Blocks:
+        """Yield blocks of scores that are not normalised, as :meth:`scores` does."""
+        return score_blocks(self.embed(queries), self.rows, self.unit)
+
+    def scores(self, queries: Samples, own_column: np.ndarray | None = None) -> Blocks:
+        """Yield blocks of normalised scores.
+
+        Parameters
+        ----------
+        queries : Q samples
+        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
+            not measure it against itself
+
+        Yields
+        ------
+        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+        overwrites.
+        """
+        blocks = self.raw_scores(queries)
+        if self.statistics is None:
             yield from blocks
             return
-        of_targets = self.target_statistics(targets, max_tokens)
-        if self.normaliser == "as_norm":
-            of_queries = self._cohort_statistics(queries, targets, max_tokens)
+        if self.member.normaliser == "as_norm":
+            of_queries = self._against_cohort(queries)
         for part, scores in blocks:
-            if self.normaliser == "as_norm":
+            if self.member.normaliser == "as_norm":
                 of_block = of_queries[:, part]
             else:
-                of_block = self._block_statistics(scores)
-                if own_column is not None:  # a target is not measured against itself
+                of_block = self._against_gallery(scores)
+                if own_column is not None:
                     column = own_column[part]
-                    of_block = np.where(column < 0, of_block, of_targets[:, column])
-            yield part, score_norm.s_norm(scores, of_block, of_targets)
+                    of_block = np.where(column < 0, of_block, self.statistics[:, column])
+            yield part, s_norm(scores, of_block, self.statistics)
 
-    def pair_scores(
-        self, queries: Samples, targets: Samples, pairs: np.ndarray, max_tokens: int
-    ) -> np.ndarray:
-        """Return normalised scores of listed pairs; arguments as of :meth:`Model.pair_scores`."""
-        rows = [self.rows(samples, targets, max_tokens) for samples in (queries, targets)]
-        scores = pair_scores(*rows, pairs, self._unit)
-        if self.normaliser == "none":
+    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
+        """Return normalised scores (N,) of listed pairs.
+
+        Parameters
+        ----------
+        queries : Q samples
+        pairs : (N, 2), row of the query and row of the target
+        """
+        scores = pair_scores(self.embed(queries), self.rows, pairs, self.unit)
+        if self.statistics is None:
             return scores
-        if self.normaliser == "as_norm":
-            of_queries = self._cohort_statistics(queries, targets, max_tokens)
+        if self.member.normaliser == "as_norm":
+            of_queries = self._against_cohort(queries)
         else:
-            blocks = self.raw_scores(queries, targets, max_tokens)
-            of_queries = np.hstack(
-                [self._block_statistics(block) for _, block in blocks]
-            )
-        of_targets = self.target_statistics(targets, max_tokens)
-        return score_norm.s_norm_pairs(scores, of_queries, of_targets, pairs)
+            blocks = self.raw_scores(queries)
+            of_queries = np.hstack([self._against_gallery(block) for _, block in blocks])
+        return s_norm_pairs(scores, of_queries, self.statistics, pairs)
 
-    def target_statistics(self, targets: Samples, max_tokens: int) -> np.ndarray:
-        """Return the statistics (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`."""
-        key = ("statistics", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
-        make = partial(self._target_statistics, targets, max_tokens)
-        return self.embeddings.once(key, make)
-
-    def line(
-        self, query: Samples, targets: Samples, max_tokens: int, column: int, own_column: int
-    ) -> tuple[float, float]:
-        """Return slope and offset that turn the raw score of a query and a target into the s-normed one.
+    def line(self, query: Samples, column: int, own_column: int) -> tuple[float, float]:
+        """Return slope and offset that turn a raw score into the s-normed one.
 
         Parameters
         ----------
         query : one sample
-        targets : the gallery
-        max_tokens : tokens read of each post
         column : of the target
         own_column : of the query where it is itself a target, else -1
         """
-        if self.normaliser == "none":
+        if self.statistics is None:
             return 1.0, 0.0
-        of_targets = self.target_statistics(targets, max_tokens)
-        mean_q, scale_q = of_targets[:, own_column]
+        mean_q, scale_q = self.statistics[:, own_column]
         if own_column < 0:
-            _, scores = next(self.raw_scores(query, targets, max_tokens))
-            mean_q, scale_q = self._block_statistics(scores)[:, 0]
-        mean_t, scale_t = of_targets[:, column]
+            _, scores = next(self.raw_scores(query))
+            mean_q, scale_q = self._against_gallery(scores)[:, 0]
+        mean_t, scale_t = self.statistics[:, column]
         return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
-    @property
-    def _unit(self):
-        return getattr(self.encoder, "unit", True)
+    def _against_gallery(self, scores):
+        if self.member.reference is not None:
+            scores = scores[:, self.member.reference]
+        return statistics(scores)
 
-    def _block_statistics(self, scores):
-        if self.reference is not None:
-            scores = scores[:, self.reference]
-        return score_norm.statistics(scores)
-
-    def _target_statistics(self, targets, max_tokens):
-        if self.normaliser == "as_norm":
-            return self._cohort_statistics(targets, targets, max_tokens)
-        rows = self.rows(targets, targets, max_tokens)
-        return score_norm.gallery_statistics(rows, self._unit, self.reference)
-
-    def _cohort_statistics(self, samples, targets, max_tokens):
-        rows = self.rows(samples, targets, max_tokens)
-        cohort = self.rows(self.cohort, targets, max_tokens)
-        return score_norm.cohort_statistics(rows, cohort, self._unit)
+    def _against_cohort(self, samples):
+        cohort = self.embed(self.member.cohort)
+        return cohort_statistics(self.embed(samples), cohort, self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +206,8 @@ class Model:
     Attributes
     ----------
     members : one or more; their weights are divided by their sum
-    shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty if not fitted
+    shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
+        if not fitted
 
     Raises
     ------
@@ -236,27 +265,36 @@ class Model:
 
         Parameters
         ----------
-        queries, targets : Q and T samples; one object for both where they are the same, so they are embedded once
+        queries, targets : Q and T samples; one object for both where they are the same, so they are
+            embedded once
         max_tokens : tokens read of each post
-        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does not measure it
-            against itself
+        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
+            not measure it against itself
 
         Yields
         ------
-        The rows of q queries as a slice, and their scores (q, T) float32, which the next block overwrites.
+        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+        overwrites.
         """
         members = self.used_members
-        blocks = [member.scores(queries, targets, max_tokens, own_column) for member in members]
+        weights = [member.weight for member in members]
+        blocks = [
+            member.open(targets, max_tokens).scores(queries, own_column) for member in members
+        ]
         if len(members) == 1:
             yield from blocks[0]
             return
-        weights = [member.weight for member in members]
         for member_blocks in zip(*blocks, strict=True):
             part, _ = member_blocks[0]
             yield part, fuse([scores for _, scores in member_blocks], weights)
 
     def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
-        """Return all scores (Q, T) float32 of few queries and targets; arguments as of :meth:`scores`."""
+        """Return all scores (Q, T) float32 of few queries and targets.
+
+        Parameters
+        ----------
+        queries, targets, max_tokens : as of :meth:`scores`
+        """
         blocks = self.scores(queries, targets, max_tokens)
         return np.concatenate([scores.copy() for _, scores in blocks])
 
@@ -277,7 +315,8 @@ class Model:
         """
         total = np.zeros(len(pairs), np.float32)
         for member in self.used_members:
-            total += member.weight * member.pair_scores(queries, targets, pairs, max_tokens)
+            gallery = member.open(targets, max_tokens)
+            total += member.weight * gallery.pair_scores(queries, pairs)
         return round_scores(total)
 
     def to_json(self) -> list[dict]:
@@ -325,7 +364,7 @@ def as_model(system: System) -> Model:
 
 
 def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
-    """Return an encoder whose scores the gallery normalises; a TF-IDF is fitted on the gallery's texts, too."""
+    """Return an encoder whose scores the gallery normalises; a TF-IDF is fitted on it, too."""
     if isinstance(encoder, TfidfEncoder):
         encoder = GalleryTfidf(encoder.kind, encoder.tokenizer)
     return Member("s-norm", encoder, "s_norm")

@@ -91,7 +91,7 @@ def main():
     model = model_of(members, (queries, targets))
     began = time.perf_counter()
     for member in model.members:
-        member.open(targets, MAX_TOKENS)
+        member.gallery(targets, MAX_TOKENS)
     made = time.perf_counter() - began
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     device = device_name(torch.device("cpu"))

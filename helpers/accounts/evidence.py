@@ -55,8 +55,8 @@ def contributions(
     rows = []
     for part in gallery.model.used_members:
         member, weight = part.name, part.weight
-        opened = part.open(gallery.targets, MAX_TOKENS)
-        slope, offset = opened.line(query, column, own)
+        opened, query_row = part.opened(query, gallery.targets, MAX_TOKENS)
+        slope, offset = opened.line(query_row, column, own)
         target_row = opened.rows[column : column + 1]
         told = list(_features(opened.encoder, query, target_row, gallery.encoder.tokenizer))
         rows += [(member, feature, weight * slope * value) for feature, value in told if value]

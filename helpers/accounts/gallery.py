@@ -276,13 +276,13 @@ class AccountGallery:
             name: np.concatenate([self.rows[name][kept], new_rows])
             for name, new_rows in self.encoder.rows(samples).items()
         }
-        drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
+        new_drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
         return replace(
             self,
             targets=concatenate_samples(self.targets[kept], samples),
             names=[*self.names[kept], *names],
             rows=rows,
-            drawn=np.append(self.drawn[kept], drawn),
+            drawn=np.append(self.drawn[kept], new_drawn),
         )
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
@@ -344,8 +344,8 @@ class AccountGallery:
         arrays = {name: tensors.pop(name).numpy() for name in FILES}
         targets = whole_accounts(TokenStore(Path(folder), meta, **arrays))
         rows = {name.removeprefix("rows/"): value.numpy() for name, value in tensors.items()}
-        drawn = np.array(about["drawn"])
-        return cls(encoder, targets, about["names"], about["hours"], rows, drawn, about["beyond"])
+        options = {"drawn": np.array(about["drawn"]), "beyond": about["beyond"]}
+        return cls(encoder, targets, about["names"], about["hours"], rows, **options)
 
     def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return candidates and how likely it is nobody; the index is the query's number."""
@@ -383,12 +383,12 @@ class AccountGallery:
 
         scores and llr are (T,); llr is -inf where the target is the query itself.
         """
-        others = int(np.isfinite(llr).sum())
-        best = np.lexsort((scores, llr))[::-1][: min(k, others)]
+        count = int(np.isfinite(llr).sum())
+        best = np.lexsort((scores, llr))[::-1][: min(k, count)]
         if not self.s_normed:
             # strangers are all alike then: on average they must not speak for a link
-            llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
-        log_chances = np.log(costs.prior / max(others + self.beyond, 1)) + llr
+            llr = llr - max(logsumexp(llr) - np.log(max(count, 1)), 0)
+        log_chances = np.log(costs.prior / max(count + self.beyond, 1)) + llr
         log_none = np.log1p(-costs.prior)
         log_total = np.logaddexp(logsumexp(log_chances), log_none)
         chances = np.exp(log_chances[best] - log_total)

@@ -122,11 +122,12 @@ def linking_trials(
     early = np.flatnonzero(_is_since(store, author, config.query_from) & ~is_late)
     late = np.flatnonzero(is_late & ~_is_since(store, author, config.target_until))
 
+    sizes = sizes or (config.target_posts,)
     trials = []
     targets = {}
     for topic in _topics(store, author, early, late, config):
         queries = _latest(store, topic.early, author, topic.enrolled, config.query_posts)
-        for size in sizes or (config.target_posts,):
+        for size in sizes:
             # targets in any topic are often those of every topic
             key = (size, id(topic.late), topic.accounts.tobytes())
             if key not in targets:
@@ -187,10 +188,10 @@ def _draw_accounts(candidates, active, topic, config):
     rng = np.random.default_rng([config.seed, topic])
     count = min(config.enrolled, len(candidates))
     enrolled = np.sort(rng.choice(candidates, count, replace=False))
-    others = np.setdiff1d(active, enrolled)
+    not_enrolled = np.setdiff1d(active, enrolled)
     if config.accounts is not None:
-        others = rng.choice(others, config.accounts - count, replace=False)
-    return enrolled, np.sort(np.concatenate([enrolled, others]))
+        not_enrolled = rng.choice(not_enrolled, config.accounts - count, replace=False)
+    return enrolled, np.sort(np.concatenate([enrolled, not_enrolled]))
 
 
 def _by_topic(store, posts):
@@ -246,7 +247,7 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
     frames = []
     for topic in trials:
         scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
-        query, target = (rows.ravel() for rows in np.indices(scores.shape, np.int32))
+        query, target = np.indices(scores.shape, np.int32).reshape(2, -1)
         code = np.full(scores.size, names.index(topic.name), np.int16)
         columns = {
             "topic": pd.Categorical.from_codes(code, names),

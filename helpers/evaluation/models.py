@@ -22,7 +22,7 @@ from helpers.evaluation.score_norm import (
     s_norm_pairs,
     statistics,
 )
-from helpers.evaluation.scores import Rows, fuse, pair_scores, round_scores, score_blocks
+from helpers.evaluation.scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
 from helpers.tokens.batch import Samples
 
 Blocks = Iterator[tuple[slice, np.ndarray]]
@@ -53,6 +53,101 @@ class GalleryTfidf:
 
 
 @dataclass(frozen=True, eq=False)
+class Gallery:
+    """The targets of one member, embedded and measured once, that any queries are scored against.
+
+    Attributes
+    ----------
+    encoder : of the member, fitted on the targets where each gallery fits its own
+    rows : (T, D) of the targets
+    statistics : (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`; None for raw scores
+    cohort : (C, D) rows of the cohort
+    reference : (T,) bool, targets that stand for all in s-norm; None where all do
+    """
+
+    encoder: Encoder
+    rows: Rows
+    statistics: np.ndarray | None = None
+    cohort: Rows | None = None
+    reference: np.ndarray | None = None
+
+    @property
+    def unit(self) -> bool:
+        """Whether rows are compared by product, else by Euclidean distance."""
+        return getattr(self.encoder, "unit", True)
+
+    def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
+        """Yield blocks of normalised scores.
+
+        Parameters
+        ----------
+        queries : (Q, D)
+        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
+            not measure it against itself
+
+        Yields
+        ------
+        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+        overwrites.
+        """
+        blocks = score_blocks(queries, self.rows, self.unit)
+        if self.statistics is None:
+            yield from blocks
+            return
+        if self.cohort is not None:
+            of_queries = cohort_statistics(queries, self.cohort, self.unit)
+        for part, scores in blocks:
+            if self.cohort is not None:
+                of_block = of_queries[:, part]
+            else:
+                of_block = self._statistics(scores)
+                if own_column is not None:
+                    column = own_column[part]
+                    of_block = np.where(column < 0, of_block, self.statistics[:, column])
+            yield part, s_norm(scores, of_block, self.statistics)
+
+    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
+        """Return normalised scores (N,) of listed pairs.
+
+        Parameters
+        ----------
+        queries : (Q, D)
+        pairs : (N, 2), row of the query and row of the target
+        """
+        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        if self.statistics is None:
+            return scores
+        if self.cohort is not None:
+            of_queries = cohort_statistics(queries, self.cohort, self.unit)
+        else:
+            blocks = score_blocks(queries, self.rows, self.unit)
+            of_queries = np.hstack([self._statistics(block) for _, block in blocks])
+        return s_norm_pairs(scores, of_queries, self.statistics, pairs)
+
+    def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
+        """Return slope and offset that turn a raw score into the s-normed one.
+
+        Parameters
+        ----------
+        query : (1, D)
+        column : of the target
+        own_column : of the query where it is itself a target, else -1
+        """
+        if self.statistics is None:
+            return 1.0, 0.0
+        mean_q, scale_q = self.statistics[:, own_column]
+        if own_column < 0:
+            mean_q, scale_q = self._statistics(cosine(query, self.rows, self.unit))[:, 0]
+        mean_t, scale_t = self.statistics[:, column]
+        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
+
+    def _statistics(self, scores):
+        if self.reference is not None:
+            scores = scores[:, self.reference]
+        return statistics(scores)
+
+
+@dataclass(frozen=True, eq=False)
 class Member:
     """One system of a model: an encoder, how its scores are normalised, and their weight.
 
@@ -76,8 +171,8 @@ class Member:
     reference: np.ndarray | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
-    def open(self, targets: Samples, max_tokens: int) -> "Gallery":
-        """Embed targets, or return the gallery that was made of them before.
+    def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
+        """Open targets, or return the gallery that was made of them before.
 
         Parameters
         ----------
@@ -85,118 +180,32 @@ class Member:
         max_tokens : tokens read of each post
         """
         key = ("gallery", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
-        return self.embeddings.once(key, partial(Gallery, self, targets, max_tokens))
+        return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
+    def _gallery(self, targets, max_tokens):
+        encoder = self.encoder
+        if isinstance(encoder, GalleryTfidf):
+            encoder = encoder.fit(targets, max_tokens)
+        gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
+        if self.normaliser == "s_norm":
+            of_targets = gallery_statistics(gallery.rows, gallery.unit, self.reference)
+            return replace(gallery, statistics=of_targets, reference=self.reference)
+        if self.normaliser == "as_norm":
+            cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
+            of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
+            return replace(gallery, statistics=of_targets, cohort=cohort)
+        return gallery
 
-class Gallery:
-    """The targets of a member, embedded and measured once, that any queries are scored against.
-
-    ``encoder`` is the member's, fitted on the targets where each gallery fits its own; ``rows``
-    (T, D) are those of the targets, and ``statistics`` (2, T) what normalises their scores.
-
-    Parameters
-    ----------
-    member : whose encoder and normaliser are used
-    targets : T samples
-    max_tokens : tokens read of each post, of queries and targets alike
-    """
-
-    def __init__(self, member: Member, targets: Samples, max_tokens: int):
-        self.member = member
-        self.max_tokens = max_tokens
-        self.encoder = member.encoder
-        if isinstance(member.encoder, GalleryTfidf):
-            self.encoder = member.encoder.fit(targets, max_tokens)
-        self.unit = getattr(self.encoder, "unit", True)
-        self.rows = self.embed(targets)
-        self.statistics = None
-        if member.normaliser == "s_norm":
-            self.statistics = gallery_statistics(self.rows, self.unit, member.reference)
-        elif member.normaliser == "as_norm":
-            self.statistics = self._against_cohort(targets)
-
-    def embed(self, samples: Samples) -> Rows:
-        """Return the rows (N, D) of N samples."""
-        return self.member.embeddings.of(self.encoder, samples, self.max_tokens)
-
-    def raw_scores(self, queries: Samples) -> Blocks:
-        """Yield blocks of scores that are not normalised, as :meth:`scores` does."""
-        return score_blocks(self.embed(queries), self.rows, self.unit)
-
-    def scores(self, queries: Samples, own_column: np.ndarray | None = None) -> Blocks:
-        """Yield blocks of normalised scores.
+    def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
+        """Return the gallery of targets, and the rows (Q, D) of queries as it compares them.
 
         Parameters
         ----------
-        queries : Q samples
-        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
-            not measure it against itself
-
-        Yields
-        ------
-        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
-        overwrites.
+        queries, targets : Q and T samples
+        max_tokens : tokens read of each post
         """
-        blocks = self.raw_scores(queries)
-        if self.statistics is None:
-            yield from blocks
-            return
-        if self.member.normaliser == "as_norm":
-            of_queries = self._against_cohort(queries)
-        for part, scores in blocks:
-            if self.member.normaliser == "as_norm":
-                of_block = of_queries[:, part]
-            else:
-                of_block = self._against_gallery(scores)
-                if own_column is not None:
-                    column = own_column[part]
-                    of_block = np.where(column < 0, of_block, self.statistics[:, column])
-            yield part, s_norm(scores, of_block, self.statistics)
-
-    def pair_scores(self, queries: Samples, pairs: np.ndarray) -> np.ndarray:
-        """Return normalised scores (N,) of listed pairs.
-
-        Parameters
-        ----------
-        queries : Q samples
-        pairs : (N, 2), row of the query and row of the target
-        """
-        scores = pair_scores(self.embed(queries), self.rows, pairs, self.unit)
-        if self.statistics is None:
-            return scores
-        if self.member.normaliser == "as_norm":
-            of_queries = self._against_cohort(queries)
-        else:
-            blocks = self.raw_scores(queries)
-            of_queries = np.hstack([self._against_gallery(block) for _, block in blocks])
-        return s_norm_pairs(scores, of_queries, self.statistics, pairs)
-
-    def line(self, query: Samples, column: int, own_column: int) -> tuple[float, float]:
-        """Return slope and offset that turn a raw score into the s-normed one.
-
-        Parameters
-        ----------
-        query : one sample
-        column : of the target
-        own_column : of the query where it is itself a target, else -1
-        """
-        if self.statistics is None:
-            return 1.0, 0.0
-        mean_q, scale_q = self.statistics[:, own_column]
-        if own_column < 0:
-            _, scores = next(self.raw_scores(query))
-            mean_q, scale_q = self._against_gallery(scores)[:, 0]
-        mean_t, scale_t = self.statistics[:, column]
-        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
-
-    def _against_gallery(self, scores):
-        if self.member.reference is not None:
-            scores = scores[:, self.member.reference]
-        return statistics(scores)
-
-    def _against_cohort(self, samples):
-        cohort = self.embed(self.member.cohort)
-        return cohort_statistics(self.embed(samples), cohort, self.unit)
+        gallery = self.gallery(targets, max_tokens)
+        return gallery, self.embeddings.of(gallery.encoder, queries, max_tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,14 +285,14 @@ class Model:
         The rows of q queries as a slice, and their scores (q, T) float32, which the next block
         overwrites.
         """
-        members = self.used_members
-        weights = [member.weight for member in members]
-        blocks = [
-            member.open(targets, max_tokens).scores(queries, own_column) for member in members
-        ]
-        if len(members) == 1:
+        blocks = []
+        for member in self.used_members:
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            blocks.append(gallery.scores(rows, own_column))
+        if len(blocks) == 1:
             yield from blocks[0]
             return
+        weights = [member.weight for member in self.used_members]
         for member_blocks in zip(*blocks, strict=True):
             part, _ = member_blocks[0]
             yield part, fuse([scores for _, scores in member_blocks], weights)
@@ -315,8 +324,8 @@ class Model:
         """
         total = np.zeros(len(pairs), np.float32)
         for member in self.used_members:
-            gallery = member.open(targets, max_tokens)
-            total += member.weight * gallery.pair_scores(queries, pairs)
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            total += member.weight * gallery.pair_scores(rows, pairs)
         return round_scores(total)
 
     def to_json(self) -> list[dict]:

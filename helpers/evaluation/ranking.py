@@ -191,10 +191,8 @@ def trials_by_community(trials: Trials) -> dict[str, Trials]:
     home = communities(store)
     parts = {}
     for name in np.unique(home[trials.queries.authors]):
-        queries, targets = (
-            samples[np.flatnonzero(home[samples.authors] == name)]
-            for samples in (trials.queries, trials.targets)
-        )
+        queries = trials.queries[np.flatnonzero(home[trials.queries.authors] == name)]
+        targets = trials.targets[np.flatnonzero(home[trials.targets.authors] == name)]
         if len(np.unique(targets.authors)) > 1:
             parts[name] = Trials(queries, targets, name=name)
     return parts

@@ -146,8 +146,8 @@ def gallery_statistics(
     for part, scores in score_blocks(targets[chosen], targets, unit):
         scores[np.arange(len(scores)), chosen[part]] = 0  # of a target with itself
         sums += score_moments(scores, 0)
-    others = len(chosen) - np.isin(np.arange(count), chosen)
-    mean, square = sums / np.maximum(others, 1)
+    compared = len(chosen) - np.isin(np.arange(count), chosen)
+    mean, square = sums / np.maximum(compared, 1)
     return _mean_and_scale(mean, square)
 
 

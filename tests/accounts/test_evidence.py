@@ -33,9 +33,9 @@ def test_a_feature_is_worth_what_its_removal_costs(gallery, taken_apart, encoder
     (part,) = (part for part in gallery.model.members if part.name == "tfidf_subword")
     column, own = gallery.columns(["demo-0003", "newcomer"])
     query = gallery.accounts(["newcomer"])
-    opened = part.open(gallery.targets, evidence.MAX_TOKENS)
-    slope, _ = opened.line(query, column, own)
-    one, other = opened.embed(query), opened.rows[column]
+    opened, one = part.opened(query, gallery.targets, evidence.MAX_TOKENS)
+    slope, _ = opened.line(one, column, own)
+    other = opened.rows[column]
     product = one.multiply(other).tocoo()
     strongest = np.argsort(-product.data)[:10]
     without = (one @ other.T).toarray()[0, 0] - product.data[strongest].sum()

@@ -8,6 +8,7 @@ from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
 from helpers.accounts.samples import halves, rooms_of
 from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.scores import cosine
 
 FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
 
@@ -75,10 +76,11 @@ def test_scores_are_those_of_evaluation(encoder, mine):
 def test_a_query_is_not_measured_against_itself(gallery):
     row = 7
     asked, name = gallery.targets[np.array([row])], gallery.names[row]
-    opened = gallery.model.used_members[0].open(gallery.targets, MAX_TOKENS)
-    raw = next(opened.raw_scores(asked))[1][0].astype(float)
+    member = gallery.model.used_members[0]
+    opened, query = member.opened(asked, gallery.targets, MAX_TOKENS)
+    raw = cosine(query, opened.rows)[0].astype(float)
     others = np.delete(raw, row)
-    _, block = next(opened.scores(asked, gallery.columns([name])))
+    _, block = next(opened.scores(query, gallery.columns([name])))
     column = 3
     of_target = opened.statistics[:, column]
     expected = (raw[column] - others.mean()) / others.std() + (

@@ -149,9 +149,9 @@ def test_scores_are_normalised_without_a_model(trials):
 
 def test_large_galleries_are_measured_against_some(trials, monkeypatch):
     model = HabitCounts(hours=True)
-    whole = with_s_norm(model).open(trials.targets, 32).statistics
+    whole = with_s_norm(model).gallery(trials.targets, 32).statistics
     monkeypatch.setattr(score_norm, "REFERENCE", 20)
-    some = with_s_norm(model).open(trials.targets, 32).statistics
+    some = with_s_norm(model).gallery(trials.targets, 32).statistics
     assert 0.5 < np.median(some[1] / whole[1]) < 2 and (some != whole).any()
 
 

@@ -29,6 +29,7 @@ NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 LINK_COSTS = DetectionCosts(false_accept=10)  # to link two people costs ten overlooked pairs
 FILE = "gallery.safetensors"
+COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
 @dataclass(eq=False)
@@ -363,8 +364,8 @@ class AccountGallery:
                 llr = self.use.llr(scores, queries.count[number], self.targets.count)
                 if own_column[number] >= 0:
                     llr[own_column[number]] = -np.inf
-                best, nobody_chance[number] = self._candidates(scores, llr, k, costs)
-                best.insert(0, "query", names[number])
+                best, nobody_chance[number] = self._best(scores, llr, k, costs)
+                best["query"] = names[number]
                 best["query_posts"] = queries.count[number]
                 candidates.append(best.set_axis([number] * len(best)))
         nobody = pd.DataFrame(
@@ -376,9 +377,9 @@ class AccountGallery:
                 "query_posts": queries.count,
             }
         )
-        return pd.concat(candidates), nobody
+        return pd.concat(candidates)[COLUMNS], nobody
 
-    def _candidates(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
+    def _best(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
         """Return the k most likely accounts of one query, and the probability of none.
 
         scores and llr are (T,); llr is -inf where the target is the query itself.

@@ -60,7 +60,7 @@ class Gallery:
     ----------
     encoder : of the member, fitted on the targets where each gallery fits its own
     rows : (T, D) of the targets
-    statistics : (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`; None for raw scores
+    statistics : (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`; None: raw scores
     cohort : (C, D) rows of the cohort
     reference : (T,) bool, targets that stand for all in s-norm; None where all do
     """

@@ -1,7 +1,8 @@
 """Time and memory of fused, gallery-normalised scores over those of the members' bare products.
 
-python benchmarks/fusion.py                          5,000 queries x 100,000 targets, three sparse members, two dense
-python benchmarks/fusion.py --queries 500            the same ratio in a tenth of the time
+python benchmarks/fusion.py                          5,000 queries x 100,000 targets, three sparse
+members, two dense python benchmarks/fusion.py --queries 500            the same ratio in a tenth of
+the time
 """
 
 import argparse
@@ -14,25 +15,16 @@ from in_turns import compare
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from helpers.evaluation.fusion import FusedGallery
-from helpers.evaluation.score_norm import NormalisedGallery
-from helpers.evaluation.scores import BLOCK, as_rows, score_blocks
+from helpers.encoders.base import Encoder
+from helpers.evaluation.models import Member, Model
+from helpers.evaluation.scores import BLOCK, as_rows
 from helpers.tokens.batch import Samples
 from helpers.training.loop import device_name
 
 DENSE = (1024, 512)  # LSA, stream
 SPARSE = (16_384, 65_536, 200_000)  # words, subword pairs, characters
 WORDS = 150  # different features of a sparse row
-
-
-class Rows:
-    """A gallery of rows that are there already; sample n is row n."""
-
-    def __init__(self, rows, targets):
-        self.rows, self.targets = rows, targets
-
-    def scores(self, samples):
-        return score_blocks(self.rows[samples.first], self.rows)
+MAX_TOKENS = 32  # rows are there already, so nothing is read
 
 
 def dense(count, dim, rng):
@@ -44,7 +36,7 @@ def dense(count, dim, rng):
 
 
 def counted(count, dim, rng):
-    """Unit rows with features by Zipf's law, the commonest ones with the least weight, as an idf gives them."""
+    """Unit rows with features by Zipf's law, the commonest with the least weight, as by an idf."""
     column = np.minimum((dim ** rng.random(count * WORDS)).astype(np.int64) - 1, dim - 1)
     weight, row = np.log(dim / (1.0 + column)), np.repeat(np.arange(count), WORDS)
     return as_rows(normalize(sparse.csr_matrix((weight, (row, column)), (count, dim))))
@@ -64,8 +56,20 @@ def bare(members, queries):
                 block @ columns.T
 
 
-def fused(gallery, queries):
-    for _ in gallery.scores(queries):
+def model_of(rows, samples):
+    """Fuse members whose rows of some samples are there already."""
+    members = []
+    for number, member_rows in enumerate(rows):
+        member = Member(str(number), Encoder(), "s_norm")
+        for part in samples:
+            part_rows = member_rows[part.first]
+            member.embeddings.put(member.encoder, part, MAX_TOKENS, part_rows)
+        members.append(member)
+    return Model(tuple(members))
+
+
+def fused(model, queries, targets):
+    for _ in model.scores(queries, targets, MAX_TOKENS):
         pass
 
 
@@ -83,21 +87,26 @@ def main():
         *(dense(len(place), dim, rng) for dim in DENSE),
         *(counted(len(place), dim, rng) for dim in SPARSE),
     ]
+    queries = targets[place[: arguments.queries]]
+    model = model_of(members, (queries, targets))
     began = time.perf_counter()
-    gallery = FusedGallery(
-        [(NormalisedGallery(Rows(rows, targets)), 1 / len(members)) for rows in members]
-    )
+    for member in model.members:
+        member.gallery(targets, MAX_TOKENS)
     made = time.perf_counter() - began
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    queries = targets[place[: arguments.queries]]
-    print(f"{len(queries):,} x {len(targets):,}, {len(members)} members, {device_name(torch.device('cpu'))}, "
-          f"median of {arguments.times}")  # fmt: skip
-    compare({"bare products": lambda: bare(members, queries), "fused, normalised": lambda: fused(gallery, queries)},
-            arguments.times)  # fmt: skip
+    device = device_name(torch.device("cpu"))
+    shape = f"{len(queries):,} x {len(targets):,}, {len(members)} members"
+    print(f"{shape}, {device}, median of {arguments.times}")
+    ways = {
+        "bare products": lambda: bare(members, queries),
+        "fused, normalised": lambda: fused(model, queries, targets),
+    }
+    compare(ways, arguments.times)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print(
         f"statistics of the gallery, once: {made:.1f} s; scores of all pairs would take "
-        f"{len(queries) * len(targets) * 4 / 2**30:.1f} GiB, scoring took {grown / 2**20:.1f} GiB beyond the gallery"
+        f"{len(queries) * len(targets) * 4 / 2**30:.1f} GiB, scoring took {grown / 2**20:.1f} GiB "
+        "beyond the gallery"
     )
 
 

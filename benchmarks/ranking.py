@@ -1,6 +1,7 @@
-"""Time of exact ranking over that of the bare matrix product: what the rule for ties and counting ranks add.
+"""Time of exact ranking over that of the bare product: what the rule for ties and ranks add.
 
-python benchmarks/ranking.py                         5,000 queries x 100,000 targets x 512 dimensions
+python benchmarks/ranking.py                         5,000 queries x 100,000 targets x 512
+dimensions
 """
 
 import argparse
@@ -9,7 +10,7 @@ import numpy as np
 import torch
 from in_turns import compare
 
-from helpers.evaluation.ranking import PositiveTargets
+from helpers.evaluation.ranking import best_ranks, positive_targets
 from helpers.evaluation.scores import BLOCK, TILE, score_blocks
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
@@ -35,10 +36,9 @@ def ranked(queries, targets):
     """Ranks from vectors; query i and target i are by one author."""
     authors = np.arange(len(targets))
     samples = Samples(None, authors, np.ones_like(authors), authors)
-    own = PositiveTargets(Trials(samples[: len(queries)], samples))
-    return np.concatenate(
-        [own.ranks(rows, scores) for rows, scores in score_blocks(queries, targets)]
-    )
+    positives = positive_targets(Trials(samples[: len(queries)], samples))
+    ranks = [best_ranks(scores, positives[part]) for part, scores in score_blocks(queries, targets)]
+    return np.concatenate(ranks)
 
 
 def main():

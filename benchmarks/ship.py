@@ -1,8 +1,11 @@
-"""Make the encoder that ships from a run's trained stream, and measure it: ``python benchmarks/ship.py --help``.
+"""Make the encoder that ships from a run's trained stream, and measure it.
 
-What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside the TF-IDF that
-the gallery fits itself; and what a decision is worth: calibration, recall and false links of pairs that are judged
-alone, and R@P90 in an open world, where half of the accounts have nobody in the gallery.
+``python benchmarks/ship.py --help`` lists the options.
+
+What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside
+the TF-IDF that the gallery fits itself; and what a decision is worth: calibration, recall and false
+links of pairs that are judged alone, and R@P90 in an open world, where half of the accounts have
+nobody in the gallery.
 """
 
 import argparse
@@ -13,15 +16,14 @@ import numpy as np
 import pandas as pd
 
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import Decision
+from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.samples import without_passages
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import bootstrap_means, metric_table
-from helpers.evaluation.detection import DetectionCosts
-from helpers.evaluation.score_norm import adapted
+from helpers.evaluation.models import GalleryTfidf, as_model, with_s_norm
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
 from helpers.training.experiment import load_trained
@@ -31,9 +33,18 @@ POSTS = 16
 
 def make(run: Run, stream: str, tokenizer, folder: Path) -> AuthorEncoder:
     """Fit all members and uses on a run's training and dev posts, read by a tokenizer."""
-    stores = [build_store(run.posts / f"{split}.parquet", folder.parent / f"{folder.name}-tokens" / split,
-                          tokenizer.encode, [], tokenizer.fingerprint, tokenizer.vocabulary)
-              for split in ("train", "dev")]  # fmt: skip
+    tokens = folder.parent / f"{folder.name}-tokens"
+    stores = [
+        build_store(
+            run.posts / f"{split}.parquet",
+            tokens / split,
+            tokenizer.encode,
+            [],
+            tokenizer.fingerprint,
+            tokenizer.vocabulary,
+        )
+        for split in ("train", "dev")
+    ]
     trained = load_trained(run.models / stream, open_store(run.tokens / "train"))
     return AuthorEncoder.fit(trained.encoder, *stores, tokenizer)
 
@@ -53,70 +64,66 @@ def measure(
         f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
         f"{name}_alone": ("alone", encoder.model(False, False)),
     }
-    models |= {f"{kind}_gallery": ("", adapted(kind, None, tokenizer)) for kind in COUNTED}
+    for kind in COUNTED:
+        models[f"{kind}_gallery"] = ("", as_model(with_s_norm(GalleryTfidf(kind, tokenizer))))
     ranks = {}
+    about = {
+        "protocol": "own accounts",
+        "split": split,
+        "queries": len(trials.queries),
+        "targets": len(trials.targets),
+        "sample_size": POSTS,
+        "max_tokens": MAX_TOKENS,
+        "data": store.meta["fingerprint"],
+    }
     for model, (use, scored) in models.items():
-        gallery = scored.gallery(trials.targets, MAX_TOKENS)
-        scores = np.concatenate([block.copy() for _, block in gallery.scores(trials.queries)])
-        ranks[model], measured = ranking.evaluate_ranking(scored, trials, MAX_TOKENS)[::-1]
-        measured = pd.concat(
-            [measured, open_world(scores), *([decisions(encoder, use, scores)] if use else [])]
-        )
+        scores = scored.score_matrix(trials.queries, trials.targets, MAX_TOKENS)
+        measured, ranks[model] = ranking.evaluate_ranking(scored, trials, MAX_TOKENS)
+        tables = [measured, open_world(scores)]
+        if use:
+            tables.append(decisions(encoder, use, scores))
+        measured = pd.concat(tables)
         kind = model.removesuffix("_gallery")
         system = short_name(label(kind), norm="s-norm") if kind in COUNTED else name_of_row(model)
-        results.record(file, measured, model=model, label=system, protocol="own accounts", split=split,
-                       queries=len(scores), targets=len(scores), sample_size=POSTS, max_tokens=MAX_TOKENS,
-                       data=store.meta["fingerprint"])  # fmt: skip
+        results.record(file, measured, model=model, label=system, **about)
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
-    results.record(file, ranking.ranking_differences(ranks[name], ranks[f"{base}_gallery"]), model=name,
-                   label=name_of_row(name), base=f"{base}_gallery", protocol="own accounts", split=split,
-                   sample_size=POSTS, queries=len(scores), targets=len(scores), max_tokens=MAX_TOKENS,
-                   data=store.meta["fingerprint"])  # fmt: skip
+    differences = ranking.ranking_differences(ranks[name], ranks[f"{base}_gallery"])
+    row = {"model": name, "label": name_of_row(name), "base": f"{base}_gallery"}
+    results.record(file, differences, **row, **about)
 
 
 def open_world(scores: np.ndarray) -> pd.DataFrame:
-    """Return R@P90 of the best target of each query, where every second query has no account in the gallery."""
-    own, others = (
-        scores.diagonal(),
-        np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1),
-    )
+    """Return R@P90 of the best targets, where every second query has no account in the gallery."""
+    own = scores.diagonal()
+    others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores).max(1)
     present = np.arange(len(scores)) % 2 == 0
-    best, right = np.where(present, np.maximum(own, others), others), present & (own > others)
+    best = np.where(present, np.maximum(own, others), others)
     order = np.argsort(-best, kind="stable")
-    found = right[order].cumsum()
-    precise = found >= 0.9 * (1 + np.arange(len(order)))
-    return metric_table({"open_R@P90": found[precise].max(initial=0) / present.sum()})
+    right = (present & (own > others))[order].cumsum()
+    precise = right >= 0.9 * (1 + np.arange(len(order)))
+    return metric_table({"open_R@P90": right[precise].max(initial=0) / present.sum()})
 
 
 def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
-    """Return Cllr and minCllr, and recall and false links per 10,000 pairs at the default costs, each pair alone."""
-    same, decision = np.eye(len(scores), dtype=bool), Decision()
+    """Return Cllr, minCllr, recall and false links per 10,000 pairs at the default costs."""
+    same = np.eye(len(scores), dtype=bool)
     llr = encoder.uses[use].llr(scores, POSTS, POSTS)
-    costs = DetectionCosts(
-        prior=decision.prior, miss=decision.miss, false_accept=decision.false_link
-    )
-    linked = llr >= costs.threshold
+    linked = llr >= LINK_COSTS.threshold
     rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
-    return pd.concat(
-        [
-            rates,
-            metric_table(
-                {
-                    "Cllr": calibration.cllr(
-                        llr[same].tolist() + llr[~same].tolist(),
-                        [1] * same.sum() + [0] * (~same).sum(),
-                    ),
-                    "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
-                    "false_per_10000": 1e4 * linked[~same].mean(),
-                }
-            ),
-        ]
-    )
+    measured = {
+        "Cllr": calibration.cllr(
+            llr[same].tolist() + llr[~same].tolist(),
+            [1] * same.sum() + [0] * (~same).sum(),
+        ),
+        "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
+        "false_per_10000": 1e4 * linked[~same].mean(),
+    }
+    return pd.concat([rates, metric_table(measured)])
 
 
 def name_of_row(model: str) -> str:
-    """Name the encoder and its use: "open-small, hours"; "small, no Rust" was made without a community."""
+    """Name encoder and use: "open-small, hours"; "small, no Rust" was made without a community."""
     for ending, use in (("_hours", "hours"), ("_alone", "no gallery")):
         if model.endswith(ending):
             return short_name(name_of_row(model.removesuffix(ending)), note=use)

@@ -52,7 +52,9 @@ USES = ("gallery", "gallery_hours", "alone", "alone_hours")
 
 
 class AuthorEncoder:
-    """``encode`` posts to vectors; an :class:`~helpers.accounts.gallery.AccountGallery` links accounts.
+    """An encoder of accounts; ``encode`` gives vectors.
+
+    An :class:`~helpers.accounts.gallery.AccountGallery` of it ranks and links accounts.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ class AuthorEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identity of what it makes of posts: tokens and members, whatever weights and calibration are."""
+        """Identity of tokens and members, whatever weights and calibration are."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for name, encoder in sorted(self.members.items()):
             for key, value in encoder.state_dict().items():
@@ -142,7 +144,7 @@ class AuthorEncoder:
     def fit(
         cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, seed: int = 0
     ) -> "AuthorEncoder":
-        """Fit LSA-WCCN and hours on training accounts, then all weights and calibrations on dev accounts.
+        """Fit LSA-WCCN and hours on training accounts, then all uses on dev accounts.
 
         Parameters
         ----------
@@ -180,7 +182,7 @@ class AuthorEncoder:
         return replace(fit_scoring(model, dev, 2), same=ALONE, different=ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
-        """Return what a use fuses: members, in a gallery with s-norm and beside TF-IDFs of its own."""
+        """Return what a use fuses: in a gallery with s-norm, and beside TF-IDFs of its own."""
         names = [name for name in self.members if name != "hours" or use.endswith("_hours")]
         if use.startswith("alone"):
             return {name: self.members[name] for name in names}
@@ -205,9 +207,7 @@ class AuthorEncoder:
         uses = self.uses | {self.use(True, hours): fitted}
         return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
 
-    def model(
-        self, gallery: bool, hours: bool, reference: np.ndarray | None = None
-    ) -> Model:
+    def model(self, gallery: bool, hours: bool, reference: np.ndarray | None = None) -> Model:
         """Return the members with the weights of a use.
 
         Parameters
@@ -217,7 +217,9 @@ class AuthorEncoder:
         reference : (T,) bool, targets that stand for all, see
             :class:`helpers.evaluation.models.Member`
         """
-        return Model.from_json(self.uses[self.use(gallery, hours)].members, self.encoders, reference)
+        return Model.from_json(
+            self.uses[self.use(gallery, hours)].members, self.encoders, reference
+        )
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """Return what each member that ships makes of samples, which no other account changes.

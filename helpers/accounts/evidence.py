@@ -55,10 +55,10 @@ def contributions(
     rows = []
     for part in gallery.model.used_members:
         member, weight = part.name, part.weight
-        slope, offset = part.line(query, gallery.targets, MAX_TOKENS, column, own)
-        encoder = part.encoder_of(gallery.targets, MAX_TOKENS)
-        target_row = part.rows(gallery.targets, gallery.targets, MAX_TOKENS)[column : column + 1]
-        told = list(_features(encoder, query, target_row, gallery.encoder.tokenizer))
+        opened, query_row = part.opened(query, gallery.targets, MAX_TOKENS)
+        slope, offset = opened.line(query_row, column, own)
+        target_row = opened.rows[column : column + 1]
+        told = list(_features(opened.encoder, query, target_row, gallery.encoder.tokenizer))
         rows += [(member, feature, weight * slope * value) for feature, value in told if value]
         rows.append((member, OFFSET, weight * offset))
     frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])

@@ -1,6 +1,7 @@
-"""Galleries of accounts: which of them, if any, belongs to the person behind a query, and how likely."""
+"""Galleries of accounts: which of them, if any, belongs to the person behind a query."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -28,8 +29,10 @@ NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 LINK_COSTS = DetectionCosts(false_accept=10)  # to link two people costs ten overlooked pairs
 FILE = "gallery.safetensors"
+COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
+@dataclass(eq=False)
 class AccountGallery:
     """Accounts of which each has one name; queries are ranked against all of them.
 
@@ -37,7 +40,7 @@ class AccountGallery:
     likelihood ratio is above 10, and on average they speak for nobody: without other accounts of
     the same place nobody is linked.
 
-    Parameters
+    Attributes
     ----------
     encoder : embeds the accounts
     targets : T samples, one an account
@@ -54,35 +57,33 @@ class AccountGallery:
         There are not as many different names as accounts.
     """
 
-    def __init__(
-        self,
-        encoder: AuthorEncoder,
-        targets: Samples,
-        names: Sequence[str],
-        hours: bool = False,
-        rows: dict[str, np.ndarray] | None = None,
-        drawn: np.ndarray | None = None,
-        beyond: int = 0,
-    ):
-        if len(names) != len(targets) or len(set(names)) != len(targets):
+    encoder: AuthorEncoder
+    targets: Samples
+    names: Sequence[str]
+    hours: bool = False
+    rows: dict[str, np.ndarray] | None = None
+    drawn: np.ndarray | None = None
+    beyond: int = 0
+
+    def __post_init__(self):
+        count = len(self.targets)
+        different = len(set(self.names))
+        if len(self.names) != count or different != count:
             raise ValueError(
-                f"{len(targets)} accounts have {len(names)} names, {len(set(names))} of them "
-                "different"
+                f"{count} accounts have {len(self.names)} names, {different} of them different"
             )
-        self.encoder = encoder
-        self.targets = targets
-        self.names = np.asarray(names, object)
-        self.hours = hours
-        self.rows = encoder.rows(targets) if rows is None else rows
-        self.drawn = np.ones(len(targets), bool) if drawn is None else drawn
-        self.beyond = beyond
-        self.s_normed = len(targets) >= ENOUGH
-        self.use = encoder.uses[encoder.use(self.s_normed, hours)]
-        self.model = encoder.model(self.s_normed, hours, self.drawn)
+        self.names = np.asarray(self.names, object)
+        if self.rows is None:
+            self.rows = self.encoder.rows(self.targets)
+        if self.drawn is None:
+            self.drawn = np.ones(count, bool)
+        self.s_normed = count >= ENOUGH
+        self.use = self.encoder.uses[self.encoder.use(self.s_normed, self.hours)]
+        self.model = self.encoder.model(self.s_normed, self.hours, self.drawn)
         for member in self.model.members:
             if member.name in self.rows:
                 rows = self.rows[member.name]
-                member.embeddings.put(member.encoder, targets, MAX_TOKENS, rows)
+                member.embeddings.put(member.encoder, self.targets, MAX_TOKENS, rows)
 
     @classmethod
     def of(
@@ -137,7 +138,7 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Passages of the targets' posts, each once, see :func:`helpers.accounts.samples.passages`."""
+        """Passages of the targets' posts, see :func:`helpers.accounts.samples.passages`."""
         return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(
@@ -182,7 +183,7 @@ class AccountGallery:
         topics: Sequence | None = None,
         costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
-        """Answer with one row a query: the account that it is linked to, "nobody of these" or "undecided".
+        """Answer with one row a query: an account, "nobody of these" or "undecided".
 
         Parameters
         ----------
@@ -276,15 +277,13 @@ class AccountGallery:
             name: np.concatenate([self.rows[name][kept], new_rows])
             for name, new_rows in self.encoder.rows(samples).items()
         }
-        drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
-        return AccountGallery(
-            self.encoder,
-            concatenate_samples(self.targets[kept], samples),
-            [*self.names[kept], *names],
-            self.hours,
-            rows,
-            np.append(self.drawn[kept], drawn),
-            self.beyond,
+        new_drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
+        return replace(
+            self,
+            targets=concatenate_samples(self.targets[kept], samples),
+            names=[*self.names[kept], *names],
+            rows=rows,
+            drawn=np.append(self.drawn[kept], new_drawn),
         )
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
@@ -297,18 +296,16 @@ class AccountGallery:
         """
         self.accounts(names)
         kept = np.flatnonzero(~np.isin(self.names, list(names)))
-        return AccountGallery(
-            self.encoder,
-            self.targets[kept],
-            self.names[kept],
-            self.hours,
-            {name: rows[kept] for name, rows in self.rows.items()},
-            self.drawn[kept],
-            self.beyond,
+        return replace(
+            self,
+            targets=self.targets[kept],
+            names=self.names[kept],
+            rows={name: rows[kept] for name, rows in self.rows.items()},
+            drawn=self.drawn[kept],
         )
 
     def save(self, folder: str | Path) -> None:
-        """Keep the accounts, posts among them as tokens, in a folder: it holds what people wrote."""
+        """Keep accounts and posts, as tokens, in a folder: it holds what people wrote."""
         store = in_memory(self.targets).store
         tensors = {f"rows/{name}": torch.from_numpy(rows) for name, rows in self.rows.items()}
         for name in FILES:
@@ -348,11 +345,11 @@ class AccountGallery:
         arrays = {name: tensors.pop(name).numpy() for name in FILES}
         targets = whole_accounts(TokenStore(Path(folder), meta, **arrays))
         rows = {name.removeprefix("rows/"): value.numpy() for name, value in tensors.items()}
-        drawn = np.array(about["drawn"])
-        return cls(encoder, targets, about["names"], about["hours"], rows, drawn, about["beyond"])
+        options = {"drawn": np.array(about["drawn"]), "beyond": about["beyond"]}
+        return cls(encoder, targets, about["names"], about["hours"], rows, **options)
 
     def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the candidates of each query, and how likely it is nobody; the index is its number."""
+        """Return candidates and how likely it is nobody; the index is the query's number."""
         if names is None:
             names = [f"query {number}" for number in range(len(queries))]
         if len(names) != len(queries) or k < 1 or not len(names):
@@ -367,8 +364,8 @@ class AccountGallery:
                 llr = self.use.llr(scores, queries.count[number], self.targets.count)
                 if own_column[number] >= 0:
                     llr[own_column[number]] = -np.inf
-                best, nobody_chance[number] = self._candidates(scores, llr, k, costs)
-                best.insert(0, "query", names[number])
+                best, nobody_chance[number] = self._best(scores, llr, k, costs)
+                best["query"] = names[number]
                 best["query_posts"] = queries.count[number]
                 candidates.append(best.set_axis([number] * len(best)))
         nobody = pd.DataFrame(
@@ -380,16 +377,19 @@ class AccountGallery:
                 "query_posts": queries.count,
             }
         )
-        return pd.concat(candidates), nobody
+        return pd.concat(candidates)[COLUMNS], nobody
 
-    def _candidates(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
-        """Return the k most likely accounts, and the probability of none; arrays (T,), llr -inf of no other."""
-        others = int(np.isfinite(llr).sum())
-        best = np.lexsort((scores, llr))[::-1][: min(k, others)]
+    def _best(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
+        """Return the k most likely accounts of one query, and the probability of none.
+
+        scores and llr are (T,); llr is -inf where the target is the query itself.
+        """
+        count = int(np.isfinite(llr).sum())
+        best = np.lexsort((scores, llr))[::-1][: min(k, count)]
         if not self.s_normed:
             # strangers are all alike then: on average they must not speak for a link
-            llr = llr - max(logsumexp(llr) - np.log(max(others, 1)), 0)
-        log_chances = np.log(costs.prior / max(others + self.beyond, 1)) + llr
+            llr = llr - max(logsumexp(llr) - np.log(max(count, 1)), 0)
+        log_chances = np.log(costs.prior / max(count + self.beyond, 1)) + llr
         log_none = np.log1p(-costs.prior)
         log_total = np.logaddexp(logsumexp(log_chances), log_none)
         chances = np.exp(log_chances[best] - log_total)

@@ -59,7 +59,7 @@ class ScoringConfig:
 
 
 def fit_scoring(model: Model, dev: TokenStore, min_accounts: int) -> ScoringConfig:
-    """Fit the calibration of a model, from its scores to likelihood ratios, on halves of dev accounts.
+    """Fit the calibration of a model on halves of dev accounts.
 
     Queries and targets have each of SIZES posts where accounts enough go so far. The bounds count
     the accounts of one gallery, once: their pairs of other sizes are no further trials.

@@ -14,7 +14,8 @@ MAX_KEPT = 96  # rows of queries and targets, and statistics: of 24 galleries or
 class Embeddings:
     """Keep the rows of samples, and what else is made of them; of many things the last MAX_KEPT.
 
-    Samples and encoders are told apart as objects. An encoder that was trained further needs new embeddings.
+    Samples and encoders are told apart as objects. An encoder that was trained further needs new
+    embeddings.
     """
 
     def __init__(self):
@@ -37,7 +38,13 @@ class Embeddings:
         return self.once(("rows", encoder, samples, max_tokens), make)
 
     def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
-        """Keep the rows (N, D) of N samples that were made elsewhere; arguments as of :meth:`of`."""
+        """Keep rows of samples that were made elsewhere.
+
+        Parameters
+        ----------
+        encoder, samples, max_tokens : as of :meth:`of`
+        rows : (N, D), dense or sparse
+        """
         self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
 
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:

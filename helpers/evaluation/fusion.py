@@ -18,11 +18,13 @@ MIN_SPREAD = 1e-6
 def fit_weights(
     systems: dict[str, Encoder | Member], trials: Trials, max_tokens: int = 32
 ) -> Model:
-    """Fuse systems with the weights, none below 0, under which the right target of a dev query is most likely.
+    """Fuse systems with the weights that make the positive targets of dev queries most likely.
 
-    The likelihood is that of a conditional logit (McFadden 1974), a softmax over all targets of the weighted scores.
-    It is convex in the weights, so many members need no grid; a small ridge keeps the weight of a useless member at
-    0. At most MAX_QUERIES queries are used.
+    No weight is below 0.
+
+    The likelihood is that of a conditional logit (McFadden 1974), a softmax over all targets of the
+    weighted scores. It is convex in the weights, so many members need no grid; a small ridge keeps
+    the weight of a useless member at 0. At most MAX_QUERIES queries are used.
 
     Parameters
     ----------
@@ -32,7 +34,8 @@ def fit_weights(
 
     Returns
     -------
-    The model with its weights, and its ``shares``: each weight times the spread of its member's scores.
+    The model with its weights, and its ``shares``: each weight times the spread of its member's
+    scores.
 
     Raises
     ------
@@ -79,7 +82,7 @@ def fit_weights(
 
 
 def _loss(shares, scores, positive):
-    """Return the loss of shares (S,), and its gradient; scores and positive (S, Q, T) and (Q, T)."""
+    """Return loss and gradient of shares (S,) of scores (S, Q, T) with positives (Q, T)."""
     mixed = np.tensordot(shares.astype(np.float32), scores, 1)
     likely = special.softmax(mixed, 1)
     loss = (special.logsumexp(mixed, 1) - (positive * mixed).sum(1)).mean()

@@ -1,9 +1,12 @@
-"""Account linking, khan2021 section 4.3, Figure 4: are two samples in one topic by the same account?
+"""Account linking: whether two samples in one topic are by one account.
 
-For each popular topic some accounts are *enrolled* (the paper's "distinguished"). The query of an enrolled account is
-its latest posts there in an earlier period. The target of an account, enrolled or not, is its latest posts in the same
-topic in a later period, so the topic cannot tell accounts apart. Every query is compared with every target. The paper
-has 5 topics with 100 x 5,000 trials each, 100 of them same-account pairs. Results are means of error rates over topics.
+The protocol is that of khan2021 section 4.3, Figure 4.
+
+For each popular topic some accounts are *enrolled* (the paper's "distinguished"). The query of an
+enrolled account is its latest posts there in an earlier period. The target of an account, enrolled
+or not, is its latest posts in the same topic in a later period, so the topic cannot tell accounts
+apart. Every query is compared with every target. The paper has 5 topics with 100 x 5,000 trials
+each, 100 of them same-account pairs. Results are means of error rates over topics.
 """
 
 from datetime import UTC, date, datetime
@@ -30,17 +33,20 @@ class LinkingConfig(Config):
 
     Attributes
     ----------
-    query_from, target_from, target_until : queries are from [query_from, target_from), targets from [target_from,
-        target_until). Shares serve archives that have no months in common.
-    topics : number of topics; the most popular ones, by posts in the query period, that have enough accounts
+    query_from, target_from, target_until : queries are from [query_from, target_from), targets from
+        [target_from, target_until). Shares serve archives that have no months in common.
+    topics : number of topics; the most popular ones, by posts in the query period, that have enough
+        accounts
     enrolled, min_enrolled : enrolled accounts of a topic, at most and at least (None: the same)
-    accounts : accounts that have a target, the enrolled ones among them; None: all that have enough posts
-    query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least (None: the same)
+    accounts : accounts that have a target, the enrolled ones among them; None: all that have enough
+        posts
+    query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least
+        (None: the same)
     target_posts, min_target_posts : posts of a target, and later posts that an account must have
-    targets : whether posts of a target are in the query's topic, as in the paper, or in any topic. In any topic, a
-        topic profile alone can tell accounts apart.
-    same_community : only accounts that mostly write in the topic's community, the part of its name before the first
-        "/". An account of another archive would be told apart too easily.
+    targets : whether posts of a target are in the query's topic, as in the paper, or in any topic.
+        In any topic, a topic profile alone can tell accounts apart.
+    same_community : only accounts that mostly write in the topic's community, the part of its name
+        before the first "/". An account of another archive would be told apart too easily.
     seed : of the draw of accounts
     """
 
@@ -78,8 +84,8 @@ class LinkingConfig(Config):
         fits = (self.min_query_posts or 1) <= self.query_posts
         if not fits or self.target_posts > self.min_target_posts:
             raise ValueError(
-                f"need min_query_posts ({self.min_query_posts}) <= query_posts ({self.query_posts}) "
-                f"and target_posts ({self.target_posts}) <= min_target_posts "
+                f"need min_query_posts ({self.min_query_posts}) <= query_posts "
+                f"({self.query_posts}) and target_posts ({self.target_posts}) <= min_target_posts "
                 f"({self.min_target_posts})"
             )
         if self.accounts is not None and self.accounts < self.enrolled:
@@ -92,14 +98,15 @@ def linking_trials(
 ) -> list[Trials]:
     """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
-    Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on ``query_posts``
-    where ``min_query_posts`` is given. Takes about 30 bytes a post.
+    Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on
+    ``query_posts`` where ``min_query_posts`` is given. Takes about 30 bytes a post.
 
     Parameters
     ----------
     store : of the accounts
     config : which accounts are enrolled, and which have a target
-    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, of the same accounts
+    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, of
+        the same accounts
 
     Raises
     ------
@@ -115,11 +122,12 @@ def linking_trials(
     early = np.flatnonzero(_is_since(store, author, config.query_from) & ~is_late)
     late = np.flatnonzero(is_late & ~_is_since(store, author, config.target_until))
 
+    sizes = sizes or (config.target_posts,)
     trials = []
     targets = {}
     for topic in _topics(store, author, early, late, config):
         queries = _latest(store, topic.early, author, topic.enrolled, config.query_posts)
-        for size in sizes or (config.target_posts,):
+        for size in sizes:
             # targets in any topic are often those of every topic
             key = (size, id(topic.late), topic.accounts.tobytes())
             if key not in targets:
@@ -137,7 +145,7 @@ class _Topic(NamedTuple):
 
 
 def _topics(store, author, early, late, config):
-    """Return the chosen topics, most popular first; who is in them depends on seed and topic only."""
+    """Return the chosen topics, most popular first; accounts depend on seed and topic only."""
     min_posts = config.min_query_posts or config.query_posts
     min_enrolled = config.min_enrolled or config.enrolled
     min_accounts = config.accounts or 2
@@ -180,10 +188,10 @@ def _draw_accounts(candidates, active, topic, config):
     rng = np.random.default_rng([config.seed, topic])
     count = min(config.enrolled, len(candidates))
     enrolled = np.sort(rng.choice(candidates, count, replace=False))
-    others = np.setdiff1d(active, enrolled)
+    not_enrolled = np.setdiff1d(active, enrolled)
     if config.accounts is not None:
-        others = rng.choice(others, config.accounts - count, replace=False)
-    return enrolled, np.sort(np.concatenate([enrolled, others]))
+        not_enrolled = rng.choice(not_enrolled, config.accounts - count, replace=False)
+    return enrolled, np.sort(np.concatenate([enrolled, not_enrolled]))
 
 
 def _by_topic(store, posts):
@@ -194,12 +202,12 @@ def _by_topic(store, posts):
 
 
 def _has_posts(store, author, posts, count):
-    """Whether each account (authors,) has so many of the posts."""
+    """Return which accounts (authors,) have so many of the posts."""
     return np.bincount(author[posts], minlength=store.authors) >= count
 
 
 def _is_since(store, author, moment):
-    """Whether each post is at or after a date, or beyond a share of its account's posts, (posts,) bool."""
+    """Return which posts (posts,) are at or after a date, or a share of their account's posts."""
     if isinstance(moment, str | date):
         when = datetime.fromisoformat(str(moment))
         if when.tzinfo is None:
@@ -219,7 +227,9 @@ def _latest(store, posts, author, accounts, max_posts):
 
 
 def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
-    """Score all trials, at about 22 bytes each; targets that several topics share are embedded once.
+    """Score all trials, at about 22 bytes each.
+
+    Targets that several topics share are embedded once.
 
     Parameters
     ----------
@@ -229,15 +239,15 @@ def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> 
 
     Returns
     -------
-    Columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``, ``target_posts``
-    (sizes), ``score`` (float32) and ``same`` (whether it is a same-account pair).
+    Columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``,
+    ``target_posts`` (sizes), ``score`` (float32) and ``same`` (whether it is a same-account pair).
     """
     model = as_model(model)
     names = list(dict.fromkeys(topic.name for topic in trials))
     frames = []
     for topic in trials:
         scores = model.score_matrix(topic.queries, topic.targets, max_tokens)
-        query, target = (rows.ravel() for rows in np.indices(scores.shape, np.int32))
+        query, target = np.indices(scores.shape, np.int32).reshape(2, -1)
         code = np.full(scores.size, names.index(topic.name), np.int16)
         columns = {
             "topic": pd.Categorical.from_codes(code, names),
@@ -271,12 +281,14 @@ def linking_metrics(
 
 
 def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return the error curve of each topic, as of :func:`helpers.evaluation.detection.det_curve`, in topic order."""
+    """Return :func:`helpers.evaluation.detection.det_curve` of each topic, in topic order."""
     return [detection.det_curve(counts) for counts in _counts_by_topic(scored).values()]
 
 
 def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
-    """Return error rates and sizes of each topic, their "mean", and "pooled": one threshold for all topics.
+    """Return error rates and sizes of each topic, their "mean", and "pooled".
+
+    Pooled trials have one threshold for all topics.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Models: what queries and targets are scored by, an encoder alone or several with normalised scores and weights.
+"""Models: encoders, alone or several with normalised scores and weights, that score trials.
 
-A baseline is a model of one member, a fusion one of several, and so is the encoder that ships. An encoder or a
-member stands for the model of itself alone wherever a model is asked for, see :func:`as_model`.
+A baseline is a model of one member, a fusion one of several, and so is the encoder that ships. An
+encoder or a member stands for the model of itself alone wherever a model is asked for, see
+:func:`as_model`.
 """
 
 from collections.abc import Iterator
@@ -13,9 +14,15 @@ import numpy as np
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import score_norm
 from helpers.evaluation.embeddings import Embeddings
-from helpers.evaluation.scores import Rows, fuse, pair_scores, round_scores, score_blocks
+from helpers.evaluation.score_norm import (
+    cohort_statistics,
+    gallery_statistics,
+    s_norm,
+    s_norm_pairs,
+    statistics,
+)
+from helpers.evaluation.scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
 from helpers.tokens.batch import Samples
 
 Blocks = Iterator[tuple[slice, np.ndarray]]
@@ -23,7 +30,7 @@ Blocks = Iterator[tuple[slice, np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class GalleryTfidf:
-    """A TF-IDF that is fitted on the targets of each gallery, so that its terms and their idf are the gallery's.
+    """A TF-IDF that is fitted on the targets of each gallery: terms and idf are the gallery's.
 
     Attributes
     ----------
@@ -35,8 +42,109 @@ class GalleryTfidf:
     tokenizer: object
 
     def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
-        """Fit a TF-IDF on targets, of whose posts so many tokens are read."""
+        """Fit a TF-IDF on targets.
+
+        Parameters
+        ----------
+        targets : T samples
+        max_tokens : tokens read of each post
+        """
         return TfidfEncoder(self.kind, self.tokenizer).fit(targets, max_tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """The targets of one member, embedded and measured once, that any queries are scored against.
+
+    Attributes
+    ----------
+    encoder : of the member, fitted on the targets where each gallery fits its own
+    rows : (T, D) of the targets
+    statistics : (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`; None: raw scores
+    cohort : (C, D) rows of the cohort
+    reference : (T,) bool, targets that stand for all in s-norm; None where all do
+    """
+
+    encoder: Encoder
+    rows: Rows
+    statistics: np.ndarray | None = None
+    cohort: Rows | None = None
+    reference: np.ndarray | None = None
+
+    @property
+    def unit(self) -> bool:
+        """Whether rows are compared by product, else by Euclidean distance."""
+        return getattr(self.encoder, "unit", True)
+
+    def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
+        """Yield blocks of normalised scores.
+
+        Parameters
+        ----------
+        queries : (Q, D)
+        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
+            not measure it against itself
+
+        Yields
+        ------
+        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+        overwrites.
+        """
+        blocks = score_blocks(queries, self.rows, self.unit)
+        if self.statistics is None:
+            yield from blocks
+            return
+        if self.cohort is not None:
+            of_queries = cohort_statistics(queries, self.cohort, self.unit)
+        for part, scores in blocks:
+            if self.cohort is not None:
+                of_block = of_queries[:, part]
+            else:
+                of_block = self._statistics(scores)
+                if own_column is not None:
+                    column = own_column[part]
+                    of_block = np.where(column < 0, of_block, self.statistics[:, column])
+            yield part, s_norm(scores, of_block, self.statistics)
+
+    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
+        """Return normalised scores (N,) of listed pairs.
+
+        Parameters
+        ----------
+        queries : (Q, D)
+        pairs : (N, 2), row of the query and row of the target
+        """
+        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        if self.statistics is None:
+            return scores
+        if self.cohort is not None:
+            of_queries = cohort_statistics(queries, self.cohort, self.unit)
+        else:
+            blocks = score_blocks(queries, self.rows, self.unit)
+            of_queries = np.hstack([self._statistics(block) for _, block in blocks])
+        return s_norm_pairs(scores, of_queries, self.statistics, pairs)
+
+    def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
+        """Return slope and offset that turn a raw score into the s-normed one.
+
+        Parameters
+        ----------
+        query : (1, D)
+        column : of the target
+        own_column : of the query where it is itself a target, else -1
+        """
+        if self.statistics is None:
+            return 1.0, 0.0
+        mean_q, scale_q = self.statistics[:, own_column]
+        if own_column < 0:
+            mean_q, scale_q = self._statistics(cosine(query, self.rows, self.unit))[:, 0]
+        mean_t, scale_t = self.statistics[:, column]
+        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
+
+    def _statistics(self, scores):
+        if self.reference is not None:
+            scores = scores[:, self.reference]
+        return statistics(scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +158,9 @@ class Member:
     normaliser : "none"; "s_norm", by the gallery; "as_norm", by the nearest of ``cohort``
     weight : of its scores
     cohort : samples of training authors, one each
-    reference : (T,) bool, targets drawn at random that stand for all in s-norm; by default all do
-    embeddings : what was made of samples; shared by members that ``replace`` makes of this one with other weights
+    reference : (T,) bool, targets drawn at random that stand for all in s-norm; None where all do
+    embeddings : what was made of samples; shared by members that ``replace`` makes of this one with
+        another name or weight
     """
 
     name: str
@@ -62,113 +171,41 @@ class Member:
     reference: np.ndarray | None = None
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
-    def encoder_of(self, targets: Samples, max_tokens: int) -> Encoder:
-        """Return the encoder, fitted on the targets where each gallery fits its own."""
-        if not isinstance(self.encoder, GalleryTfidf):
-            return self.encoder
-        make = partial(self.encoder.fit, targets, max_tokens)
-        return self.embeddings.once(("encoder", self.encoder, targets, max_tokens), make)
-
-    def rows(self, samples: Samples, targets: Samples, max_tokens: int) -> Rows:
-        """Return the rows (N, D) of samples that are compared with these targets."""
-        return self.embeddings.of(self.encoder_of(targets, max_tokens), samples, max_tokens)
-
-    def raw_scores(self, queries: Samples, targets: Samples, max_tokens: int) -> Blocks:
-        """Yield blocks of scores before they are normalised; arguments as of :meth:`Model.scores`."""
-        query_rows = self.rows(queries, targets, max_tokens)
-        return score_blocks(query_rows, self.rows(targets, targets, max_tokens), self._unit)
-
-    def scores(
-        self,
-        queries: Samples,
-        targets: Samples,
-        max_tokens: int,
-        own_column: np.ndarray | None = None,
-    ) -> Blocks:
-        """Yield blocks of normalised scores; arguments as of :meth:`Model.scores`."""
-        blocks = self.raw_scores(queries, targets, max_tokens)
-        if self.normaliser == "none":
-            yield from blocks
-            return
-        of_targets = self.target_statistics(targets, max_tokens)
-        if self.normaliser == "as_norm":
-            of_queries = self._cohort_statistics(queries, targets, max_tokens)
-        for part, scores in blocks:
-            if self.normaliser == "as_norm":
-                of_block = of_queries[:, part]
-            else:
-                of_block = self._block_statistics(scores)
-                if own_column is not None:  # a target is not measured against itself
-                    column = own_column[part]
-                    of_block = np.where(column < 0, of_block, of_targets[:, column])
-            yield part, score_norm.s_norm(scores, of_block, of_targets)
-
-    def pair_scores(
-        self, queries: Samples, targets: Samples, pairs: np.ndarray, max_tokens: int
-    ) -> np.ndarray:
-        """Return normalised scores of listed pairs; arguments as of :meth:`Model.pair_scores`."""
-        rows = [self.rows(samples, targets, max_tokens) for samples in (queries, targets)]
-        scores = pair_scores(*rows, pairs, self._unit)
-        if self.normaliser == "none":
-            return scores
-        if self.normaliser == "as_norm":
-            of_queries = self._cohort_statistics(queries, targets, max_tokens)
-        else:
-            blocks = self.raw_scores(queries, targets, max_tokens)
-            of_queries = np.hstack(
-                [self._block_statistics(block) for _, block in blocks]
-            )
-        of_targets = self.target_statistics(targets, max_tokens)
-        return score_norm.s_norm_pairs(scores, of_queries, of_targets, pairs)
-
-    def target_statistics(self, targets: Samples, max_tokens: int) -> np.ndarray:
-        """Return the statistics (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`."""
-        key = ("statistics", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
-        make = partial(self._target_statistics, targets, max_tokens)
-        return self.embeddings.once(key, make)
-
-    def line(
-        self, query: Samples, targets: Samples, max_tokens: int, column: int, own_column: int
-    ) -> tuple[float, float]:
-        """Return slope and offset that turn the raw score of a query and a target into the s-normed one.
+    def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
+        """Open targets, or return the gallery that was made of them before.
 
         Parameters
         ----------
-        query : one sample
-        targets : the gallery
+        targets : T samples
         max_tokens : tokens read of each post
-        column : of the target
-        own_column : of the query where it is itself a target, else -1
         """
-        if self.normaliser == "none":
-            return 1.0, 0.0
-        of_targets = self.target_statistics(targets, max_tokens)
-        mean_q, scale_q = of_targets[:, own_column]
-        if own_column < 0:
-            _, scores = next(self.raw_scores(query, targets, max_tokens))
-            mean_q, scale_q = self._block_statistics(scores)[:, 0]
-        mean_t, scale_t = of_targets[:, column]
-        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
+        key = ("gallery", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
+        return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
-    @property
-    def _unit(self):
-        return getattr(self.encoder, "unit", True)
-
-    def _block_statistics(self, scores):
-        if self.reference is not None:
-            scores = scores[:, self.reference]
-        return score_norm.statistics(scores)
-
-    def _target_statistics(self, targets, max_tokens):
+    def _gallery(self, targets, max_tokens):
+        encoder = self.encoder
+        if isinstance(encoder, GalleryTfidf):
+            encoder = encoder.fit(targets, max_tokens)
+        gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
+        if self.normaliser == "s_norm":
+            of_targets = gallery_statistics(gallery.rows, gallery.unit, self.reference)
+            return replace(gallery, statistics=of_targets, reference=self.reference)
         if self.normaliser == "as_norm":
-            return self._cohort_statistics(targets, targets, max_tokens)
-        rows = self.rows(targets, targets, max_tokens)
-        return score_norm.gallery_statistics(rows, self._unit, self.reference)
+            cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
+            of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
+            return replace(gallery, statistics=of_targets, cohort=cohort)
+        return gallery
 
-    def _cohort_statistics(self, samples, targets, max_tokens):
-        rows = self.rows(samples, targets, max_tokens)
-        cohort = self.rows(self.cohort, targets, max_tokens)
-        return score_norm.cohort_statistics(rows, cohort, self._unit)
+    def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
+        """Return the gallery of targets, and the rows (Q, D) of queries as it compares them.
+
+        Parameters
+        ----------
+        queries, targets : Q and T samples
+        max_tokens : tokens read of each post
+        """
+        gallery = self.gallery(targets, max_tokens)
+        return gallery, self.embeddings.of(gallery.encoder, queries, max_tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +215,8 @@ class Model:
     Attributes
     ----------
     members : one or more; their weights are divided by their sum
-    shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty if not fitted
+    shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
+        if not fitted
 
     Raises
     ------
@@ -236,27 +274,36 @@ class Model:
 
         Parameters
         ----------
-        queries, targets : Q and T samples; one object for both where they are the same, so they are embedded once
+        queries, targets : Q and T samples; one object for both where they are the same, so they are
+            embedded once
         max_tokens : tokens read of each post
-        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does not measure it
-            against itself
+        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
+            not measure it against itself
 
         Yields
         ------
-        The rows of q queries as a slice, and their scores (q, T) float32, which the next block overwrites.
+        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+        overwrites.
         """
-        members = self.used_members
-        blocks = [member.scores(queries, targets, max_tokens, own_column) for member in members]
-        if len(members) == 1:
+        blocks = []
+        for member in self.used_members:
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            blocks.append(gallery.scores(rows, own_column))
+        if len(blocks) == 1:
             yield from blocks[0]
             return
-        weights = [member.weight for member in members]
+        weights = [member.weight for member in self.used_members]
         for member_blocks in zip(*blocks, strict=True):
             part, _ = member_blocks[0]
             yield part, fuse([scores for _, scores in member_blocks], weights)
 
     def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
-        """Return all scores (Q, T) float32 of few queries and targets; arguments as of :meth:`scores`."""
+        """Return all scores (Q, T) float32 of few queries and targets.
+
+        Parameters
+        ----------
+        queries, targets, max_tokens : as of :meth:`scores`
+        """
         blocks = self.scores(queries, targets, max_tokens)
         return np.concatenate([scores.copy() for _, scores in blocks])
 
@@ -277,7 +324,8 @@ class Model:
         """
         total = np.zeros(len(pairs), np.float32)
         for member in self.used_members:
-            total += member.weight * member.pair_scores(queries, targets, pairs, max_tokens)
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            total += member.weight * gallery.pair_scores(rows, pairs)
         return round_scores(total)
 
     def to_json(self) -> list[dict]:
@@ -325,7 +373,7 @@ def as_model(system: System) -> Model:
 
 
 def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
-    """Return an encoder whose scores the gallery normalises; a TF-IDF is fitted on the gallery's texts, too."""
+    """Return an encoder whose scores the gallery normalises; a TF-IDF is fitted on it, too."""
     if isinstance(encoder, TfidfEncoder):
         encoder = GalleryTfidf(encoder.kind, encoder.tokenizer)
     return Member("s-norm", encoder, "s_norm")

@@ -1,7 +1,10 @@
-"""Account ranking, khan2021 section 4.2: whose posts are these, among all the accounts of a gallery?
+"""Account ranking: whose posts the query is, among all the accounts of a gallery.
 
-For each account its first posts are the query and its last posts the target. The targets of all accounts are the
-gallery, and we measure the rank of the right one. Ranks depend on the sizes of the gallery and of the samples.
+The protocol is that of khan2021 section 4.2.
+
+For each account its first posts are the query and its last posts the target. The targets of all
+accounts are the gallery, and we measure the rank of the right one. Ranks depend on the sizes of the
+gallery and of the samples.
 """
 
 from collections.abc import Sequence
@@ -28,13 +31,14 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
     ----------
     store : of the accounts
     posts : of each query and of each target
-    min_posts : posts that an account must have, 2 * posts at least and by default; a larger number keeps the accounts
-        the same for samples of several sizes
+    min_posts : posts that an account must have, 2 * posts at least and by default; a larger number
+        keeps the accounts the same for samples of several sizes
 
     Raises
     ------
     ValueError
-        Samples are larger than half of ``min_posts``, or fewer than two accounts have so many posts.
+        Samples are larger than half of ``min_posts``, or fewer than two accounts have so many
+        posts.
     """
     if min_posts is None:
         min_posts = 2 * posts
@@ -65,7 +69,8 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
     Raises
     ------
     ValueError
-        The trials are listed pairs, have no query or targets of one author only, or a query has no positive target.
+        The trials are listed pairs, have no query or targets of one author only, or a query has no
+        positive target.
     """
     if trials.pairs is not None:
         raise ValueError("ranks need every query against every target, not listed pairs")
@@ -88,7 +93,9 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
 
 
 def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
-    """Rank the best positive target of each query: 1 + other targets with the same score or a higher one.
+    """Rank the best positive target of each query.
+
+    The rank is 1 + the number of other authors' targets with the same score or a higher one.
 
     Parameters
     ----------
@@ -114,7 +121,7 @@ def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
 
 
 def positive_ranks(model: System, trials: Trials, max_tokens: int = 32) -> pd.Series:
-    """Return the rank of each query's best positive target, 1 = best; its index is the author of the query.
+    """Return the rank of each query's best positive target, 1 = best, by the query's author.
 
     Parameters
     ----------
@@ -175,7 +182,8 @@ def evaluate_ranking(
 def trials_by_community(trials: Trials) -> dict[str, Trials]:
     """Part the trials by community, as an account of another archive is told apart too easily.
 
-    A community needs two authors. If no topic names a community ("community/topic"), all trials stay together.
+    A community needs two authors. If no topic names a community ("community/topic"), all trials
+    stay together.
     """
     store = trials.queries.store
     if not any("/" in name for name in store.meta["topics"]):
@@ -183,10 +191,8 @@ def trials_by_community(trials: Trials) -> dict[str, Trials]:
     home = communities(store)
     parts = {}
     for name in np.unique(home[trials.queries.authors]):
-        queries, targets = (
-            samples[np.flatnonzero(home[samples.authors] == name)]
-            for samples in (trials.queries, trials.targets)
-        )
+        queries = trials.queries[np.flatnonzero(home[trials.queries.authors] == name)]
+        targets = trials.targets[np.flatnonzero(home[trials.targets.authors] == name)]
         if len(np.unique(targets.authors)) > 1:
             parts[name] = Trials(queries, targets, name=name)
     return parts
@@ -199,7 +205,7 @@ def evaluate_by_community(
     seed: int = 0,
     resamples: int = 1000,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Evaluate as :func:`evaluate_ranking`, but rank every account among those of its own community only.
+    """Evaluate as :func:`evaluate_ranking`, every account within its own community.
 
     Parameters
     ----------
@@ -218,9 +224,9 @@ def ranking_differences(
     seed: int = 0,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Return MRR_difference and R@8_difference of two models on the same queries, with paired intervals over authors.
+    """Return MRR_difference and R@8_difference of two models on the same queries.
 
-    An author who is hard for both models does not widen the interval.
+    Intervals are paired, over authors: one who is hard for both models does not widen them.
 
     Parameters
     ----------
@@ -258,8 +264,9 @@ def compare_rankings(
 
     Returns
     -------
-    The rows of :func:`ranking_differences`, ``better`` and ``worse`` (queries that rank higher and lower) and
-    ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021 footnote 2).
+    The rows of :func:`ranking_differences`, ``better`` and ``worse`` (queries that rank higher and
+    lower) and ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021
+    footnote 2).
     """
     from scipy.stats import binomtest
 

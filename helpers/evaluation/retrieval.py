@@ -1,8 +1,11 @@
-"""Retrieval among texts, sawatphol2022 section 3: does another text of the same author come first?
+"""Retrieval among texts: whether another text of the same author comes first.
 
-Half of each author's texts are queries, the other half targets beside everybody else's. Unlike in account ranking an
-author has several targets, and the best of them counts: the paper's R@8 is success@8, the share of queries with any
-own target among the 8 nearest. Numbers depend on the number of targets.
+The protocol is that of sawatphol2022 section 3.
+
+Half of each author's texts are queries, the other half targets beside everybody else's. Unlike in
+account ranking an author has several targets, and the best of them counts: the paper's R@8 is
+success@8, the share of queries with any own target among the 8 nearest. Numbers depend on the
+number of targets.
 """
 
 import numpy as np
@@ -19,7 +22,9 @@ ERRORS = ("right", "same_topic_error", "other_topic_error")
 
 
 def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
-    """Make a query of every second text: floor(n/2) of an author's n texts, drawn at random; all others are targets.
+    """Make a query of every second text; all others are targets.
+
+    Of an author's n texts floor(n/2) are queries, drawn at random.
 
     Parameters
     ----------
@@ -63,16 +68,17 @@ def evaluate_retrieval(
     trials : of :func:`retrieval_trials`
     max_tokens : tokens read of each post
     seed, resamples : of the bootstrap
-    topics : (posts,) topic of each text of the store, where its own topic list does not tell them all apart
+    topics : (posts,) topic of each text of the store, where its own topic list does not tell them
+        all apart
 
     Returns
     -------
     A table (value, low, high; intervals over authors with all their queries), and ranks as
-    :func:`helpers.evaluation.ranking.positive_ranks`. The rows are MRR; MRR@10, where ranks beyond 10 count 0, as
-    released; R@1 and R@8, which are success@k; and shares of queries that add up to 1: ``right``, whose nearest
-    target is of their author, and those whose nearest is of another author, ``same_topic_error`` where that text is on
-    the query's topic (what a model that reads topics confuses), else ``other_topic_error``. A tie is an error, between
-    topics of the same one.
+    :func:`helpers.evaluation.ranking.positive_ranks`. The rows are MRR; MRR@10, where ranks beyond
+    10 count 0, as released; R@1 and R@8, which are success@k; and shares of queries that add up to
+    1: ``right``, whose nearest target is of their author, and those whose nearest is of another
+    author, ``same_topic_error`` where that text is on the query's topic (what a model that reads
+    topics confuses), else ``other_topic_error``. A tie is an error, between topics of the same one.
 
     Raises
     ------

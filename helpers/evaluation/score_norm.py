@@ -1,13 +1,15 @@
-"""Normalisation of scores with statistics of a gallery or a cohort, which needs no labels.
+r"""Normalisation of scores with statistics of a gallery or a cohort, which needs no labels.
 
-The same score means much for a query that resembles nobody and little for one that resembles everybody. *s-norm*
-(symmetric normalisation, from speaker recognition) compares it with other scores of the same query and target,
+The same score means much for a query that resembles nobody and little for one that resembles
+everybody. *s-norm* (symmetric normalisation, from speaker recognition) compares it with other
+scores of the same query and target,
 
-.. math:: s'(q, t) = (s(q, t) - \\mu_q) / \\sigma_q + (s(q, t) - \\mu_t) / \\sigma_t
+.. math:: s'(q, t) = (s(q, t) - \mu_q) / \sigma_q + (s(q, t) - \mu_t) / \sigma_t
 
-The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm* (adaptive s-norm,
-Matejka et al. 2017) takes them from the nearest NEAREST samples only. Statistics are arrays (2, N): of each of N
-samples the mean of its scores, and 1 / their standard deviation, which is 0 where the scores do not spread.
+The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm*
+(adaptive s-norm, Matejka et al. 2017) takes them from the nearest NEAREST samples only. Statistics
+are arrays (2, N): of each of N samples the mean of its scores, and 1 / their standard deviation,
+which is 0 where the scores do not spread.
 """
 
 import numpy as np
@@ -68,12 +70,13 @@ def _normalised(scores, mean_q, scale_q, mean_t, scale_t):
 def as_norm(
     scores: np.ndarray, query_cohort: np.ndarray, target_cohort: np.ndarray, nearest: int = NEAREST
 ) -> np.ndarray:
-    """Normalise every score by the scores of its query and of its target with the nearest of a cohort.
+    """Normalise every score by the scores of its query and target with the nearest of a cohort.
 
     Parameters
     ----------
     scores : (Q, T) float32, which is overwritten
-    query_cohort, target_cohort : (Q, C) and (T, C) float32, scores with C other samples: a cohort, or the gallery
+    query_cohort, target_cohort : (Q, C) and (T, C) float32, scores with C other samples: a cohort,
+        or the gallery
     nearest : the number of highest scores that count
 
     Returns
@@ -143,8 +146,8 @@ def gallery_statistics(
     for part, scores in score_blocks(targets[chosen], targets, unit):
         scores[np.arange(len(scores)), chosen[part]] = 0  # of a target with itself
         sums += score_moments(scores, 0)
-    others = len(chosen) - np.isin(np.arange(count), chosen)
-    mean, square = sums / np.maximum(others, 1)
+    compared = len(chosen) - np.isin(np.arange(count), chosen)
+    mean, square = sums / np.maximum(compared, 1)
     return _mean_and_scale(mean, square)
 
 

@@ -1,10 +1,12 @@
 """Scores of rows: one product, one rule for ties, and the weighted mean of several systems' scores.
 
-The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus their distance.
+The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus
+their distance.
 
-**Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was summed. Equal
-scores are equal: the position of a target never decides. A target of another author that scores as high as the right
-one comes first (pessimistic, :func:`helpers.evaluation.ranking.best_ranks`), and no threshold parts them.
+**Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was
+summed. Equal scores are equal: the position of a target never decides. A target of another author
+that scores as high as the right one comes first (pessimistic,
+:func:`helpers.evaluation.ranking.best_ranks`), and no threshold parts them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -79,7 +81,8 @@ def cosine(
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), of :func:`as_rows`; sparse targets are fastest as CSC matrix
+    queries, targets : (Q, D) and (T, D), of :func:`as_rows`; sparse targets are fastest as CSC
+        matrix
     unit : compare by product, else by minus the Euclidean distance, in double precision
     out : (Q, T) float32, which is overwritten; by default a new array
 
@@ -127,7 +130,7 @@ def _sparse_product(queries, targets, out):
 def score_blocks(
     queries: Rows, targets: Rows, unit: bool = True
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Score every query with every target by :func:`cosine`, as many queries at a time as BLOCK allows.
+    """Score every query with every target by :func:`cosine`, BLOCK scores at a time.
 
     Parameters
     ----------
@@ -136,7 +139,8 @@ def score_blocks(
 
     Yields
     ------
-    The rows of q queries as a slice, and their scores (q, T) float32, which the next block overwrites.
+    The rows of q queries as a slice, and their scores (q, T) float32, which the next block
+    overwrites.
     """
     count = targets.shape[0]
     step = max(1, BLOCK // max(count, 1))

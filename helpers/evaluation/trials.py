@@ -14,7 +14,8 @@ class Trials:
 
     Attributes
     ----------
-    queries, targets : the samples; one object for both where they are the same samples, so they are embedded once
+    queries, targets : the samples; one object for both where they are the same samples, so they are
+        embedded once
     pairs : (N, 2), row of the query and row of the target; None for all Q x T
     name : which part of a protocol this is, such as the topic
 
@@ -35,7 +36,8 @@ class Trials:
         sizes = (len(self.queries), len(self.targets))
         if np.min(self.pairs) < 0 or (np.max(self.pairs, 0) >= sizes).any():
             raise ValueError(
-                f"trials {self.name!r}: a pair lies outside of {sizes[0]} queries x {sizes[1]} targets"
+                f"trials {self.name!r}: a pair lies outside of {sizes[0]} queries x {sizes[1]} "
+                "targets"
             )
 
     def __len__(self) -> int:
@@ -53,9 +55,10 @@ class Trials:
 
 
 def communities(store: TokenStore) -> np.ndarray:
-    """Return the community in which each author has most of its posts in listed topics, (authors,) str.
+    """Return the community (authors,) in which each author has most posts in listed topics.
 
-    A community is what precedes the first "/" of a topic; it is "" where an author has no post in a listed topic.
+    A community is what precedes the first "/" of a topic; it is "" where an author has no post in a
+    listed topic.
     """
     names = [topic.split("/")[0] for topic in store.meta["topics"]]
     names, community_of_topic = np.unique(names, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Verification: are two texts by one author? Trials, distances, a decision, PAN's metrics (tyo2021 section 3)."""
+"""Verification (tyo2021 section 3): trials, distances, a decision and PAN's metrics."""
 
 from functools import partial
 from typing import Literal
@@ -23,7 +23,8 @@ class VerificationConfig(Config):
     Attributes
     ----------
     definition : the year of the metrics, see :mod:`helpers.evaluation.pan_metrics`
-    decision : "calibrated", or "shift" as in PAN's naive baseline; see :data:`helpers.evaluation.decisions.DECISIONS`
+    decision : "calibrated", or "shift" as in PAN's naive baseline; see
+        :data:`helpers.evaluation.decisions.DECISIONS`
     seed, resamples : of the bootstrap over authors
     """
 
@@ -56,7 +57,9 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
 
 
 def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
-    """Return the distance of each listed pair: 1 - cosine, or Euclidean for an encoder without ``unit``.
+    """Return the distance of each listed pair: 1 - cosine, or Euclidean.
+
+    It is Euclidean for an encoder with ``unit = False``.
 
     A text without any term (a zero row) has cosine distance 1 to every other.
 
@@ -91,14 +94,15 @@ def evaluate_verification(
     dev, test : trials of :func:`verification_trials`
     max_tokens : tokens read of each post
     config : how distances become scores and metrics
-    same_topic : (N,) of the test pairs, for the metric ``hardest_AUC``: same-author pairs on two topics against
-        different-author pairs on one topic
+    same_topic : (N,) of the test pairs, for the metric ``hardest_AUC``: same-author pairs on two
+        topics against different-author pairs on one topic
 
     Returns
     -------
-    A table (value, low, high) of METRICS, n_unanswered, dev_overall and, if topics are given, hardest_AUC; and the
-    pairs, by "dev" and "test", with columns ``same``, ``distance`` and ``score``. Intervals resample authors: a pair
-    of two authors counts the product of how often either is drawn.
+    A table (value, low, high) of METRICS, n_unanswered, dev_overall and, if topics are given,
+    hardest_AUC; and the pairs, by "dev" and "test", with columns ``same``, ``distance`` and
+    ``score``. Intervals resample authors: a pair of two authors counts the product of how often
+    either is drawn.
     """
     scored = {}
     for name, trials in (("dev", dev), ("test", test)):
@@ -130,7 +134,10 @@ def _measure(scores, same, same_topic, definition, times):
 
 
 def _pair_weights(trials, config):
-    """Yield how often each pair counts in a resample of authors; resamples of one kind of pairs are left out."""
+    """Yield how often each pair counts in a resample of authors.
+
+    Resamples without pairs of both kinds are left out.
+    """
     first = trials.queries.authors[trials.pairs[:, 0]]
     second = trials.targets.authors[trials.pairs[:, 1]]
     authors, rows = np.unique(np.concatenate([first, second]), return_inverse=True)

@@ -19,7 +19,6 @@ def test_three_lines_of_python():
     vectors = encoder.encode(POSTS)
     assert vectors.shape[0] == 2 and vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    assert encoder.similarity(vectors, vectors).shape == (2, 2)
 
 
 def test_a_vector_does_not_depend_on_its_neighbours(encoder):
@@ -37,30 +36,12 @@ def test_times_count_where_they_are_given(encoder):
     assert np.abs(night - day).max() > 0.01
 
 
-def test_topics_are_checked_and_said_to_change_nothing(encoder):
-    with pytest.warns(UserWarning, match="topics do not change these vectors"):
-        told = encoder.encode(
-            POSTS, times=[[1.6e9, 1.7e9], [1.7e9]], topics=[["tea", None], ["rooms"]]
-        )
-    np.testing.assert_array_equal(told, encoder.encode(POSTS, times=[[1.6e9, 1.7e9], [1.7e9]]))
-    for topics in ([["tea"], ["rooms"]], ["te", "r"], [["tea", "tea"]]):
-        with (
-            pytest.warns(UserWarning),
-            pytest.raises(ValueError, match="topics must hold one topic for each post"),
-        ):
-            encoder.encode(POSTS, topics=topics)
-
-
 def test_products_of_vectors_are_fused_scores(encoder, mine):
     older, newer = halves(mine.store, 8)
     one, other = (encoder.vectors(side[np.arange(5)]) for side in (older, newer))
-    rows = [
-        block.copy()
-        for _, block in encoder.model(False, False)
-        .gallery(newer[np.arange(5)], MAX_TOKENS)
-        .scores(older[np.arange(5)])
-    ]
-    np.testing.assert_allclose(one @ other.T, np.concatenate(rows), atol=1e-5)
+    model = encoder.model(False, False)
+    scores = model.score_matrix(older[np.arange(5)], newer[np.arange(5)], MAX_TOKENS)
+    np.testing.assert_allclose(one @ other.T, scores, atol=1e-5)
 
 
 def test_saved_and_loaded_it_is_the_same(encoder, tmp_path):
@@ -132,11 +113,11 @@ def test_eight_bits_lose_at_most_half_a_step():
 
 
 def test_a_ratio_claims_no_more_than_its_trials_show():
-    use = ScoringConfig({}, Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
+    use = ScoringConfig([], Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
     found = use.llr(np.array([[-1.0, 0.0, 1.0]]), 16, np.array([16, 16, 16]))
     np.testing.assert_allclose(found, [[-np.log(10), 0, np.log(1000)]])
     by_size = ScoringConfig(
-        {}, Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9
+        [], Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9
     )
     assert (
         by_size.llr(np.zeros(1), 32, 8)

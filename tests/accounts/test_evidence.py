@@ -30,17 +30,12 @@ def test_contributions_add_up(gallery, taken_apart):
 
 def test_a_feature_is_worth_what_its_removal_costs(gallery, taken_apart, encoder):
     """Of TF-IDF of subwords: the product without the ten features is smaller by what they are said to contribute."""
-    place = list(name for name, weight in gallery.model.weights.items() if weight).index(
-        "tfidf_subword"
-    )
-    part, weight = gallery.scored.parts[place]
+    (part,) = (part for part in gallery.model.members if part.name == "tfidf_subword")
     column, own = gallery.columns(["demo-0003", "newcomer"])
     query = gallery.accounts(["newcomer"])
-    slope, _ = evidence.dividing_line(part, query, column, own)
-    one, other = (
-        part.inner.encoder(query.batch(slice(0, 1), evidence.MAX_TOKENS)),
-        part.inner.rows[column],
-    )
+    opened, one = part.opened(query, gallery.targets, evidence.MAX_TOKENS)
+    slope, _ = opened.line(one, column, own)
+    other = opened.rows[column]
     product = one.multiply(other).tocoo()
     strongest = np.argsort(-product.data)[:10]
     without = (one @ other.T).toarray()[0, 0] - product.data[strongest].sum()
@@ -48,7 +43,7 @@ def test_a_feature_is_worth_what_its_removal_costs(gallery, taken_apart, encoder
         (taken_apart.member == "tfidf_subword") & (taken_apart.feature != evidence.OFFSET)
     ]
     told = mine.contribution.nlargest(10).sum()
-    fall = weight * slope * ((one @ other.T).toarray()[0, 0] - without)
+    fall = part.weight * slope * ((one @ other.T).toarray()[0, 0] - without)
     assert told >= fall - 1e-6 and told < 1.2 * fall  # pairs of one spelling are listed together
 
 
@@ -121,7 +116,7 @@ def test_what_remains_without_words_is_the_score_of_posts_that_lack_them(encoder
     )
     whole = small.rank(small.accounts(["one"]), ["one"]).score[0]
     assert rest.score < whole and abs(
-        rest.score - encoder.similarity(plain, plain)[0, 1]
+        rest.score - plain[0] @ plain[1]
     ) < 0.15 * abs(whole)
     outside = evidence.without_words(small, small.accounts(["one"]), "other", ["kiln"])
     assert abs(outside.score - rest.score) < 1e-4, (

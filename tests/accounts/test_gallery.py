@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery, Decision
+from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
 from helpers.accounts.samples import halves, rooms_of
+from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.scores import cosine
 
 FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
 
@@ -39,7 +41,7 @@ def test_the_returned_account_is_found(gallery):
 def test_probabilities_are_those_of_the_formula(gallery):
     everyone = len(gallery)
     found = gallery.rank(
-        gallery.accounts(["demo-0005"]), ["demo-0005"], everyone, Decision(prior=0.3)
+        gallery.accounts(["demo-0005"]), ["demo-0005"], everyone, DetectionCosts(prior=0.3)
     )
     listed = found[found.target != NOBODY]
     assert len(listed) == everyone - 1
@@ -52,7 +54,7 @@ def test_probabilities_are_those_of_the_formula(gallery):
 
 def test_costs_decide(gallery):
     ask = gallery.accounts(["newcomer"]), ["newcomer"]
-    strict, lax = (gallery.rank(*ask, 1, Decision(false_link=cost)) for cost in (1e9, 1e-6))
+    strict, lax = (gallery.rank(*ask, 1, DetectionCosts(false_accept=cost)) for cost in (1e9, 1e-6))
     assert not strict.linked[0] and lax.linked[0]
     assert strict.probability[0] == lax.probability[0]
 
@@ -60,13 +62,8 @@ def test_costs_decide(gallery):
 def test_scores_are_those_of_evaluation(encoder, mine):
     older, newer = halves(mine.store, 8)
     gallery = mine.gallery(encoder, newer)
-    assert len(gallery) >= ENOUGH and gallery.adapted
-    expected = np.concatenate(
-        [
-            block.copy()
-            for _, block in encoder.model(True, mine.hours).gallery(newer, MAX_TOKENS).scores(older)
-        ]
-    )
+    assert len(gallery) >= ENOUGH and gallery.s_normed
+    expected = encoder.model(True, mine.hours).score_matrix(older, newer, MAX_TOKENS)
     found = gallery.rank(older[np.arange(3)], None, len(gallery))
     for row in range(3):
         listed = found[(found["query"] == f"query {row}") & (found.target != NOBODY)]
@@ -79,12 +76,13 @@ def test_scores_are_those_of_evaluation(encoder, mine):
 def test_a_query_is_not_measured_against_itself(gallery):
     row = 7
     asked, name = gallery.targets[np.array([row])], gallery.names[row]
-    part, _ = gallery.scored.parts[0]
-    raw = next(part.inner.scores(asked))[1][0].astype(float)
+    member = gallery.model.used_members[0]
+    opened, query = member.opened(asked, gallery.targets, MAX_TOKENS)
+    raw = cosine(query, opened.rows)[0].astype(float)
     others = np.delete(raw, row)
-    _, block = next(part.scores(asked, gallery.columns([name])))
+    _, block = next(opened.scores(query, gallery.columns([name])))
     column = 3
-    of_target = part.of_targets[:, column]
+    of_target = opened.statistics[:, column]
     expected = (raw[column] - others.mean()) / others.std() + (
         raw[column] - of_target[0]
     ) * of_target[1]
@@ -130,7 +128,7 @@ def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, min
 
 def test_few_accounts_are_compared_each_for_itself(encoder):
     small = AccountGallery.of(encoder, POSTS, ["tea", "semicolons"])
-    assert not small.adapted
+    assert not small.s_normed
     found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
     assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
     assert found.probability.iloc[-1] >= 0.94, (
@@ -157,10 +155,10 @@ def test_a_common_form_is_no_evidence(encoder):
 
 def test_links_are_the_numbers_of_rank(gallery):
     asked = ["newcomer", "demo-0005"]
-    found = gallery.rank(gallery.accounts(asked), asked, 1, Decision(prior=0.5))
+    found = gallery.rank(gallery.accounts(asked), asked, 1, DetectionCosts(prior=0.5))
     between = found.probability[found.target != NOBODY].mean()  # one is linked, the other is not
-    costs = {"prior": 0.5, "miss": 1 - between, "false_link": between}
-    links = gallery.link(gallery.accounts(asked), asked, **costs).set_index("query")
+    costs = DetectionCosts(prior=0.5, miss=1 - between, false_accept=between)
+    links = gallery.link(gallery.accounts(asked), asked, costs=costs).set_index("query")
     assert list(links.index) == asked
     for name in asked:
         best, nobody = (row for _, row in found[found["query"] == name].iterrows())
@@ -172,7 +170,8 @@ def test_links_are_the_numbers_of_rank(gallery):
         unlinked = UNDECIDED if best.probability > nobody.probability else NOBODY
         assert links.answer[name] == (best.target if best.probability >= between else unlinked)
     assert links.answer["newcomer"] == "demo-0003" != links.answer["demo-0005"]
-    likely = gallery.link(gallery.accounts(asked[:1]), asked[:1], prior=0.99, false_link=1e9)
+    costs = DetectionCosts(prior=0.99, false_accept=1e9)
+    likely = gallery.link(gallery.accounts(asked[:1]), asked[:1], costs=costs)
     assert (
         likely.answer[0] == UNDECIDED
         and likely.nobody[0] < likely.probability[0] < likely.threshold[0]
@@ -193,8 +192,6 @@ def test_links_in_three_lines(encoder):
         NOBODY,
         1,
     ]
-    with pytest.raises(ValueError, match="'prior'"):
-        gallery.link(POSTS[:1], prior=2)
 
 
 def test_exchanged_accounts_keep_their_place_in_the_draw(gallery, encoder):

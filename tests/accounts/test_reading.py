@@ -251,17 +251,12 @@ def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, mo
     again = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     np.testing.assert_array_equal(again.vectors(encoder), vectors)
     assert made == [6], "read again, not made again"
-    other = type(encoder)(
-        encoder.tokenizer,
-        encoder.members,
-        encoder.uses
-        | {
-            "alone_hours": replace(
-                encoder.uses["alone_hours"], weights=encoder.uses["alone"].weights | {"hours": 0.5}
-            )
-        },
-        {},
-    )
+    changed = [
+        member | {"weight": 0.5 if member["name"] == "hours" else member["weight"]}
+        for member in encoder.uses["alone_hours"].members
+    ]
+    uses = {"alone_hours": replace(encoder.uses["alone_hours"], members=changed)}
+    other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | uses, {})
     assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
     fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
     assert len(fewer.vectors(encoder)) == 4

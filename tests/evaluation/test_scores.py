@@ -6,18 +6,29 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from helpers.evaluation import scores
-from helpers.evaluation.scores import GRID, as_rows, pair_scores, round_scores, score_blocks
+from helpers.evaluation.scores import (
+    GRID,
+    as_rows,
+    cosine,
+    fuse,
+    pair_scores,
+    round_scores,
+    score_blocks,
+)
 from tests.factories import unit_rows
 
 QUERIES, TARGETS = unit_rows(40, 6), unit_rows(90, 6, seed=1)
 
 
 def whole(queries, targets, unit=True):
-    blocks = list(score_blocks(as_rows(queries), as_rows(targets), unit))
-    assert [rows.start for rows, _ in blocks] == [0, *(rows.stop for rows, _ in blocks[:-1])]
-    return np.concatenate(
-        [block.copy() for _, block in score_blocks(as_rows(queries), as_rows(targets), unit)]
-    )
+    """All scores, of consecutive blocks."""
+    scores = []
+    end = 0
+    for part, block in score_blocks(as_rows(queries), as_rows(targets), unit):
+        assert part.start == end and len(block) == part.stop - part.start
+        end = part.stop
+        scores.append(block.copy())
+    return np.concatenate(scores)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr_matrix", "csr_array", "raw"])
@@ -35,6 +46,8 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
     result = whole(queries, targets, kind != "raw")
     assert result.dtype == np.float32 and (result * GRID == np.rint(result * GRID)).all()
     np.testing.assert_allclose(result, wanted, atol=1e-6)
+    alone = cosine(as_rows(queries), as_rows(targets), kind != "raw")
+    assert (alone == result).all(), "without blocks"
     pairs = np.argwhere(np.ones_like(result))
     listed = pair_scores(as_rows(queries), as_rows(targets), pairs, kind != "raw")
     assert (listed * GRID == np.rint(listed * GRID)).all()
@@ -82,3 +95,11 @@ def test_inputs_stay_as_they_are_and_any_precision_is_read():
     wanted = whole(QUERIES, TARGETS)
     assert (QUERIES == kept[0]).all() and (TARGETS == kept[1]).all()
     assert (whole(QUERIES.astype(float), TARGETS.astype(float)) == wanted).all()
+
+
+def test_fused_scores_are_a_weighted_sum_on_the_grid():
+    systems = [np.random.default_rng(seed).random((3, 5), np.float32) for seed in range(3)]
+    wanted = 0.5 * systems[0] + 0.3 * systems[1] + 0.2 * systems[2]
+    fused = fuse(systems, [0.5, 0.3, 0.2])
+    np.testing.assert_allclose(fused, wanted, atol=1e-6)
+    assert (fused * GRID == np.rint(fused * GRID)).all() and (fused == systems[0]).all()

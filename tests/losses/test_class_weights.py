@@ -152,5 +152,5 @@ class TestBoth:
 
     def test_an_author_it_does_not_know(self, name):
         for labels in ([0, 5], [-1, 2]):
-            with pytest.raises(ValueError, match=r"this loss knows 0\.\.4"):
+            with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
                 make_loss(name, 5, 6)(torch.randn(2, 6), torch.tensor(labels))

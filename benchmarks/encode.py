@@ -20,7 +20,7 @@ import torch
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.sources import demo
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 from helpers.tokens.tokenizer import HuggingFace
@@ -55,10 +55,10 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     texts = mixed_texts(options.texts, options.documents)
-    tokenizer = HuggingFace(pretrained_models.tokenizer_file("minilm"))
+    tokenizer = HuggingFace(pretrained_tokenizers.tokenizer_file("minilm"))
     encoders = {name: build_stream_encoder(stream_config("sawatphol2022", model="minilm", precision=name), tokenizer.vocabulary, 1)
                 for name in ("no", "bf16")}  # fmt: skip
-    other = SentenceTransformer(pretrained_models.locate_model("minilm"), device="cpu")
+    other = SentenceTransformer(pretrained_tokenizers.locate_model("minilm"), device="cpu")
     other.max_seq_length = 512
 
     def ours(precision):

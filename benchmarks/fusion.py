@@ -18,7 +18,7 @@ from helpers.evaluation.fusion import FusedGallery
 from helpers.evaluation.score_norm import NormalisedGallery
 from helpers.evaluation.scores import BLOCK, as_rows, score_blocks
 from helpers.tokens.batch import Samples
-from helpers.training.loop import device_name
+from helpers.training.distributed import device_name
 
 DENSE = (1024, 512)  # LSA, stream
 SPARSE = (16_384, 65_536, 200_000)  # words, subword pairs, characters

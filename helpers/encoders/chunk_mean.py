@@ -22,7 +22,7 @@ class ChunkMean(Encoder):
         """Batch of B samples -> (B, D)."""
         if batch.mask.shape[1] <= self.posts:
             return self.encoder(batch)
-        groups, sample = batch.in_groups(self.posts)
+        groups, sample = batch.split_posts(self.posts)
         vectors = self.encoder(groups)
         return nnf.normalize(
             vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors), dim=1

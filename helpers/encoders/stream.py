@@ -13,13 +13,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from helpers.core.config import Config
+from helpers.encoders import pretrained
 from helpers.encoders.base import Encoder
 from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
-from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -162,7 +162,7 @@ class StreamEncoder(Encoder):
 
     def forward(self, batch: Batch) -> Tensor:
         """Batch of (B, M, L) tokens -> (B, D) float32, unit length unless ``unit`` is false."""
-        batch = batch.joined() if self.join_posts else batch
+        batch = batch.concatenate_posts() if self.join_posts else batch
         posts = torch.cat(
             [self.post(batch.tokens[batch.mask]), *(feature(batch) for feature in self.side)], 1
         )
@@ -203,7 +203,7 @@ def build_stream_encoder(
     if (
         config.projection == "linear"
         and config.is_pretrained
-        and (last := pretrained_models.model_parts(config.model)[1])
+        and (last := pretrained.model_parts(config.model)[1])
     ):
         if last.weight.shape != shape:
             raise ValueError(

@@ -8,7 +8,8 @@ from contextlib import nullcontext
 import torch
 from torch import Tensor, nn
 
-from helpers.tokens import pretrained_models
+from helpers.encoders import pretrained
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import PAD
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -33,7 +34,7 @@ class Transformer(nn.Module):
 
     vocabulary : kinds of tokens of the store. tokenizer : of the store, where its tokens are not the model's own.
     settings : a :class:`~helpers.encoders.stream.StreamConfig`, of which are read:
-    model : as of :mod:`helpers.tokens.pretrained_models` (paper: bert-base-cased), or "tiny": two layers with random weights
+    model : as of :mod:`helpers.tokens.pretrained_tokenizers` (paper: bert-base-cased), or "tiny": two layers with random weights
     for the tokens of any tokenizer.
     max_tokens : those that the model puts around a text among them; ``room`` is what is left for the text itself.
     precision : "bf16" for the transformer, "no" for float32. depth : of its layers the first so many, 0 for all.
@@ -56,17 +57,17 @@ class Transformer(nn.Module):
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
             self.before, self.after = [], []
         else:
-            body, _ = pretrained_models.model_parts(model)
-            self.before, self.after = pretrained_models.special_tokens(model)
+            body, _ = pretrained.model_parts(model)
+            self.before, self.after = pretrained_tokenizers.special_tokens(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
         foreign = (
             tokenizer
             and model != "tiny"
-            and tokenizer.model != pretrained_models.tokenizer_file(model)
+            and tokenizer.model != pretrained_tokenizers.tokenizer_file(model)
         )
         self.others, self.own = (
-            (tokenizer, pretrained_models.read_pretrained(model, AutoTokenizer))
+            (tokenizer, pretrained_tokenizers.read_pretrained(model, AutoTokenizer))
             if foreign
             else (None, None)
         )

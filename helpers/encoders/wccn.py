@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
-from helpers.tokens.store import TokenStore
 
 
 class WCCN(Encoder):
@@ -89,14 +88,3 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray, shrink: float = 0.3) -
             return whiten
     raise ValueError(f"the covariance of {len(deviation)} samples in {dim} dimensions cannot be inverted: raise shrink "
                      f"({shrink})")  # fmt: skip
-
-
-def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
-    """Up to ``windows`` disjoint samples of ``posts`` posts of each author, to fit on; the last may be short."""
-    number = np.clip(-(-store.posts_per_author() // posts), 1, windows)
-    author = np.repeat(np.arange(store.authors), number)
-    nth = np.arange(len(author)) - np.repeat(number.cumsum() - number, number)
-    first = store.author_offsets[author] + nth * posts
-    return Samples(
-        store, first, np.minimum(posts, store.author_offsets[author + 1] - first), author
-    )

@@ -218,7 +218,7 @@ class TestWorkers:
             for job in [*jobs[::-1], *jobs[:3]]:
                 function(*job)
 
-        many = build_store(path, tmp_path / "many", encode, ["y", "x", "z"], "v1", each=backwards)
+        many = build_store(path, tmp_path / "many", encode, ["y", "x", "z"], "v1", run_jobs=backwards)
         assert contents(many.folder) == contents(alone.folder)
 
     def test_of_two_that_begin_at_once_one_builds_it(self, write_posts, tmp_path):
@@ -250,7 +250,7 @@ class TestWorkers:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            build_store(path, tmp_path / "many", encode, ["y"], "v1", each=dies)
+            build_store(path, tmp_path / "many", encode, ["y"], "v1", run_jobs=dies)
         again = build_store(
             path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1"
         )
@@ -261,7 +261,7 @@ class TestWorkers:
         pytest.importorskip("daft")
         path = write_posts(rows(), row_group_size=9)
         words = AuthorEncoder.load("open-small").tokenizer
-        stores = [build_store(path, tmp_path / str(number), words.encode, ["y"], words.fingerprint, each=each)
+        stores = [build_store(path, tmp_path / str(number), words.encode, ["y"], words.fingerprint, run_jobs=each)
                   for number, each in enumerate((run_serially, partial(daft_engine.map_parts, workers=2)))]  # fmt: skip
         assert (
             contents(stores[0].folder) == contents(stores[1].folder) and len(stores[0].tokens) > 500
@@ -304,7 +304,7 @@ class TestErrors:
         assert path.read_bytes() == whole
 
     def test_a_large_file_is_looked_at_in_parts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(store_module, "READ_WHOLE", 2**20)
+        monkeypatch.setattr(store_module, "MAX_WHOLE_BYTES", 2**20)
         path = tmp_path / "x"
         data = bytearray(2**25)
         seen = []
@@ -432,9 +432,9 @@ def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp
         tmp_path / "store",
     )
     folder.mkdir()
-    store_module._encode(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
+    store_module._encode_part(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
     before = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
-    names, counts = store_module._join(folder, [tmp_path / "part.npz"], before)
+    names, counts = store_module._join_parts(folder, [tmp_path / "part.npz"], before)
     offsets = {
         name: np.fromfile(folder / f"{name}.i64", "i8").tolist()
         for name in ("post_offsets", "author_offsets")

@@ -11,8 +11,9 @@ from helpers.losses import LOSSES, make_loss
 from helpers.losses.supervised_contrastive import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.training import checkpoints
-from helpers.training.checkpoints import load_weights
-from helpers.training.loop import GradCache, TrainingConfig, is_completed
+from helpers.training.checkpoints import load_weights, read_summary
+from helpers.training.grad_cache import GradCache
+from helpers.training.loop import TrainingConfig
 from tests.tiny_training import CONFIG, changed
 
 
@@ -100,7 +101,7 @@ class TestLearning:
         assert all(
             torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items()
         )
-        summary = is_completed(tmp_path)
+        summary = read_summary(tmp_path)
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
         assert (
             summary["fingerprint"] == "v1"
@@ -129,7 +130,7 @@ class TestLearning:
             lambda _, given: sizes.append(len(given[0])) if encoder.training else None
         )
         parts, again = tiny.train(
-            tmp_path / "parts", config.model_copy(update={"at_once": 7}), encoder=encoder
+            tmp_path / "parts", config.model_copy(update={"micro_batch_size": 7}), encoder=encoder
         )
         assert again.loss[0] == pytest.approx(told.loss[0], rel=1e-5)
         for one, other in zip(whole.parameters(), parts.parameters()):
@@ -236,7 +237,7 @@ class TestErrors:
             for tensor in load_file(tmp_path / "last.safetensors").values()
         )
         with pytest.raises(ValueError, match="missing"):
-            is_completed(tmp_path)
+            read_summary(tmp_path)
 
     def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
         steps = []

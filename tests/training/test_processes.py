@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from helpers.core import paths
-from helpers.training.loop import is_completed
+from helpers.training.checkpoints import read_summary
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run
 
@@ -31,14 +31,14 @@ def alone(tmp_path_factory):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("loss, at_once", [("supcon", 0), ("arcface", 0), ("supcon", 7)])
-    def test_two_end_where_one_ends(self, tmp_path, alone, loss, at_once):
+    @pytest.mark.parametrize("loss, micro_batch_size", [("supcon", 0), ("arcface", 0), ("supcon", 7)])
+    def test_two_end_where_one_ends(self, tmp_path, alone, loss, micro_batch_size):
         """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others' samples the weights
         are others.
 
         In double precision: in single, sums rounded differently let a maximum change hands, and gradients with it.
         """
-        done = run(tmp_path / "two", processes=2, loss=loss, at_once=at_once, **DOUBLE)
+        done = run(tmp_path / "two", processes=2, loss=loss, micro_batch_size=micro_batch_size, **DOUBLE)
         assert done.returncode == 0, done.stderr[-2000:]
         both = alone(loss), tmp_path / "two"
         for name in ("best.safetensors", "last.safetensors"):
@@ -55,7 +55,7 @@ class TestProcesses:
             max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items())
             > 1e-2
         )
-        assert is_completed(both[1])["best_step"] == is_completed(both[0])["best_step"]
+        assert read_summary(both[1])["best_step"] == read_summary(both[0])["best_step"]
 
     def test_fifty_losses_are_those_of_one_even_after_a_kill(self, tmp_path):
         """Every step's loss, of one process, of two, and of two that are killed without warning and started again.

@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from helpers.losses import make_loss
 from helpers.training import checkpoints
-from helpers.training.loop import is_completed
+from helpers.training.checkpoints import read_summary
 from tests.tiny_training import Killed, changed, dies_at, equal, run, same_history
 
 
@@ -28,7 +28,7 @@ class TestResuming:
                 encoder, draw = tiny.encoder(dropout=0.3), dies_at(step, tiny.draw)
                 tiny.train(tmp_path / "killed", config, encoder=encoder, draw=draw)
             with pytest.raises(ValueError, match="training.json is missing"):
-                is_completed(tmp_path / "killed")
+                read_summary(tmp_path / "killed")
         capsys.readouterr()
         # an encoder that starts elsewhere: all must come from the file
         encoder, history = tiny.train(
@@ -116,7 +116,7 @@ class TestResuming:
         with pytest.raises(Killed):
             tiny.train(tmp_path, fingerprint="v2", draw=dies_at(15, tiny.draw))
         with pytest.raises(ValueError, match="training.json is missing"):
-            is_completed(tmp_path)
+            read_summary(tmp_path)
         tiny.train(tmp_path)
         assert tiny.drawn == list(range(30)), "the best weights of v1 are gone"
 

@@ -39,7 +39,7 @@ class TestEverySampler:
         def looked(self):
             raise AssertionError("the cost of a batch grows with the store")
 
-        monkeypatch.setattr(base, "SCANNED", 0)
+        monkeypatch.setattr(base, "MAX_SCANNED_AUTHORS", 0)
         monkeypatch.setattr(type(store), "posts_per_author", looked)
         assert len(draw(0).authors)
 
@@ -118,7 +118,7 @@ def test_settings_out_of_bounds(settings, message):
 def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at(
     make_store, monkeypatch, scanned
 ):
-    monkeypatch.setattr(base, "SCANNED", scanned)
+    monkeypatch.setattr(base, "MAX_SCANNED_AUTHORS", scanned)
     store, rng = make_store([3, 9] * 25), np.random.default_rng(0)
     drawn = np.concatenate([base.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(
         4000, 5

@@ -292,9 +292,7 @@ def worker(steps: int, folder: str) -> None:
         throughput.stream_config(**sizes), vocabulary, topics, 0
     )
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(
-        draw, lambda encoder: {"MRR": 0.0}, progress=False
-    )
+    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, lambda encoder: {"MRR": 0.0})
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 

@@ -49,9 +49,7 @@ class Setting:
         encoder = encoder or self.encoder()
         loss = make_loss(loss, 40, TINY["dim"]) if isinstance(loss, str) else loss
         parts = {"draw": self.draw, "score": self.score, **changed}
-        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(
-            **parts, progress=False
-        )
+        return encoder, Trainer(encoder, loss, config, 0, folder, fingerprint).train(**parts)
 
 
 def equal(one, other):

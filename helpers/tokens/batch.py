@@ -166,8 +166,8 @@ def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Sam
     ----------
     store : a document a post
     rows : (N,) posts of the store
-    max_tokens : of a piece; a document's last one has the rest, and a document without tokens is one
-        empty piece
+    max_tokens : of a piece; a document's last one has the rest, and a document without tokens is
+        one empty piece
 
     Returns
     -------

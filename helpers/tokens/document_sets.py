@@ -1,4 +1,4 @@
-"""The documents of a run: its posts joined to longer texts, a posts table and a token store a split.
+"""The documents of a run: its posts joined to longer texts, a table and a token store a split.
 
 ``documents/`` of the run holds ``<split>.parquet``, ``tokens/<split>/``, the tokenizer of a
 pretrained model, and ``documents.json``, the settings, with which :func:`open_documents` finds all
@@ -129,7 +129,7 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     return Documents(tables, stores, tokenizer)
 
 
-def _read_without_texts(path: Path) -> pd.DataFrame:
+def _read_without_texts(path):
     """Read a table but its texts, which of long documents do not fit the memory."""
     names = pq.read_schema(path).names
     columns = [name for name in ("author", "topic", "id") if name in names]

@@ -7,14 +7,14 @@
 ``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
-``store.json``          counts, topics, what it was made from, checksums
+``store.json``          sizes, topics, what it was made from, checksums
 ``authors.parquet``     the authors' names, in order
 ======================  ======================================================
 
-Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and of
-16 parts of it, so that no store takes long to open. A batch touches only its own posts, whatever the
-size of the store. Whoever is free encodes a row group of the posts table and seals it; a re-run goes
-on there. Then the parts are joined.
+Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and
+of 16 parts of it, so that no store takes long to open. A batch touches only its own posts, whatever
+the size of the store. Whoever is free encodes a row group of the posts table and seals it; a re-run
+goes on there. Then the parts are joined.
 """
 
 import hashlib
@@ -60,11 +60,11 @@ PART_BYTES = 2**20  # of the parts of a larger file that are compared
 UNSORTED = "the posts table is not sorted by author"
 
 
-def _array_path(folder: Path, name: str) -> Path:
+def _array_path(folder, name):
     return folder / f"{name}.{SUFFIX[FILES[name]]}"
 
 
-def _paths(folder: Path) -> list[Path]:
+def _paths(folder):
     return [*(_array_path(folder, name) for name in FILES), folder / "authors.parquet"]
 
 
@@ -142,7 +142,7 @@ def open_store(folder: str | Path) -> TokenStore:
     return TokenStore(folder, meta, **arrays)
 
 
-def _map_array(path: Path, dtype: str) -> np.ndarray:
+def _map_array(path, dtype):
     size = path.stat().st_size
     if size == 0:  # nothing to map
         return np.empty(0, dtype)
@@ -250,8 +250,8 @@ def build_store(
     folder : of the store
     encode : texts -> arrays of token ids below 2^16
     topics : from training posts; any other topic becomes the extra last row
-    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a model
-        knows its tokens
+    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a
+        model knows its tokens
     vocabulary : number of token ids, kept for those who embed them
     run_jobs : calls a function with the arguments of every job, such as
         :func:`helpers.corpus.daft_engine.map_parts` by workers
@@ -288,7 +288,6 @@ def build_store(
         meta = {
             "fingerprint": fingerprint,
             "encoding": encoding,
-            "counts": counts,
             "vocabulary": vocabulary,
             "topics": topics,
             "sha256": {path.name: file_checksum(path) for path in _paths(folder)},
@@ -300,26 +299,22 @@ def build_store(
         return open_store(folder)
 
 
-def _open_current(folder: Path, fingerprint: str) -> TokenStore | None:
+def _open_current(folder, fingerprint):
     if is_current(folder / "store.json", fingerprint):
         with suppress(ValueError):  # damaged: it is built again
             return open_store(folder)
     return None
 
 
-def _encode_part(
-    posts: str | Path, encode: Callable, topic_row: dict[str, int], group: int, path: Path
-) -> None:
-    """Write the arrays of one row group, and where in it which author begins, unless it is there."""
+def _encode_part(posts, encode, topic_row, group, path):
+    """Write the arrays of one row group, and where in it which author begins, unless it is done."""
     if verify_checksum(path):
         return
     rows = pq.ParquetFile(posts).read_row_group(group)
     author = rows["author"].to_numpy()
     if (author[1:] < author[:-1]).any():
         raise ValueError(UNSORTED)
-    is_new_author = np.r_[True, author[1:] != author[:-1]][: len(rows)]
-    begin = np.flatnonzero(is_new_author)
-
+    names, begin = np.unique(author, return_index=True)
     seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
     ids = encode(rows["text"].to_pylist())
     part = {
@@ -328,7 +323,7 @@ def _encode_part(
         "hour": seconds // 3600 % 24,
         "time": seconds,
         "begin": begin,
-        "names": json.dumps(author[begin].tolist()),
+        "names": json.dumps(names.tolist()),
         "topic": [topic_row.get(topic, len(topic_row)) for topic in rows["topic"].to_pylist()],
     }
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
@@ -336,9 +331,7 @@ def _encode_part(
     write_checksum(path)
 
 
-def _join_parts(
-    folder: Path, paths: list[Path], counts: dict[str, int]
-) -> tuple[list[str], dict[str, int]]:
+def _join_parts(folder, paths, counts):
     """Lay parts end to end.
 
     Parameters
@@ -375,7 +368,7 @@ def _join_parts(
     return names, counts
 
 
-def _append(folder: Path, name: str, values: Sequence[int], counts: dict[str, int]) -> None:
+def _append(folder, name, values, counts):
     with open(_array_path(folder, name), "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
     counts[name] += len(values)

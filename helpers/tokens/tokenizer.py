@@ -2,8 +2,8 @@
 
 khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or
 raw UTF-8 bytes. Spelling, case and punctuation are style, so nothing is normalised away before the
-model sees it. A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece), which
-does as it was made.
+model sees it. A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece),
+which does as it was made.
 """
 
 import io
@@ -35,26 +35,12 @@ THREADS = 2  # part of the recipe: another number of threads trains a slightly d
 class Tokenizer:
     """Cut texts into tokens, and put them together again.
 
-    Each kind has a ``vocabulary``, the number of ids, and a ``model``, the bytes that its
-    constructor takes.
+    Each kind has ``encode(texts)``, the ids of each text; ``decode(ids)``, their text;
+    ``tokenize(text)``, tokens to look at; ``vocabulary``, the number of ids; and ``model``, the
+    bytes that its constructor takes.
     """
 
-    kind: str
-    vocabulary: int
-    model: bytes
     fingerprint: str  # of how it was made; set by prepare_text and load_tokenizer
-
-    def encode(self, texts: list[str]) -> list[np.ndarray]:
-        """Return the ids of each text."""
-        raise NotImplementedError
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids."""
-        raise NotImplementedError
-
-    def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text, to look at."""
-        raise NotImplementedError
 
     def piece(self, token: int) -> str:
         """Return the text of one token, a blank before it where it begins a word."""

@@ -17,22 +17,12 @@ from torch import Tensor, nn
 from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
 
 
-def model_weights(**parts: nn.Module) -> dict[str, Tensor]:
-    """Return the tensors of named parts, such as ``encoder`` and ``loss``, by part and name."""
-    tensors = {}
-    for part, module in parts.items():
-        for name, value in module.state_dict().items():
-            tensors[f"{part}.{name}"] = value.contiguous()
-    return tensors
-
-
-def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return an optimizer's tensors, by number of the parameter and name."""
     tensors = {}
     for number, values in optimizer.state_dict()["state"].items():
         for name, value in values.items():
-            if value is not None:
-                tensors[f"optimizer.{number}.{name}"] = value
+            tensors[f"optimizer.{number}.{name}"] = value
     return tensors
 
 
@@ -55,11 +45,11 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None
             raise FloatingPointError(
                 f"{name} has values that are not finite: lower lr or raise warmup"
             )
+    tensors = {name: value.contiguous() for name, value in tensors.items()}
     state = {**state, "sha256": weights_checksum(tensors, state)}
-    # one entry: the order of several is random, and equal files would differ
-    metadata = {"state": json.dumps(state)}
     with atomic_write(path) as partial:
-        save_file(tensors, partial, metadata)
+        # one entry: the order of several is random, and equal files would differ
+        save_file(tensors, partial, {"state": json.dumps(state)})
 
 
 def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
@@ -101,7 +91,7 @@ def weights_checksum(tensors: dict[str, Tensor], state: dict) -> str:
 def resume_training(
     folder: Path,
     fingerprint: str,
-    parts: dict[str, nn.Module],
+    trained: nn.ModuleDict,
     optimizer: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler | None,
 ) -> tuple[int, list[dict]]:
@@ -113,8 +103,8 @@ def resume_training(
     ----------
     folder : of the training
     fingerprint : what the training is made from
-    parts : what is trained, as in :func:`model_weights`
-    optimizer : of all parts
+    trained : the modules that are trained, by name
+    optimizer : of all of them
     scaler : of gradients in mixed precision
 
     Returns
@@ -135,15 +125,19 @@ def resume_training(
         print(f"training starts from the beginning: {error}")
         return 0, []
 
-    for part, module in parts.items():
-        module.load_state_dict(_tensors_of(part, tensors))
-    _load_optimizer(optimizer, _tensors_of("optimizer", tensors))
+    optimizer_state = {}
+    for name, value in _without_prefix("optimizer.", tensors).items():
+        number, key = name.split(".", 1)
+        optimizer_state.setdefault(int(number), {})[key] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": optimizer_state})
+    for name, module in trained.items():
+        module.load_state_dict(_without_prefix(f"{name}.", tensors))
     if scaler is not None and state["scaler"]:
         scaler.load_state_dict(state["scaler"])
     return state["step"], history
 
 
-def _read_history(path: Path, state: dict) -> list[dict]:
+def _read_history(path, state):
     """Read the learning curve up to the step of a checkpoint; later rows were not finished."""
     rows = pd.read_csv(path)
     history = rows[rows["step"] <= state["step"]].to_dict("records")
@@ -152,28 +146,18 @@ def _read_history(path: Path, state: dict) -> list[dict]:
     return history
 
 
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    state = {}
-    for name, value in tensors.items():
-        number, key = name.split(".", 1)
-        state.setdefault(int(number), {})[key] = value
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
 def history_fingerprint(history: list[dict]) -> str:
     """Hash a learning curve without its seconds, which differ between equal trainings."""
-    rows = [{key: value for key, value in row.items() if key != "seconds"} for row in history]
-    return fingerprint_of(rows)
+    return fingerprint_of([{**row, "seconds": None} for row in history])
 
 
-def load_weights(module: nn.Module, path: str | Path, part: str = "encoder") -> None:
-    """Load one part of a checkpoint into a module of its shape.
+def load_weights(encoder: nn.Module, path: str | Path) -> None:
+    """Load the encoder of a checkpoint into a module of its shape.
 
     Parameters
     ----------
-    module : takes the weights
+    encoder : takes the weights
     path : of the checkpoint
-    part : its name, as in :func:`model_weights`
 
     Raises
     ------
@@ -181,16 +165,13 @@ def load_weights(module: nn.Module, path: str | Path, part: str = "encoder") -> 
         the file is missing or damaged
     """
     tensors, _ = read_checkpoint(path)
-    module.load_state_dict(_tensors_of(part, tensors))
+    encoder.load_state_dict(_without_prefix("encoder.", tensors))
 
 
-def _tensors_of(part: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    prefix = f"{part}."
-    return {
-        name.removeprefix(prefix): value
-        for name, value in tensors.items()
-        if name.startswith(prefix)
-    }
+def _without_prefix(prefix, tensors):
+    """Return the tensors whose names begin with the prefix, by the rest of their names."""
+    names = [name for name in tensors if name.startswith(prefix)]
+    return {name.removeprefix(prefix): tensors[name] for name in names}
 
 
 def read_summary(folder: str | Path) -> dict:

@@ -124,59 +124,54 @@ def run_experiment(
         experiment = experiment.model_copy(update={"start": start.fingerprint})
     if not experiment.encoder.is_pretrained:
         tokenizer = None
-    topics = len(train.meta["topics"]) + 1
-    vocabulary = train.meta["vocabulary"]
+    sizes = {"vocabulary": train.meta["vocabulary"], "topics": len(train.meta["topics"]) + 1}
     encoder = build_stream_encoder(
-        experiment.encoder, vocabulary, topics, experiment.seed, tokenizer
+        experiment.encoder, **sizes, seed=experiment.seed, tokenizer=tokenizer
     )
     fingerprint = _fingerprint(experiment, train, dev, encoder)
     folder = _model_folder(Path(models), name, fingerprint)
 
+    begin = None
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
+    elif experiment.encoder.projection == "wccn":
+        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS_PER_AUTHOR)
+        begin = partial(init_as_wccn, encoder, windows, experiment.sampler.max_tokens)
     if loss is None:
         settings = experiment.loss.settings
         loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
-    schedule = experiment.training
-    if schedule.epochs:
-        schedule = schedule.in_steps(train.posts, int(draw(0).mask.sum()))
-    trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
+    config = experiment.training
+    if config.epochs:
+        config = config.in_steps(train.posts, int(draw(0).mask.sum()))
 
+    trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
     if trainer.accelerator.is_main_process:  # of several
         description = {
             "fingerprint": fingerprint,
             "experiment": experiment.model_dump(mode="json"),
-            "topics": topics,
-            "vocabulary": vocabulary,
+            **sizes,
             "encoding": train.meta["encoding"],
         }
         write_json(folder / "experiment.json", description)
         if tokenizer:
             tokenizers.save_tokenizer(tokenizer, folder)
-
-    begin = None
-    if experiment.encoder.projection == "wccn" and not start:
-        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS_PER_AUTHOR)
-        begin = partial(init_as_wccn, encoder, windows, experiment.sampler.max_tokens)
     history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin)
     summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
 
 
-def _fingerprint(
-    experiment: Experiment, train: TokenStore, dev: TokenStore, encoder: Encoder
-) -> str:
+def _fingerprint(experiment, train, dev, encoder):
     """Hash a description, its data, and the weights that a pretrained encoder begins with."""
     weights = ""
     if experiment.encoder.is_pretrained:
         # another file under the same name is another experiment
         weights = checkpoints.weights_checksum(encoder.state_dict(), {})
-    stores = [store.meta["fingerprint"] for store in (train, dev)]
-    return fingerprint_of(VERSION, experiment.fingerprint, *stores, weights)
+    data = (train.meta["fingerprint"], dev.meta["fingerprint"])
+    return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
 
 
-def _model_folder(models: Path, name: str, fingerprint: str) -> Path:
+def _model_folder(models, name, fingerprint):
     """Return the folder of a training, unless it holds a complete one of something else."""
     folder = models / (checked_name("model", name) if name else fingerprint)
     summary = folder / "training.json"
@@ -213,10 +208,12 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
     tokenizer = None
     if (folder / "tokenizer.json").exists():
         tokenizer = tokenizers.load_tokenizer(folder)
-    vocabulary = description["vocabulary"]
-    topics = description["topics"]
     encoder = build_stream_encoder(
-        experiment.encoder, vocabulary, topics, experiment.seed, tokenizer
+        experiment.encoder,
+        description["vocabulary"],
+        description["topics"],
+        experiment.seed,
+        tokenizer,
     )
     checkpoints.load_weights(encoder, folder / "best.safetensors")
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
@@ -238,6 +235,6 @@ def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], 
     return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)
 
 
-def _dev_metrics(encoder: Encoder, trials, max_tokens: int) -> dict[str, float]:
+def _dev_metrics(encoder, trials, max_tokens):
     metrics, *_ = ranking.evaluate_ranking(encoder, trials, max_tokens, resamples=0)
     return metrics.value[["MRR", "R@8"]].to_dict()

@@ -4,8 +4,8 @@ The batch of a step, its learning rate and its random state are functions of (se
 that was killed and started again ends with the same weights on CPU as one that was left alone.
 ``last.safetensors`` holds weights (of the encoder, and of a loss that learns) and optimizer in one
 file, replaced in one step; ``best.safetensors`` the encoder's weights with the best dev score;
-``history.csv`` the learning curve; ``training.json`` appears when training is complete. Each keeps a
-checksum: what is damaged is not trained on, and not loaded.
+``history.csv`` the learning curve; ``training.json`` appears when training is complete. Each keeps
+a checksum: what is damaged is not trained on, and not loaded.
 """
 
 import math
@@ -99,9 +99,9 @@ class Trainer:
     Parameters
     ----------
     encoder : Batch -> (B, D)
-    loss : (embeddings (B, D), labels (B,)) -> scalar; one whose ``needs_batch`` is true is given the
-        batch as well, and one that is a module is trained too and must begin with the same weights
-        on every process
+    loss : (embeddings (B, D), labels (B,)) -> scalar; one whose ``needs_batch`` is true is given
+        the batch as well, and one that is a module is trained too and must begin with the same
+        weights on every process
     config : how to train
     seed : of the random state of every step
     folder : where checkpoints are kept
@@ -132,7 +132,6 @@ class Trainer:
         self,
         draw: Callable[[int], Batch],
         score: Callable[[nn.Module], dict[str, float]],
-        progress: bool = True,
         begin: Callable[[], None] | None = None,
     ) -> pd.DataFrame:
         """Train, and leave the encoder with its best weights.
@@ -141,10 +140,9 @@ class Trainer:
 
         Parameters
         ----------
-        draw : step -> the batch of that step, the same on every process; with several processes each
-            encodes its share and the loss sees all embeddings, with gradients
+        draw : step -> the batch of that step, the same on every process; with several processes
+            each encodes its share and the loss sees all embeddings, with gradients
         score : encoder -> dev metrics with "MRR", the larger the better
-        progress : show a bar
         begin : called before the first step
 
         Returns
@@ -168,13 +166,13 @@ class Trainer:
 
         self._prepare()
         step, history = checkpoints.resume_training(
-            self.folder, self.fingerprint, self._parts, self._optimizer, self.accelerator.scaler
+            self.folder, self.fingerprint, self._trained, self._optimizer, self.accelerator.scaler
         )
         if step:
             print(f"continuing from step {step}")
         elif begin:
             begin()
-        self._take_steps(draw, score, step, history, progress)
+        self._take_steps(draw, score, step, history)
 
         if self.accelerator.is_main_process:
             write_json(self.folder / "training.json", self._summary(history))
@@ -183,16 +181,16 @@ class Trainer:
         self.accelerator.unwrap_model(self._wrapped, keep_fp32_wrapper=False)
         return self._load_best()
 
-    def _prepare(self) -> None:
+    def _prepare(self):
         """Make the optimizer, and wrap the encoder for the processes and the precision."""
         # a loss is not wrapped: every process computes the whole loss, so its gradients are equal
         learned_loss = nn.Module()
         if isinstance(self.loss, nn.Module):
             learned_loss = self.loss.to(self.accelerator.device)
-        self._parts = {"encoder": self.encoder, "loss": learned_loss}
+        self._trained = nn.ModuleDict({"encoder": self.encoder, "loss": learned_loss})
 
         config = self.config
-        parameters = [*self.encoder.parameters(), *learned_loss.parameters()]
+        parameters = self._trained.parameters()
         settings = {"lr": config.lr, "weight_decay": config.weight_decay}
         if config.optimizer == "sgd":
             optimizer = torch.optim.SGD(parameters, momentum=0.9, **settings)
@@ -204,13 +202,15 @@ class Trainer:
             encoder = GradCache(encoder, config.micro_batch_size)
         self._wrapped, self._optimizer = self.accelerator.prepare(encoder, optimizer)
 
-    def _take_steps(self, draw, score, step: int, history: list[dict], progress: bool) -> None:
+    def _take_steps(self, draw, score, step, history):
         """Train from a step to the last, and add a row to the history at every evaluation."""
         seconds_before = history[-1]["seconds"] if history else 0.0
         started = time.perf_counter()
-        shows_bar = progress and self.accelerator.is_main_process  # one of several processes
         bar = progress_bar(
-            total=self.config.steps, initial=step, progress=shows_bar, desc="training"
+            total=self.config.steps,
+            initial=step,
+            progress=self.accelerator.is_main_process,  # of several processes one draws the bar
+            desc="training",
         )
         losses = []
         self._wrapped.train()
@@ -236,7 +236,7 @@ class Trainer:
             self.accelerator.wait_for_everyone()
         bar.close()
 
-    def _step(self, batch: Batch, step: int) -> Tensor:
+    def _step(self, batch, step):
         """Take one step; return the loss of the whole batch."""
         accelerator = self.accelerator
         torch.manual_seed(hash((self.seed, step, accelerator.process_index)))
@@ -261,7 +261,7 @@ class Trainer:
         self._optimizer.zero_grad()
         return loss.detach()
 
-    def _mean(self, losses: list[Tensor], step: int) -> float:
+    def _mean(self, losses, step):
         """Return the mean of the losses of the steps before this one, all of them finite."""
         values = torch.stack(losses)
         not_finite = (~values.isfinite()).nonzero()
@@ -274,21 +274,20 @@ class Trainer:
             )
         return values.mean().item()
 
-    def _save(self, row: dict, history: list[dict]) -> None:
+    def _save(self, row, history):
         """Keep the best weights, the learning curve, and what a resumed training needs."""
         best_before = max((past["MRR"] for past in history), default=-math.inf)
         if row["MRR"] > best_before:
-            weights = checkpoints.model_weights(encoder=self.encoder)
-            checkpoints.save_checkpoint(
-                self.folder / "best.safetensors", weights, {"step": row["step"]}
-            )
+            weights = self.encoder.state_dict(prefix="encoder.")
+            state = {"step": row["step"]}
+            checkpoints.save_checkpoint(self.folder / "best.safetensors", weights, state)
 
         history.append(row)
         with atomic_write(self.folder / "history.csv") as partial:
             pd.DataFrame(history).to_csv(partial, index=False)
 
-        weights = checkpoints.model_weights(**self._parts)
-        tensors = {**weights, **checkpoints.optimizer_state(self._optimizer)}
+        tensors = checkpoints.optimizer_tensors(self._optimizer)
+        tensors.update(self._trained.state_dict())
         scaler = self.accelerator.scaler
         state = {
             "fingerprint": self.fingerprint,
@@ -298,7 +297,7 @@ class Trainer:
         }
         checkpoints.save_checkpoint(self.folder / "last.safetensors", tensors, state)
 
-    def _summary(self, history: list[dict]) -> dict:
+    def _summary(self, history):
         """Describe a complete training, with checksums of the files that are left of it."""
         best = max(history, key=lambda row: row["MRR"])
         files = ("best.safetensors", "history.csv")
@@ -313,6 +312,6 @@ class Trainer:
             "sha256": {name: file_fingerprint(self.folder / name) for name in files},
         }
 
-    def _load_best(self) -> pd.DataFrame:
+    def _load_best(self):
         checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
         return pd.read_csv(self.folder / "history.csv")

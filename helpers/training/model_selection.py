@@ -1,4 +1,4 @@
-"""Choice among trainings: settings that are lists stand for several experiments, dev data decide."""
+"""Choice among trainings: settings that are lists are several experiments, dev data decide."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -25,9 +25,9 @@ def settings_grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
     ValueError
         a list is empty
     """
-    choices = {}
-    for key, value in settings.items():
-        choices[key] = value if isinstance(value, list) else [value]
+    choices = {
+        key: value if isinstance(value, list) else [value] for key, value in settings.items()
+    }
     return list(ParameterGrid(choices))
 
 
@@ -100,6 +100,6 @@ def dev_recall(dev: TokenStore, max_tokens: int = 32) -> Callable[[Encoder], flo
     return partial(_recall, trials=trials, max_tokens=max_tokens)
 
 
-def _recall(encoder: Encoder, trials, max_tokens: int) -> float:
+def _recall(encoder, trials, max_tokens):
     metrics, *_ = retrieval.evaluate_retrieval(encoder, trials, max_tokens, resamples=0)
     return metrics.value["R@8"]

@@ -1,4 +1,4 @@
-"""P authors x K windows of consecutive posts: the batches of metric learning (khan2021 section 2.3)."""
+"""P authors x K windows of consecutive posts: batches of metric learning (khan2021 section 2.3)."""
 
 import numpy as np
 

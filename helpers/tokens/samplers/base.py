@@ -35,6 +35,7 @@ class Sampler:
         self.seed = seed
 
     def __call__(self, step: int) -> Batch:
+        """Return the batch of a step."""
         return self.draw(np.random.default_rng([self.seed, step]))
 
     def draw(self, rng: np.random.Generator) -> Batch:

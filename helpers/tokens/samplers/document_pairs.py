@@ -9,8 +9,9 @@ from helpers.tokens.samplers.base import Sampler, draw_authors
 class PairSampler(Sampler):
     """Draw ``authors_per_batch`` pairs of posts, half of one author, half of two.
 
-    Rows 2i and 2i + 1 are pair i. Authors are drawn alike, whoever wrote much or little. A loss with
-    ``paired=True`` sees these pairs only. ValueError where fewer than two authors have two posts.
+    Rows 2i and 2i + 1 are pair i. Authors are drawn alike, whoever wrote much or little. A loss
+    with ``paired=True`` sees these pairs only. ValueError where fewer than two authors have two
+    posts.
 
     References
     ----------
@@ -35,7 +36,7 @@ class PairSampler(Sampler):
         documents = store.author_offsets[authors] + places
         return self.gather(authors, documents, np.ones_like(documents), rng)
 
-    def _posts_of(self, authors: np.ndarray) -> np.ndarray:
+    def _posts_of(self, authors):
         # of these only: a batch touches what it holds
         offsets = self.store.author_offsets
         return offsets[authors + 1] - offsets[authors]
@@ -44,8 +45,8 @@ class PairSampler(Sampler):
 class RandomDocumentSampler(Sampler):
     """Draw ``authors_per_batch`` different posts, whoever wrote them.
 
-    It is what a shuffled data loader gives, as released. Two of one author meet by chance only, so a
-    triplet loss finds hardly a positive (tyo2021 section 4).
+    It is what a shuffled data loader gives, as released. Two of one author meet by chance only, so
+    a triplet loss finds hardly a positive (tyo2021 section 4).
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:

@@ -51,7 +51,7 @@ def draw_sizes(
     return min_posts + np.ceil(x * more).astype(np.int64)
 
 
-def _poisson16(min_posts: int, max_posts: int) -> tuple[np.ndarray, np.ndarray]:
+def _poisson16(min_posts, max_posts):
     """Return the sizes and the probability of each."""
     support = np.arange(min_posts, max_posts + 1)
     weight = stats.poisson(16).pmf(support)

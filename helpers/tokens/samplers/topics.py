@@ -1,8 +1,8 @@
 """Batches within topics: other authors on the same topic, and the same author on other topics.
 
-For stores whose posts are documents with a topic each. What separates authors in such a batch is not
-the topic, and what joins an author's documents is not either: hard negatives and hard positives of
-topic regularisation.
+For stores whose posts are documents with a topic each. What separates authors in such a batch is
+not the topic, and what joins an author's documents is not either: hard negatives and hard positives
+of topic regularisation.
 """
 
 import math
@@ -101,10 +101,8 @@ class TopicSampler(Sampler):
         posts = np.column_stack([first, more]).ravel()
         return self.gather(np.repeat(authors, samples), posts, np.ones_like(posts), rng)
 
-    def _more_documents(
-        self, authors: np.ndarray, first: np.ndarray, count: int, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Draw (P, count) posts of P authors: not the first, on another topic before on the same."""
+    def _more_documents(self, authors, first, count, rng):
+        """Draw (P, count) posts of P authors: not the first, and if possible on another topic."""
         store = self.store
         begin = store.author_offsets[authors]
         posts, offsets = concat_ranges(begin, store.author_offsets[authors + 1] - begin)

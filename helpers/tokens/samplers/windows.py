@@ -1,4 +1,4 @@
-"""Samples of a whole store, to fit on: every author once or several times, nothing drawn at random."""
+"""Samples of a whole store, to fit on: every author, and nothing drawn at random."""
 
 import numpy as np
 

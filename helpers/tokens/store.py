@@ -272,19 +272,14 @@ def build_store(
         if store:
             return store
         (folder / "store.json").unlink(missing_ok=True)
-        parts = folder / "parts" / fingerprint
-        parts.mkdir(parents=True, exist_ok=True)
-        groups = range(pq.ParquetFile(posts).num_row_groups)
-        paths = [parts / f"{group:06d}.npz" for group in groups]
+        parts = folder / "parts"
         topic_row = {topic: row for row, topic in enumerate(topics)}
-        run_jobs(partial(_encode_part, posts, encode, topic_row), list(enumerate(paths)))
-
+        encode_part = partial(_encode_part, posts, encode, topic_row)
+        paths = _encode_parts(posts, parts / fingerprint, encode_part, run_jobs)
         names, counts = _join_parts(folder, paths, dict.fromkeys(FILES, 0))
         if not names:
             raise ValueError(f"{posts} holds no posts")
-        with atomic_write(folder / "authors.parquet") as temporary:
-            pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-        shutil.rmtree(parts.parent)  # before the store is there: none would do it after
+        shutil.rmtree(parts)  # before the store is there: nothing would do it after
         meta = {
             "fingerprint": fingerprint,
             "encoding": encoding,
@@ -304,6 +299,15 @@ def _open_current(folder, fingerprint):
         with suppress(ValueError):  # damaged: it is built again
             return open_store(folder)
     return None
+
+
+def _encode_parts(posts, folder, encode_part, run_jobs):
+    """Encode every row group of a table into a part; return the paths of the parts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    groups = range(pq.ParquetFile(posts).num_row_groups)
+    paths = [folder / f"{group:06d}.npz" for group in groups]
+    run_jobs(encode_part, list(enumerate(paths)))
+    return paths
 
 
 def _encode_part(posts, encode, topic_row, group, path):
@@ -332,7 +336,7 @@ def _encode_part(posts, encode, topic_row, group, path):
 
 
 def _join_parts(folder, paths, counts):
-    """Lay parts end to end.
+    """Lay parts end to end, and write the names of their authors.
 
     Parameters
     ----------
@@ -365,6 +369,8 @@ def _join_parts(folder, paths, counts):
             for name in ("tokens", "hour", "time", "topic"):
                 _append(folder, name, part[name], counts)
     _append(folder, "author_offsets", [counts["hour"]], counts)
+    with atomic_write(folder / "authors.parquet") as temporary:
+        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
     return names, counts
 
 

@@ -124,19 +124,17 @@ def run_experiment(
         experiment = experiment.model_copy(update={"start": start.fingerprint})
     if not experiment.encoder.is_pretrained:
         tokenizer = None
-    sizes = {"vocabulary": train.meta["vocabulary"], "topics": len(train.meta["topics"]) + 1}
-    encoder = build_stream_encoder(
-        experiment.encoder, **sizes, seed=experiment.seed, tokenizer=tokenizer
-    )
+    description = {
+        "experiment": experiment.model_dump(mode="json"),
+        "topics": len(train.meta["topics"]) + 1,
+        "vocabulary": train.meta["vocabulary"],
+        "encoding": train.meta["encoding"],
+    }
+    encoder = _new_encoder(experiment, description, tokenizer)
     fingerprint = _fingerprint(experiment, train, dev, encoder)
     folder = _model_folder(Path(models), name, fingerprint)
 
-    begin = None
-    if start:
-        encoder.load_state_dict(start.encoder.state_dict())
-    elif experiment.encoder.projection == "wccn":
-        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS_PER_AUTHOR)
-        begin = partial(init_as_wccn, encoder, windows, experiment.sampler.max_tokens)
+    begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
         settings = experiment.loss.settings
         loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
@@ -147,18 +145,30 @@ def run_experiment(
 
     trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
     if trainer.accelerator.is_main_process:  # of several
-        description = {
-            "fingerprint": fingerprint,
-            "experiment": experiment.model_dump(mode="json"),
-            **sizes,
-            "encoding": train.meta["encoding"],
-        }
-        write_json(folder / "experiment.json", description)
+        write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
         if tokenizer:
             tokenizers.save_tokenizer(tokenizer, folder)
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin)
-    summary = checkpoints.read_summary(folder)
-    return Trained(encoder.eval(), experiment, history, summary, folder)
+    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+    return Trained(encoder.eval(), experiment, history, checkpoints.read_summary(folder), folder)
+
+
+def _new_encoder(experiment, description, tokenizer):
+    """Build an encoder for the tokens that ``experiment.json`` describes."""
+    vocabulary = description["vocabulary"]
+    topics = description["topics"]
+    return build_stream_encoder(experiment.encoder, vocabulary, topics, experiment.seed, tokenizer)
+
+
+def _first_weights(encoder, experiment, train, start):
+    """Load the weights of another training, or return what begins as WCCN at the first step."""
+    if start:
+        encoder.load_state_dict(start.encoder.state_dict())
+        return None
+    if experiment.encoder.projection != "wccn":
+        return None
+    sampler = experiment.sampler
+    windows = training_windows(train, sampler.max_posts, WINDOWS_PER_AUTHOR)
+    return partial(init_as_wccn, encoder, windows, sampler.max_tokens)
 
 
 def _fingerprint(experiment, train, dev, encoder):
@@ -208,13 +218,7 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
     tokenizer = None
     if (folder / "tokenizer.json").exists():
         tokenizer = tokenizers.load_tokenizer(folder)
-    encoder = build_stream_encoder(
-        experiment.encoder,
-        description["vocabulary"],
-        description["topics"],
-        experiment.seed,
-        tokenizer,
-    )
+    encoder = _new_encoder(experiment, description, tokenizer)
     checkpoints.load_weights(encoder, folder / "best.safetensors")
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     history = pd.read_csv(folder / "history.csv")

@@ -1,4 +1,6 @@
-"""A tiny training that every test of the loop runs: whole, killed, damaged, in processes of its own."""
+"""A tiny training that every test of the loop runs: whole, killed, damaged, in processes of its
+own.
+"""
 
 import json
 import os
@@ -106,8 +108,9 @@ def noted(loss):
 def work():
     torch.set_default_dtype(getattr(torch, dtype))
     # not clipped: that would hide a gradient of the wrong length
-    tiny.train(folder, changed(**{"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9, **settings}), draw=draw,
-        loss=noted(make_loss(loss)) if loss == "supcon" else loss)
+    config = changed(**{"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9, **settings})
+    made = noted(make_loss(loss)) if loss == "supcon" else loss
+    tiny.train(folder, config, draw=draw, loss=made)
     print(*steps, flush=True)
 
 steps, tiny = [], Setting(store_in_memory)
@@ -117,7 +120,9 @@ if __name__ == "__main__":
 
 
 def losses(folder):
-    """Of every step, as the processes of :func:`run` told them; one that was taken twice must have been the same."""
+    """Of every step, as the processes of :func:`run` told them; one that was taken twice must have
+    been the same.
+    """
     told = {}
     for line in Path(f"{folder}.losses").read_text().splitlines():
         step, loss = line.split()
@@ -128,10 +133,21 @@ def losses(folder):
 
 
 def run(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
-    """Twenty steps of a training, or as settings say, in a process of its own, or in two that it starts."""
+    """Twenty steps of a training, or as settings say, in a process of its own, or in two that it
+    starts.
+    """
     (folder.parent / "script.py").write_text(SCRIPT)
-    command = [sys.executable, folder.parent / "script.py", Path(__file__).parents[1], folder, die, processes, loss,
-               dtype, json.dumps(settings)]  # fmt: skip
+    command = [
+        sys.executable,
+        folder.parent / "script.py",
+        Path(__file__).parents[1],
+        folder,
+        die,
+        processes,
+        loss,
+        dtype,
+        json.dumps(settings),
+    ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
     return subprocess.run(
         list(map(str, command)), capture_output=True, text=True, timeout=120, env=environment

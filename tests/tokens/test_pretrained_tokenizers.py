@@ -1,4 +1,6 @@
-"""What is read of a pretrained model: a tiny BERT with random weights, and MiniLM where it is installed."""
+"""What is read of a pretrained model: a tiny BERT with random weights, and MiniLM where it is
+installed.
+"""
 
 import pytest
 
@@ -29,8 +31,16 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "vocab.txt").write_text("\n".join(WORDS))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    BertModel(BertConfig(vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
-                         intermediate_size=8, max_position_embeddings=40)).save_pretrained(folder)  # fmt: skip
+    BertModel(
+        BertConfig(
+            vocab_size=len(WORDS),
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
+            max_position_embeddings=40,
+        )
+    ).save_pretrained(folder)
     return str(folder)
 
 

@@ -40,8 +40,8 @@ class TestDamage:
             "last.safetensors",
             "missing",
         )
-        for each in ("best.safetensors", "last.safetensors"):
-            assert equal(tmp_path / "whole" / each, tmp_path / "killed" / each)
+        for checkpoint in ("best.safetensors", "last.safetensors"):
+            assert equal(tmp_path / "whole" / checkpoint, tmp_path / "killed" / checkpoint)
         assert same_history(tmp_path / "whole", tmp_path / "killed")
 
     @pytest.mark.parametrize("name", ["best.safetensors", "history.csv"])
@@ -78,9 +78,9 @@ class TestDamage:
         for place in range((tmp_path / "x").stat().st_size):
             flip(tmp_path / "x", place)
             try:  # a blank behind the description says nothing
-                again, told = checkpoints.read_checkpoint(tmp_path / "x")
-                assert told == state and all(
-                    torch.equal(again[name], tensors[name]) for name in tensors
+                damaged, damaged_state = checkpoints.read_checkpoint(tmp_path / "x")
+                assert damaged_state == state and all(
+                    torch.equal(damaged[name], tensors[name]) for name in tensors
                 )
             except ValueError as error:
                 assert "x is missing or damaged" in str(error)

@@ -22,7 +22,7 @@ import torch
 from helpers.encoders.base import embed
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.sources import demo
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 from helpers.tokens.tokenizer import HuggingFace
@@ -65,8 +65,8 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     texts = mixed_texts(options.texts, options.documents)
-    tokenizer = HuggingFace(pretrained_models.tokenizer_file("minilm"))
-    transformer = SentenceTransformer(pretrained_models.locate_model("minilm"), device="cpu")
+    tokenizer = HuggingFace(pretrained_tokenizers.tokenizer_file("minilm"))
+    transformer = SentenceTransformer(pretrained_tokenizers.locate_model("minilm"), device="cpu")
     transformer.max_seq_length = 512
     ways = {"sentence-transformers": partial(transformer.encode, texts, normalize_embeddings=True)}
     for name, precision in (("StreamEncoder", "no"), ("StreamEncoder, bf16", "bf16")):

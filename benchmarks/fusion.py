@@ -19,7 +19,7 @@ from helpers.encoders.base import Encoder
 from helpers.evaluation.models import Member, Model
 from helpers.evaluation.scores import BLOCK, as_rows
 from helpers.tokens.batch import Samples
-from helpers.training.loop import device_name
+from helpers.training.distributed import device_name
 
 DENSE = (1024, 512)  # LSA, stream
 SPARSE = (16_384, 65_536, 200_000)  # words, subword pairs, characters

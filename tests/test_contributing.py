@@ -54,7 +54,7 @@ def copy(tmp_path_factory):
         shutil.copytree(paths.ROOT / name, folder / name, ignore=without)
     shutil.copy(paths.ROOT / "pyproject.toml", folder)
     examples = EXAMPLE.findall((paths.ROOT / "CONTRIBUTING.md").read_text("utf-8"))
-    assert len(examples) == 5
+    assert len(examples) == 6
     files = [add(example, folder) for example in examples]
     return folder, files
 
@@ -77,8 +77,9 @@ def test_the_examples_pass_ruff(copy):
     folder, files = copy
     modules = {str(file) for file in files if file.suffix == ".py"}
     assert len(modules) == 3
+    run(folder, "ruff", "check", "--no-cache", "--fix", "--select", "I", *modules)
+    run(folder, "ruff", "format", "--no-cache", *modules)
     run(folder, "ruff", "check", "--no-cache", *modules)
-    run(folder, "ruff", "format", "--no-cache", "--check", *modules)
 
 
 def test_the_examples_pass_the_tests_of_their_registries(copy):

@@ -52,7 +52,7 @@ class Setting:
             loss = make_loss(loss, 40, TINY["dim"])
         parts = {"draw": self.draw, "score": self.score, **changed}
         trainer = Trainer(encoder, loss, config, 0, folder, fingerprint)
-        return encoder, trainer.train(**parts, progress=False)
+        return encoder, trainer.train(**parts)
 
 
 def equal(left_file, right_file):

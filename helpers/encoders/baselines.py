@@ -5,6 +5,7 @@ from functools import partial
 
 import torch
 
+from helpers.encoders import pretrained
 from helpers.encoders.base import Encoder
 from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.frequent_tokens import FrequentTokens
@@ -12,13 +13,14 @@ from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
-from helpers.encoders.wccn import WCCN, training_windows
-from helpers.tokens import pretrained_models
+from helpers.encoders.wccn import WCCN
+from helpers.tokens import pretrained_tokenizers
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # most frequent tokens, which the masked view shows
-PRETRAINED = ("minilm", *pretrained_models.LUAR)
+PRETRAINED = ("minilm", *pretrained_tokenizers.LUAR_FOLDERS)
 
 
 def fit_lsa(
@@ -78,11 +80,11 @@ def zero_shot(model: str, tokenizer) -> Encoder:
     Parameters
     ----------
     model : str
-        name or folder, as of :mod:`helpers.tokens.pretrained_models`
+        name or folder, as of :mod:`helpers.tokens.pretrained_tokenizers`
     tokenizer : Tokenizer
         of the store
     """
-    if pretrained_models.is_luar(model):
+    if pretrained.is_luar(model):
         config = stream_config("luar", features="T", post="transformer", model=model)
     else:
         config = stream_config("sawatphol2022", model=model)
@@ -156,4 +158,4 @@ def check_installed(names: list[str]) -> None:
     """Raise ValueError where a named model is not installed, before long work begins."""
     for name in names:
         if name in PRETRAINED:
-            pretrained_models.locate_model(name)
+            pretrained_tokenizers.locate_model(name)

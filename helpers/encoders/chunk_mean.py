@@ -32,7 +32,7 @@ class ChunkMean(Encoder):
         """Return the (B, D) rows of a batch of B samples."""
         if batch.mask.shape[1] <= self.posts:
             return self.encoder(batch)
-        groups, sample = batch.in_groups(self.posts)
+        groups, sample = batch.split_posts(self.posts)
         vectors = self.encoder(groups)
         sums = vectors.new_zeros(len(batch), self.dim).index_add(0, sample, vectors)
         return nnf.normalize(sums, dim=1)

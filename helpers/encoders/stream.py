@@ -13,13 +13,13 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from helpers.core.config import Config
+from helpers.encoders import pretrained
 from helpers.encoders.base import Encoder
 from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.pooling import POOLINGS
 from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
 from helpers.encoders.text_cnn import TextCNN
 from helpers.encoders.transformer import Transformer
-from helpers.tokens import pretrained_models
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -194,7 +194,7 @@ class StreamEncoder(Encoder):
     def forward(self, batch: Batch) -> Tensor:
         """Return the (B, D) float32 rows of a batch, unit length unless ``unit`` is false."""
         if self.config.join_posts:
-            batch = batch.joined()
+            batch = batch.concatenate_posts()
         features = [self.post(batch.tokens[batch.mask])]
         features += [feature(batch) for feature in self.side]
         pooled = self.pooling(torch.cat(features, 1), batch.mask)
@@ -276,7 +276,7 @@ def _projection(name, width, dim):
 
 def _released_projection(model, projection):
     """Return the last layer that a pretrained model brings, or the projection where it has none."""
-    _, layer = pretrained_models.model_parts(model)
+    _, layer = pretrained.model_parts(model)
     if layer is None:
         return projection
     shape = tuple(projection[0].weight.shape)

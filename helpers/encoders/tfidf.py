@@ -17,8 +17,8 @@ from scipy import sparse
 from torch import Tensor
 
 from helpers.encoders.base import Encoder, batches_of
-from helpers.encoders.wccn import training_windows
 from helpers.tokens.batch import PAD, Batch, Samples
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
 
 PAIR_BUCKETS = 2**18  # for the hashes of pairs of subwords

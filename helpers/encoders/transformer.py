@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.tokens import pretrained_models
+from helpers.encoders import pretrained
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import PAD
 from helpers.tokens.tokenizer import Tokenizer
 
@@ -38,7 +39,7 @@ class Transformer(nn.Module):
     settings : StreamConfig
         of :mod:`helpers.encoders.stream`, of which are read
 
-        * model : as of :mod:`helpers.tokens.pretrained_models` (paper: bert-base-cased), or "tiny":
+        * model : as of :mod:`helpers.tokens.pretrained_tokenizers` (paper: bert-base-cased), or "tiny":
           two layers with random weights for the tokens of any tokenizer
         * max_tokens : of a text, with those that the model puts around it
         * precision : "bf16" for the transformer, "no" for float32
@@ -70,13 +71,13 @@ class Transformer(nn.Module):
         if model == "tiny":
             body = BertModel(BertConfig(vocab_size=vocabulary, **TINY), add_pooling_layer=False)
         else:
-            body, _ = pretrained_models.model_parts(model)
+            body, _ = pretrained.model_parts(model)
             if hasattr(body, "pooler"):
                 body.pooler = None  # reads the first token only; nothing here does
-            self.before, self.after = pretrained_models.special_tokens(model)
-            if tokenizer and tokenizer.model != pretrained_models.tokenizer_file(model):
+            self.before, self.after = pretrained_tokenizers.special_tokens(model)
+            if tokenizer and tokenizer.model != pretrained_tokenizers.tokenizer_file(model):
                 self.store_tokenizer = tokenizer
-                self.model_tokenizer = pretrained_models.read_pretrained(model, AutoTokenizer)
+                self.model_tokenizer = pretrained_tokenizers.read_pretrained(model, AutoTokenizer)
         if self.model_tokenizer is None and vocabulary > body.config.vocab_size:
             raise ValueError(
                 f"the store holds {vocabulary} kinds of tokens, {model} knows "

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
-from helpers.tokens.store import TokenStore
 
 IDENTITY_SHARE = 0.3  # weight of the identity in the within-author covariance
 
@@ -125,14 +124,3 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
     identity = IDENTITY_SHARE * variance * np.eye(dim)
     covariance = (1 - IDENTITY_SHARE) * covariance + identity
     return np.linalg.cholesky(np.linalg.inv(covariance))
-
-
-def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
-    """Up to ``windows`` disjoint samples of ``posts`` posts of each author, to fit on; the last may be short."""
-    number = np.clip(-(-store.posts_per_author() // posts), 1, windows)
-    author = np.repeat(np.arange(store.authors), number)
-    nth = np.arange(len(author)) - np.repeat(number.cumsum() - number, number)
-    first = store.author_offsets[author] + nth * posts
-    return Samples(
-        store, first, np.minimum(posts, store.author_offsets[author + 1] - first), author
-    )

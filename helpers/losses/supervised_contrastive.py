@@ -1,4 +1,4 @@
-"""Supervised contrastive loss: a softmax over all others of the batch, shared among an anchor's positives."""
+"""Supervised contrastive loss: a softmax over the batch, shared among an anchor's positives."""
 
 import torch
 from torch import Tensor
@@ -14,30 +14,30 @@ def supervised_contrastive(
 ) -> Tensor:
     """Compute the supervised contrastive loss (SupCon) of Khosla et al. 2020, equation 2.
 
-    Every sample of the batch is an anchor a; its positives p are the other samples of its author. With cosines s the
-    loss is the mean, over anchors and over the positives of each anchor, of
-    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Anchors without positives are left out; the loss is 0
-    if no anchor has a positive.
+    Every sample of the batch is an anchor a; its positives p are the other samples of its author.
+    With cosines s the loss is the mean, over anchors and over the positives of each anchor, of
+    ``-log(exp(s_ap / T) / sum over j != a of exp(s_aj / T))``. Anchors without positives are left
+    out; the loss is 0 if no anchor has a positive.
 
     Parameters
     ----------
     embeddings : (B, D)
     labels : (B,), the author of each sample
     temperature : T; a lower one gives nearby strangers more of the weight
-    base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss is multiplied by
-        ``temperature / base_temperature``, and anchors without positives count as 0 in the mean
+    base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss
+        is multiplied by ``temperature / base_temperature``, and anchors without positives count as
+        0 in the mean
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)
     diagonal = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
     log_p = logits - logits.masked_fill(diagonal, float("-inf")).logsumexp(1, keepdim=True)
+
     positives = positive.sum(1)
     anchors = positives > 0
     if not anchors.any():
         return embeddings.sum() * 0.0
-    each = -(log_p * positive).sum(1)[anchors] / positives[anchors]
-    return (
-        each.mean()
-        if base_temperature is None
-        else each.sum() / len(labels) * temperature / base_temperature
-    )
+    loss_of_anchor = -(log_p * positive).sum(1)[anchors] / positives[anchors]
+    if base_temperature is None:
+        return loss_of_anchor.mean()
+    return loss_of_anchor.sum() / len(labels) * temperature / base_temperature

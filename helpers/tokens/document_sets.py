@@ -1,7 +1,8 @@
-"""The documents of a run: its posts joined to longer texts, as one posts table and one token store a split.
+"""The documents of a run: its posts joined to longer texts, a table and a token store a split.
 
-``documents/`` of the run holds ``<split>.parquet``, ``tokens/<split>/``, the tokenizer of a pretrained model, and
-``documents.json``, the settings, with which :func:`open_documents` finds all of it again.
+``documents/`` of the run holds ``<split>.parquet``, ``tokens/<split>/``, the tokenizer of a
+pretrained model, and ``documents.json``, the settings, with which :func:`open_documents` finds all
+of it again.
 """
 
 from dataclasses import dataclass
@@ -15,8 +16,8 @@ from helpers.core.artifacts import read_json, write_json
 from helpers.core.config import Config
 from helpers.core.paths import Run
 from helpers.corpus.joined_posts import join_posts
-from helpers.tokens import tokenizer
 from helpers.tokens.store import TokenStore, build_store, list_topics
+from helpers.tokens.tokenizer import Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
 
@@ -24,8 +25,12 @@ SPLITS = ("train", "dev", "test")
 class DocumentConfig(Config):
     """What a document is.
 
-    max_chars, min_chars : of a document, see :func:`helpers.corpus.joined_posts.join_posts`; ``max_chars`` 0 takes posts
-    as they are. model : whose tokens, those of a pretrained model, or "tiny", those of the run.
+    Attributes
+    ----------
+    max_chars : of a document, see :func:`helpers.corpus.joined_posts.join_posts`; 0 takes posts as
+        they are
+    min_chars : of a document
+    model : whose tokens, those of a pretrained model, or "tiny", those of the run
     """
 
     max_chars: int = Field(1500, ge=0)
@@ -33,30 +38,54 @@ class DocumentConfig(Config):
     model: str = "tiny"
 
     def documents_of(self, posts: Path, out: Path) -> Path:
-        """The posts joined to documents, which ``out`` then holds, or the posts as they are."""
+        """Join posts to documents.
+
+        Parameters
+        ----------
+        posts : a posts table
+        out : the table of documents to write
+
+        Returns
+        -------
+        the table of documents; that of posts where they are taken as they are
+        """
         if not self.max_chars:
             return posts
         join_posts(posts, out, max_chars=self.max_chars, min_chars=self.min_chars)
         return out
 
-    def tokenizer_of(self, files: Run, folder: Path, posts: Path) -> tokenizer.Tokenizer:
-        """That of the run, or the model's own, which is kept in ``folder``."""
+    def tokenizer_of(self, files: Run, folder: Path, posts: Path) -> Tokenizer:
+        """Return the tokenizer of the documents.
+
+        Parameters
+        ----------
+        files : the run, whose own tokenizer is returned where no model has one
+        folder : where that of a pretrained model is kept
+        posts : the table to train on; no pretrained model does
+        """
         if self.model == "tiny":
-            return tokenizer.load_tokenizer(files.tokenizer)
-        return tokenizer.prepare_text(folder, "huggingface", 0, posts, pretrained_model=self.model)
+            return load_tokenizer(files.tokenizer)
+        return prepare_text(folder, "huggingface", 0, posts, pretrained_model=self.model)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents by split: row n of a table (``author``, ``topic``, and ``id`` if any) is its store's post n."""
+    """Documents by split.
+
+    Attributes
+    ----------
+    tables : ``author``, ``topic``, and ``id`` if any; row n is the nth post of the split's store
+    stores : a document a post
+    tokenizer : of the stores
+    """
 
     tables: dict[str, pd.DataFrame]
     stores: dict[str, TokenStore]
-    tokenizer: tokenizer.Tokenizer
+    tokenizer: Tokenizer
 
 
 def build_stores(
-    paths: dict[str, Path], folder: Path, tokenizer: tokenizer.Tokenizer, topics: list[str]
+    paths: dict[str, Path], folder: Path, tokenizer: Tokenizer, topics: list[str]
 ) -> dict[str, TokenStore]:
     """Encode posts tables into a token store a split, or open what is current.
 
@@ -75,23 +104,45 @@ def build_stores(
 
 
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
-    """Join and encode the posts of a run, or open what is current. ValueError: no posts, tokenizer or document left."""
+    """Join and encode the posts of a run, or open what is current.
+
+    Parameters
+    ----------
+    files : the run
+    config : what a document is
+
+    Raises
+    ------
+    ValueError
+        there are no posts, no tokenizer, or no document is left
+    """
     folder = files.folder / "documents"
     topics = list_topics(files.posts / "train.parquet")
-    paths = {split: config.documents_of(files.posts / f"{split}.parquet", folder / f"{split}.parquet")
-             for split in SPLITS}  # fmt: skip
-    tokens = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
-    stores = build_stores(paths, folder / "tokens", tokens, topics)
-    # all columns but the texts, which of long documents do not fit the memory
-    tables = {split: pd.read_parquet(path, columns=[name for name in ("author", "topic", "id")
-                                                    if name in pq.read_schema(path).names])
-              for split, path in paths.items()}  # fmt: skip
+    paths = {}
+    for split in SPLITS:
+        name = f"{split}.parquet"
+        paths[split] = config.documents_of(files.posts / name, folder / name)
+    tokenizer = config.tokenizer_of(files, folder / "tokenizer", paths["train"])
+    stores = build_stores(paths, folder / "tokens", tokenizer, topics)
+    tables = {split: _read_without_texts(path) for split, path in paths.items()}
     write_json(folder / "documents.json", config.model_dump())
-    return Documents(tables, stores, tokens)
+    return Documents(tables, stores, tokenizer)
+
+
+def _read_without_texts(path):
+    """Read a table but its texts, which of long documents do not fit the memory."""
+    names = pq.read_schema(path).names
+    columns = [name for name in ("author", "topic", "id") if name in names]
+    return pd.read_parquet(path, columns=columns)
 
 
 def open_documents(files: Run) -> Documents:
-    """The documents as they were made last. Raises ValueError where there are none."""
-    return make_documents(
-        files, DocumentConfig.of(read_json(files.folder / "documents" / "documents.json"))
-    )
+    """Open the documents as they were made last.
+
+    Raises
+    ------
+    ValueError
+        there are none
+    """
+    settings = read_json(files.folder / "documents" / "documents.json")
+    return make_documents(files, DocumentConfig.of(settings))

@@ -7,13 +7,14 @@
 ``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
-``store.json``          counts, topics, what it was made from, checksums
+``store.json``          sizes, topics, what it was made from, checksums
 ``authors.parquet``     the authors' names, in order
 ======================  ======================================================
 
-Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and of 16 parts of it,
-so that no store takes long to open. A batch touches only its own posts, whatever the size of the store.
-Whoever is free encodes a row group of the posts table and seals it; a re-run goes on there. Then the parts are joined.
+Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and
+of 16 parts of it, so that no store takes long to open. A batch touches only its own posts, whatever
+the size of the store. Whoever is free encodes a row group of the posts table and seals it; a re-run
+goes on there. Then the parts are joined.
 """
 
 import hashlib
@@ -21,7 +22,7 @@ import json
 import mmap
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -52,23 +53,32 @@ FILES = {
     "topic": "u2",
     "author_offsets": "i8",
 }
-VERSION = 1  # raised when the same posts and settings give other files
-READ_WHOLE = 2**28  # bytes; smaller files soon are in memory anyway, and reading ahead helps
-UNSORTED = "the posts table is not sorted by author"
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
+VERSION = 1  # raised when the same posts and settings give other files
+MAX_WHOLE_BYTES = 2**28  # smaller files soon are in memory anyway, and reading ahead helps
+PART_BYTES = 2**20  # of the parts of a larger file that are compared
+UNSORTED = "the posts table is not sorted by author"
 
 
-def _file(folder: Path, name: str) -> Path:
+def _array_path(folder, name):
     return folder / f"{name}.{SUFFIX[FILES[name]]}"
 
 
-def _files(folder: Path) -> list[Path]:
-    return [*(_file(folder, name) for name in FILES), folder / "authors.parquet"]
+def _paths(folder):
+    return [*(_array_path(folder, name) for name in FILES), folder / "authors.parquet"]
 
 
 @dataclass(frozen=True)
 class TokenStore:
-    """An opened store: the arrays of the table above as memory maps, ``store.json`` as meta."""
+    """An opened store.
+
+    Attributes
+    ----------
+    folder : of the files
+    meta : ``store.json``
+    tokens, post_offsets, hour, time, topic, author_offsets : the arrays of the table above, as
+        memory maps
+    """
 
     folder: Path
     meta: dict
@@ -81,55 +91,81 @@ class TokenStore:
 
     @property
     def posts(self) -> int:
+        """Return the number of posts."""
         return len(self.hour)
 
     @property
     def authors(self) -> int:
+        """Return the number of authors."""
         return len(self.author_offsets) - 1
 
     def posts_per_author(self) -> np.ndarray:
-        """(authors,) int64."""
+        """Return the number of posts of each author, (authors,) int64."""
         return np.diff(self.author_offsets)
 
     def author_names(self) -> list[str]:
-        """The names, in the order of the author numbers."""
+        """Read the names, in the order of the author numbers."""
         return pq.read_table(self.folder / "authors.parquet")["author"].to_pylist()
 
 
 def file_checksum(path: Path) -> str:
-    """Of all bytes of a file up to READ_WHOLE, of a larger one of its size and of 16 MB of it, both ends among them."""
+    """Hash a file: all bytes, or of a large one its size and 16 MB, both ends among them."""
     size = path.stat().st_size
-    if size <= READ_WHOLE:
+    if size <= MAX_WHOLE_BYTES:
         return file_fingerprint(path)
     digest = hashlib.sha256(str(size).encode())
     with open(path, "rb") as file:
-        for begin in np.linspace(0, size - 2**20, 16).astype(int):
+        for begin in np.linspace(0, size - PART_BYTES, 16).astype(int):
             file.seek(begin)
-            digest.update(file.read(2**20))
+            digest.update(file.read(PART_BYTES))
     return digest.hexdigest()[:16]
 
 
 def open_store(folder: str | Path) -> TokenStore:
-    """Map a store. Raises ValueError where it is missing, unfinished or damaged."""
+    """Map a store.
+
+    Raises
+    ------
+    ValueError
+        it is missing, unfinished or damaged
+    """
     folder = Path(folder)
-    meta = read_json(folder / "store.json")
-    for path in _files(folder):
+    description = folder / "store.json"
+    meta = read_json(description)
+    for path in _paths(folder):
         if not path.exists() or file_checksum(path) != meta.get("sha256", {}).get(path.name):
-            raise ValueError(f"{path} is not the file that {folder / 'store.json'} describes: delete {folder} and run "
-                             "the notebook that makes it")  # fmt: skip
-    arrays = {}
-    for name, dtype in FILES.items():
-        size = (path := _file(folder, name)).stat().st_size
-        arrays[name] = np.memmap(path, dtype, "r") if size else np.empty(0, dtype)
-        if size > READ_WHOLE and hasattr(mmap, "MADV_RANDOM"):
-            arrays[name]._mmap.madvise(
-                mmap.MADV_RANDOM
-            )  # else each page brings 30 neighbours that nobody asked for
+            raise ValueError(
+                f"{path} is not the file that {description} describes: delete {folder} and run "
+                "the notebook that makes it"
+            )
+    arrays = {name: _map_array(_array_path(folder, name), FILES[name]) for name in FILES}
     return TokenStore(folder, meta, **arrays)
 
 
+def _map_array(path, dtype):
+    size = path.stat().st_size
+    if size == 0:  # nothing to map
+        return np.empty(0, dtype)
+    array = np.memmap(path, dtype, "r")
+    if size > MAX_WHOLE_BYTES and hasattr(mmap, "MADV_RANDOM"):
+        # else each page brings 30 neighbours that nobody reads
+        array._mmap.madvise(mmap.MADV_RANDOM)
+    return array
+
+
 def concat_ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """first[n] .. first[n] + count[n] - 1 for each of N ranges, one after the other, and where each begins (N + 1,)."""
+    """Lay ranges of numbers one after the other.
+
+    Parameters
+    ----------
+    first : (N,), the first number of each range
+    count : (N,), how many numbers it has
+
+    Returns
+    -------
+    numbers : first[0] .. first[0] + count[0] - 1, first[1] ..
+    offsets : (N + 1,), where each range begins among them
+    """
     offsets = np.concatenate([[0], np.cumsum(count)])
     return np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1]), offsets
 
@@ -137,41 +173,62 @@ def concat_ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.
 def with_arrays(
     store: TokenStore, name: str, posts: np.ndarray, **arrays: np.ndarray
 ) -> TokenStore:
-    """A store in memory and in no folder, its posts with time and topic of ``posts``; its "authors" have no names."""
+    """Return a store in memory and in no folder; its "authors" have no names.
+
+    Parameters
+    ----------
+    store : has the hour, time and topic of the posts
+    name : of the store, where it is spoken of
+    posts : numbers of the posts in ``store``
+    **arrays : the other arrays that differ from those of ``store``
+    """
     meta = {key: value for key, value in store.meta.items() if key in ("topics", "vocabulary")}
-    arrays |= {key: getattr(store, key)[posts] for key in ("hour", "time", "topic")}
+    for key in ("hour", "time", "topic"):
+        arrays[key] = getattr(store, key)[posts]
     return replace(store, folder=store.folder / name, meta=meta, **arrays)
 
 
 def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStore:
-    """A store in memory that holds chosen posts only, in the given order: any list of posts becomes a window of it.
+    """Return a store in memory that holds chosen posts only, in the given order.
 
-    Its nth "author" is the sample of posts[offsets[n] : offsets[n + 1]], and has no name. offsets (N + 1,).
-    Takes 10 bytes a token while it copies, 2 after.
+    Any list of posts becomes a window of it. It takes 10 bytes a token while it copies, 2 after.
+
+    Parameters
+    ----------
+    store : of the posts
+    posts : their numbers, in any order
+    offsets : (N + 1,), the nth "author" is the sample posts[offsets[n] : offsets[n + 1]]; it has no
+        name
     """
     begin = store.post_offsets[posts]
-    place, post_offsets = concat_ranges(begin, store.post_offsets[posts + 1] - begin)
-    tokens = store.tokens[place]
+    source, post_offsets = concat_ranges(begin, store.post_offsets[posts + 1] - begin)
     return with_arrays(
-        store, "taken", posts, tokens=tokens, post_offsets=post_offsets, author_offsets=offsets
+        store,
+        "taken",
+        posts,
+        tokens=store.tokens[source],
+        post_offsets=post_offsets,
+        author_offsets=offsets,
     )
 
 
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
-    """``known`` ones, then the ``max_topics`` most frequent (khan2021: 2048) topics of a posts table, ties by name."""
+    """List the most frequent topics of a posts table, ties by name.
+
+    Parameters
+    ----------
+    posts : the table
+    max_topics : most topics to list (khan2021: 2048)
+    known : topics that come first and keep their rows
+    """
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
-    return [
-        *dict.fromkeys(
-            [
-                *known,
-                *(name for (name,) in duckdb.execute(query, [str(posts), max_topics]).fetchall()),
-            ]
-        )
-    ]
+    rows = duckdb.execute(query, [str(posts), max_topics]).fetchall()
+    topics = [*known, *(topic for (topic,) in rows)]
+    return list(dict.fromkeys(topics))
 
 
 def run_serially(function: Callable, jobs: list[tuple]) -> None:
-    """``function(*job)`` for every job, here, one after the other."""
+    """Call ``function(*job)`` for every job, here, one after the other."""
     for job in progress_bar(jobs, desc="encoding", unit="part"):
         function(*job)
 
@@ -183,113 +240,141 @@ def build_store(
     topics: list[str],
     encoding: str,
     vocabulary: int = 2**16,
-    each: Callable[[Callable, list[tuple]], object] = run_serially,
+    run_jobs: Callable[[Callable, list[tuple]], object] = run_serially,
 ) -> TokenStore:
-    """Encode a posts table (sorted by author, then time) into a store, or open it where it is current and whole.
+    """Encode a posts table into a store, or open the store where it is current and whole.
 
-    encode : texts -> arrays of token ids below 2^16.
-    topics : from training posts; any other topic becomes the extra last row.
-    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a model knows its tokens.
-    vocabulary : number of token ids, kept for those who embed them.
-    each : calls a function with the arguments of every job, such as :func:`helpers.corpus.daft_engine.map_parts` by workers.
-    Raises ValueError for an empty, unsorted or damaged table.
+    Parameters
+    ----------
+    posts : the table, sorted by author, then time
+    folder : of the store
+    encode : texts -> arrays of token ids below 2^16
+    topics : from training posts; any other topic becomes the extra last row
+    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a
+        model knows its tokens
+    vocabulary : number of token ids, kept for those who embed them
+    run_jobs : calls a function with the arguments of every job, such as
+        :func:`helpers.corpus.daft_engine.map_parts` by workers
+
+    Raises
+    ------
+    ValueError
+        the table is empty, unsorted or damaged
     """
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)
     fingerprint = fingerprint_of(encoding, file_fingerprint(posts))
-    with (
-        nullcontext()
-        if is_current(folder / "store.json", fingerprint)
-        else FileLock(folder / ".lock")
-    ):
-        if is_current(
-            folder / "store.json", fingerprint
-        ):  # by now, perhaps: two notebooks may begin at once
-            with suppress(ValueError):  # damaged: it is built again
-                return open_store(folder)
+    store = _open_current(folder, fingerprint)
+    if store:
+        return store
+    with FileLock(folder / ".lock"):
+        store = _open_current(folder, fingerprint)  # another notebook may have built it by now
+        if store:
+            return store
         (folder / "store.json").unlink(missing_ok=True)
-        (parts := folder / "parts" / fingerprint).mkdir(parents=True, exist_ok=True)
-        files = [
-            parts / f"{group:06d}.npz" for group in range(pq.ParquetFile(posts).num_row_groups)
-        ]
-        each(
-            partial(_encode, posts, encode, {name: row for row, name in enumerate(topics)}),
-            [*enumerate(files)],
-        )
-        names, counts = _join(folder, files, dict.fromkeys(FILES, 0))
+        parts = folder / "parts"
+        topic_row = {topic: row for row, topic in enumerate(topics)}
+        encode_part = partial(_encode_part, posts, encode, topic_row)
+        paths = _encode_parts(posts, parts / fingerprint, encode_part, run_jobs)
+        names, counts = _join_parts(folder, paths, dict.fromkeys(FILES, 0))
         if not names:
             raise ValueError(f"{posts} holds no posts")
-        with atomic_write(folder / "authors.parquet") as temporary:
-            pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
-        sha256 = {path.name: file_checksum(path) for path in _files(folder)}
-        shutil.rmtree(parts.parent)  # before the store is there: none would do it after
-        write_json(
-            folder / "store.json",
-            {
-                "fingerprint": fingerprint,
-                "encoding": encoding,
-                "counts": counts,
-                "vocabulary": vocabulary,
-                "topics": topics,
-                "sha256": sha256,
-                "posts": counts["hour"],
-                "authors": counts["author_offsets"] - 1,
-                "tokens": counts["tokens"],
-            },
-        )
+        shutil.rmtree(parts)  # before the store is there: nothing would do it after
+        meta = {
+            "fingerprint": fingerprint,
+            "encoding": encoding,
+            "vocabulary": vocabulary,
+            "topics": topics,
+            "sha256": {path.name: file_checksum(path) for path in _paths(folder)},
+            "posts": counts["hour"],
+            "authors": counts["author_offsets"] - 1,
+            "tokens": counts["tokens"],
+        }
+        write_json(folder / "store.json", meta)
         return open_store(folder)
 
 
-def _encode(posts: str | Path, encode, topic_row: dict, group: int, file: Path) -> None:
-    """Write the part of one row group, unless it is there: its posts' arrays, and where in it which author begins."""
-    if verify_checksum(file):
+def _open_current(folder, fingerprint):
+    if is_current(folder / "store.json", fingerprint):
+        with suppress(ValueError):  # damaged: it is built again
+            return open_store(folder)
+    return None
+
+
+def _encode_parts(posts, folder, encode_part, run_jobs):
+    """Encode every row group of a table into a part; return the paths of the parts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    groups = range(pq.ParquetFile(posts).num_row_groups)
+    paths = [folder / f"{group:06d}.npz" for group in groups]
+    run_jobs(encode_part, list(enumerate(paths)))
+    return paths
+
+
+def _encode_part(posts, encode, topic_row, group, path):
+    """Write the arrays of one row group, and where in it which author begins, unless it is done."""
+    if verify_checksum(path):
         return
     rows = pq.ParquetFile(posts).read_row_group(group)
-    author, seconds = (
-        rows["author"].to_numpy(),
-        rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy(),
-    )
+    author = rows["author"].to_numpy()
     if (author[1:] < author[:-1]).any():
         raise ValueError(UNSORTED)
-    ids, begin = (
-        encode(rows["text"].to_pylist()),
-        np.flatnonzero(np.r_[True, author[1:] != author[:-1]][: len(rows)]),
-    )
-    with atomic_write(file) as temporary, open(temporary, "wb") as out:
-        np.savez(out, tokens=np.concatenate([np.empty(0, "u2"), *ids]).astype("u2"), length=[*map(len, ids)],
-                 hour=seconds // 3600 % 24, time=seconds, begin=begin, names=json.dumps(author[begin].tolist()),
-                 topic=[topic_row.get(name, len(topic_row)) for name in rows["topic"].to_pylist()])  # fmt: skip
-    write_checksum(file)
+    names, begin = np.unique(author, return_index=True)
+    seconds = rows["time"].cast(pa.timestamp("s", "UTC")).cast(pa.int64()).to_numpy()
+    ids = encode(rows["text"].to_pylist())
+    part = {
+        "tokens": np.concatenate([np.empty(0, "u2"), *ids]).astype("u2"),
+        "length": [len(post) for post in ids],
+        "hour": seconds // 3600 % 24,
+        "time": seconds,
+        "begin": begin,
+        "names": json.dumps(names.tolist()),
+        "topic": [topic_row.get(topic, len(topic_row)) for topic in rows["topic"].to_pylist()],
+    }
+    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **part)
+    write_checksum(path)
 
 
-def _join(
-    folder: Path, files: list[Path], counts: dict[str, int]
-) -> tuple[list[str], dict[str, int]]:
-    """Lay parts end to end; counts: how many values of each file were before. Return the authors and the counts."""
+def _join_parts(folder, paths, counts):
+    """Lay parts end to end, and write the names of their authors.
+
+    Parameters
+    ----------
+    folder : of the store
+    paths : of the parts
+    counts : how many values each file has before
+
+    Returns
+    -------
+    the authors' names, and how many values each file has after
+    """
     for name in FILES:
-        _file(folder, name).write_bytes(b"")
+        _array_path(folder, name).write_bytes(b"")
     _append(folder, "post_offsets", [counts["tokens"]], counts)
     names = []
-    for file in files:
-        with np.load(file) as part:
-            here = json.loads(str(part["names"]))
-            if names and here and here[0] < names[-1]:
+    for path in paths:
+        with np.load(path) as part:
+            part_names = json.loads(str(part["names"]))
+            if names and part_names and part_names[0] < names[-1]:
                 raise ValueError(UNSORTED)
-            again = int(
-                here[:1] == names[-1:] != []
-            )  # the last author of one part goes on in the next
-            names += here[again:]
-            _append(folder, "author_offsets", counts["hour"] + part["begin"][again:], counts)
-            _append(
-                folder, "post_offsets", counts["tokens"] + part["length"].cumsum(dtype="i8"), counts
-            )
+            # the last author of one part may go on in the next
+            continues = bool(names) and bool(part_names) and part_names[0] == names[-1]
+            first_new = 1 if continues else 0
+            names += part_names[first_new:]
+
+            author_offsets = counts["hour"] + part["begin"][first_new:]
+            _append(folder, "author_offsets", author_offsets, counts)
+            post_offsets = counts["tokens"] + part["length"].cumsum(dtype="i8")
+            _append(folder, "post_offsets", post_offsets, counts)
             for name in ("tokens", "hour", "time", "topic"):
                 _append(folder, name, part[name], counts)
     _append(folder, "author_offsets", [counts["hour"]], counts)
+    with atomic_write(folder / "authors.parquet") as temporary:
+        pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)
     return names, counts
 
 
 def _append(folder, name, values, counts):
-    with open(_file(folder, name), "ab") as file:
+    with open(_array_path(folder, name), "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
     counts[name] += len(values)

@@ -1,8 +1,9 @@
 """Tokenizers with one interface: text -> token ids of at most 16 bits and back.
 
-khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or raw UTF-8 bytes.
-Spelling, case and punctuation are style, so nothing is normalised away before the model sees it. A pretrained
-transformer comes with a tokenizer of its own (tyo2021: WordPiece), which does as it was made.
+khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or
+raw UTF-8 bytes. Spelling, case and punctuation are style, so nothing is normalised away before the
+model sees it. A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece),
+which does as it was made.
 """
 
 import io
@@ -23,32 +24,41 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
-CHUNK = 500  # texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
+# texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
+CHUNK_TEXTS = 500
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
 class Tokenizer:
-    """``encode(texts)``: the ids of each text; ``decode(ids)``: their text; ``tokenize(text)``: tokens to look at.
+    """Cut texts into tokens, and put them together again.
 
-    Each kind has a ``vocabulary``, the number of ids, and a ``model``, the bytes that its constructor takes.
+    Each kind has ``encode(texts)``, the ids of each text; ``decode(ids)``, their text;
+    ``tokenize(text)``, tokens to look at; ``vocabulary``, the number of ids; and ``model``, the
+    bytes that its constructor takes.
     """
 
-    fingerprint: str  # of how it was made; set by prepare and load
+    fingerprint: str  # of how it was made; set by prepare_text and load_tokenizer
 
     def piece(self, token: int) -> str:
-        """The text of one token, a blank before it where it begins a word."""
+        """Return the text of one token, a blank before it where it begins a word."""
         return self.decode([token])
 
     def cut(self, text: str, max_tokens: int) -> str:
-        """A text up to the end of its first ``max_tokens`` tokens."""
-        return self.decode(self.encode([text])[0][:max_tokens])
+        """Return a text up to the end of its first ``max_tokens`` tokens."""
+        (ids,) = self.encode([text])
+        return self.decode(ids[:max_tokens])
 
 
 class SentencePiece(Tokenizer):
-    """Unigram subwords. model: a serialised SentencePiece model."""
+    """Unigram subwords.
+
+    Parameters
+    ----------
+    model : a serialised SentencePiece model
+    """
 
     kind = "sentencepiece"
 
@@ -59,7 +69,19 @@ class SentencePiece(Tokenizer):
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int, max_chars: int = 300) -> "SentencePiece":
-        """Fit on texts, each cut to ``max_chars``. Raises ValueError where they cannot fill the vocabulary."""
+        """Fit on texts.
+
+        Parameters
+        ----------
+        texts : to fit on
+        vocabulary : number of ids
+        max_chars : read of each text
+
+        Raises
+        ------
+        ValueError
+            the texts cannot fill the vocabulary
+        """
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
@@ -86,47 +108,67 @@ class SentencePiece(Tokenizer):
         return cls(model.getvalue())
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
+        """Return the ids of each text, the same for any number of threads."""
         return self._processor.encode(texts, out_type="numpy", num_threads=threads)
 
     def decode(self, ids: Iterable[int]) -> str:
-        return self._processor.decode([int(number) for number in ids])
-
-    def piece(self, token: int) -> str:
-        piece = self._processor.id_to_piece(int(token))
-        return "\ufffd" if self._processor.is_unknown(int(token)) else piece.replace("\u2581", " ")
+        """Return the text of ids."""
+        return self._processor.decode([int(token) for token in ids])
 
     def tokenize(self, text: str) -> list[str]:
+        """Return the tokens of a text, to look at."""
         return self._processor.encode(text, out_type=str)
+
+    def piece(self, token: int) -> str:
+        """Return the text of one token, a blank before it where it begins a word."""
+        token = int(token)
+        if self._processor.is_unknown(token):
+            return "\ufffd"
+        return self._processor.id_to_piece(token).replace("\u2581", " ")
 
 
 class Bytes(Tokenizer):
-    """Raw UTF-8: 256 ids, nothing to train."""
+    """Raw UTF-8: 256 ids, nothing to train.
 
-    kind, vocabulary = "bytes", 256
+    Parameters
+    ----------
+    model : empty
+    """
+
+    kind = "bytes"
+    vocabulary = 256
 
     def __init__(self, model: bytes = b""):
         self.model = model
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
+        """Return the bytes of each text."""
         return [np.frombuffer(text.encode("utf-8", "replace"), np.uint8) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        return bytes(int(number) for number in ids).decode("utf-8", "replace")
+        """Return the text of bytes; half a character is a replacement character."""
+        return bytes(int(byte) for byte in ids).decode("utf-8", "replace")
 
     def tokenize(self, text: str) -> list[str]:
+        """Return the bytes of a text, to look at."""
         return [repr(bytes([byte]))[2:-1] for byte in text.encode("utf-8", "replace")]
 
 
 class HuggingFace(Tokenizer):
-    """The tokenizer of a pretrained model, without the tokens it puts around a text. model: a ``tokenizer.json``."""
+    """The tokenizer of a pretrained model, without the tokens it puts around a text.
+
+    Parameters
+    ----------
+    model : a ``tokenizer.json``
+    """
 
     kind = "huggingface"
 
     def __init__(self, model: bytes):
-        from tokenizers import Tokenizer as Fast
+        from tokenizers import Tokenizer as FastTokenizer
 
         self.model = model
-        self._tokenizer = Fast.from_str(model.decode())
+        self._tokenizer = FastTokenizer.from_str(model.decode())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self.vocabulary = self._tokenizer.get_vocab_size()
@@ -136,34 +178,51 @@ class HuggingFace(Tokenizer):
             )
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        chunks = (texts[begin : begin + CHUNK] for begin in range(0, len(texts), CHUNK))
-        encoded = (
-            self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False) for chunk in chunks
-        )
-        return [np.array(text.ids, np.uint16) for chunk in encoded for text in chunk]
+        """Return the ids of each text."""
+        ids = []
+        for begin in range(0, len(texts), CHUNK_TEXTS):
+            chunk = texts[begin : begin + CHUNK_TEXTS]
+            encodings = self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False)
+            ids += [np.array(encoding.ids, np.uint16) for encoding in encodings]
+        return ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        return self._tokenizer.decode([int(number) for number in ids])
+        """Return the text of ids."""
+        return self._tokenizer.decode([int(token) for token in ids])
 
     def tokenize(self, text: str) -> list[str]:
+        """Return the tokens of a text, to look at."""
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
     def cut(self, text: str, max_tokens: int) -> str:
-        """As it was written: decoding would lose its case."""
+        """Return the beginning of a text as it was written: decoding would lose its case."""
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return text[: offsets[max_tokens - 1][1]] if len(offsets) > max_tokens else text
+        if len(offsets) <= max_tokens:
+            return text
+        _, end = offsets[max_tokens - 1]
+        return text[:end]
 
 
 TOKENIZERS: dict[str, type[Tokenizer]] = {
-    each.kind: each for each in (SentencePiece, Bytes, HuggingFace)
+    "sentencepiece": SentencePiece,
+    "bytes": Bytes,
+    "huggingface": HuggingFace,
 }
 
 
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
-    """Up to ``count`` texts of a posts table, drawn without replacement, the same for the same seed."""
+    """Draw texts of a posts table without replacement.
+
+    Parameters
+    ----------
+    posts : the table
+    count : most texts to draw
+    seed : the same seed gives the same texts
+    """
     query = """select text from read_parquet(?)
                order by hash(author || epoch(time)::varchar || ? || text), text limit ?"""
-    return [row[0] for row in duckdb.execute(query, [str(posts), str(seed), count]).fetchall()]
+    rows = duckdb.execute(query, [str(posts), str(seed), count]).fetchall()
+    return [text for (text,) in rows]
 
 
 def prepare_text(
@@ -175,25 +234,42 @@ def prepare_text(
     seed: int = 0,
     pretrained_model: str = "minilm",
 ) -> Tokenizer:
-    """Train a tokenizer on a posts table (the training split) and keep it in ``folder``; reuse it where current.
+    """Make a tokenizer and keep it in a folder, or load it where it is current.
 
-    kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own ``vocabulary``.
-    vocabulary : 300..65,536; another is a ValueError. sentences : posts to train on.
-    pretrained_model : whose tokenizer "huggingface" is, see :mod:`helpers.tokens.pretrained_models`.
+    Parameters
+    ----------
+    folder : where it is kept
+    kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own
+        ``vocabulary``
+    vocabulary : 300..65,536
+    posts : the table to train on, of the training split
+    sentences : most posts to train on
+    seed : of their draw
+    pretrained_model : whose tokenizer "huggingface" is, see
+        :mod:`helpers.tokens.pretrained_tokenizers`
+
+    Raises
+    ------
+    ValueError
+        the kind is unknown, the vocabulary too small or too large, or the texts cannot fill it
     """
     if kind not in TOKENIZERS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")
-    if kind == "sentencepiece" and not 300 <= vocabulary <= 2**16:
-        raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
     folder = Path(folder)
-    model = pretrained_models.tokenizer_file(pretrained_model) if kind == "huggingface" else b""
-    learned = (
-        (vocabulary, sentences, seed, file_fingerprint(posts)) if kind == "sentencepiece" else ()
-    )
-    fingerprint = fingerprint_of(VERSION, kind, *learned, *[model] * bool(model))
+    model = b""
+    made_of = [VERSION, kind]
+    if kind == "sentencepiece":
+        if not 300 <= vocabulary <= 2**16:
+            raise ValueError(f"vocabulary {vocabulary}: 300..65,536, so that an id fits 16 bits")
+        made_of += [vocabulary, sentences, seed, file_fingerprint(posts)]
+    if kind == "huggingface":
+        model = pretrained_tokenizers.tokenizer_file(pretrained_model)
+        made_of.append(model)
+    fingerprint = fingerprint_of(*made_of)
     if is_current(folder / "tokenizer.json", fingerprint):
         with suppress(ValueError):  # damaged: it is made again
             return load_tokenizer(folder)
+
     if kind == "sentencepiece":
         tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
     else:
@@ -206,23 +282,40 @@ def prepare_text(
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:
-    """Write ``tokenizer.model`` and ``tokenizer.json`` to a folder that is there, for :func:`load_tokenizer`."""
-    model = Path(folder) / "tokenizer.model"
-    with atomic_write(model) as partial:
+    """Write ``tokenizer.model`` and ``tokenizer.json``, for :func:`load_tokenizer`.
+
+    Parameters
+    ----------
+    tokenizer : to keep
+    folder : is there
+    """
+    path = Path(folder) / "tokenizer.model"
+    with atomic_write(path) as partial:
         partial.write_bytes(tokenizer.model)
-    write_json(Path(folder) / "tokenizer.json", {
-        "fingerprint": tokenizer.fingerprint, "kind": tokenizer.kind, "vocabulary": tokenizer.vocabulary,
-        "sha256": file_fingerprint(model)})  # fmt: skip
+    description = {
+        "fingerprint": tokenizer.fingerprint,
+        "kind": tokenizer.kind,
+        "vocabulary": tokenizer.vocabulary,
+        "sha256": file_fingerprint(path),
+    }
+    write_json(Path(folder) / "tokenizer.json", description)
 
 
 def load_tokenizer(folder: str | Path) -> Tokenizer:
-    """The tokenizer kept in ``folder``, with its ``fingerprint``. Raises ValueError where it is missing or damaged."""
+    """Load the tokenizer kept in a folder, with its ``fingerprint``.
+
+    Raises
+    ------
+    ValueError
+        it is missing or damaged
+    """
     folder = Path(folder)
-    about, model = read_json(folder / "tokenizer.json"), folder / "tokenizer.model"
-    if not model.exists() or file_fingerprint(model) != about.get("sha256"):
+    description = read_json(folder / "tokenizer.json")
+    path = folder / "tokenizer.model"
+    if not path.exists() or file_fingerprint(path) != description.get("sha256"):
         raise ValueError(
-            f"{model} is missing or damaged: delete {folder} and run the notebook that makes it"
+            f"{path} is missing or damaged: delete {folder} and run the notebook that makes it"
         )
-    tokenizer = TOKENIZERS[about["kind"]](model.read_bytes())
-    tokenizer.fingerprint = about["fingerprint"]
+    tokenizer = TOKENIZERS[description["kind"]](path.read_bytes())
+    tokenizer.fingerprint = description["fingerprint"]
     return tokenizer

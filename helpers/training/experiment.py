@@ -1,7 +1,7 @@
-"""The one door for experiments: a typed description of a training, run, resumed or loaded by one function.
+"""The one door for experiments: a typed description of a training, run, resumed or loaded.
 
-``models/<folder>/experiment.json`` holds the description, so that later notebooks need the folder only. Equal
-experiments on equal data have equal fingerprints, which is how results name them.
+``models/<folder>/experiment.json`` holds the description, so that later notebooks need the folder
+only. Equal experiments on equal data have equal fingerprints, which is how results name them.
 """
 
 from collections.abc import Callable
@@ -18,24 +18,32 @@ from helpers.core.config import Config
 from helpers.core.paths import checked_name
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig, build_stream_encoder
-from helpers.encoders.wccn import init_as_wccn, training_windows
+from helpers.encoders.wccn import init_as_wccn
 from helpers.evaluation import ranking
 from helpers.losses import LossConfig, make_loss
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.samplers import SamplerConfig, make_sampler
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
 from helpers.training import checkpoints
-from helpers.training.loop import Trainer, TrainingConfig, is_completed
+from helpers.training.loop import Trainer, TrainingConfig
 
 VERSION = 4  # raised when the same settings give other weights
-WINDOWS = 4  # samples of each training author that a layer is whitened with
+WINDOWS_PER_AUTHOR = 4  # samples of each training author that a layer is whitened with
 
 
 class Experiment(Config):
     """Everything that a training is made of but its data.
 
-    start : fingerprint of the training whose weights this one begins with, and teacher : of that which its loss
-    learns from; empty for none.
+    Attributes
+    ----------
+    encoder : what is trained
+    loss : and its settings
+    sampler : what a batch is made of
+    training : how it is trained
+    seed : of the first weights and of every draw
+    start : fingerprint of the training whose weights this one begins with; empty for none
+    teacher : fingerprint of the training that the loss learns from; empty for none
     """
 
     encoder: StreamConfig
@@ -51,8 +59,14 @@ class Experiment(Config):
 class Trained:
     """A trained encoder with its best weights, and what is known of its training.
 
-    summary : ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``, ``seconds``, ``device`` and the
-    settings. history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``.
+    Attributes
+    ----------
+    encoder : in eval mode
+    experiment : its description
+    history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``
+    summary : ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``, ``seconds``,
+        ``device`` and the settings
+    folder : where all of it is kept
     """
 
     encoder: Encoder
@@ -63,108 +77,168 @@ class Trained:
 
     @property
     def fingerprint(self) -> str:
-        """The identity of the training: experiment and data."""
+        """Return the identity of the training: experiment and data."""
         return self.summary["fingerprint"]
 
     @property
     def about(self) -> dict:
-        """What a row of results says of its training, for :func:`helpers.core.results.record`."""
-        seconds, device = self.summary["seconds"], self.summary["device"]
+        """Return what a row of results says of it, for :func:`helpers.core.results.record`."""
         return {
             "experiment": self.fingerprint,
             "seed": self.experiment.seed,
-            "seconds": seconds,
-            "device": device,
+            "seconds": self.summary["seconds"],
+            "device": self.summary["device"],
         }
 
 
-def run_experiment(experiment: Experiment, train: TokenStore, dev: TokenStore, models: str | Path, name: str = "",
-        loss: Callable | None = None, start: Trained | None = None,
-        tokenizer: tokenizers.Tokenizer | None = None) -> Trained:  # fmt: skip
+def run_experiment(
+    experiment: Experiment,
+    train: TokenStore,
+    dev: TokenStore,
+    models: str | Path,
+    name: str = "",
+    loss: Callable | None = None,
+    start: Trained | None = None,
+    tokenizer: tokenizers.Tokenizer | None = None,
+) -> Trained:
     """Train on a store, continue where a training stopped, or load it where it is complete.
 
-    dev : authors whose ranking (first posts against last ones) chooses the best step.
-    models : folder of all models. name : of this one's folder, its fingerprint where empty.
-    loss : a loss that a config cannot build, such as ARR around its teacher; ``experiment.loss`` describes it.
-    start : the training whose weights this one begins with.
-    tokenizer : of the stores, for a pretrained transformer whose tokens are others.
-    Raises ValueError where a named folder holds a complete training of something else, or the name is none of a folder.
+    Parameters
+    ----------
+    experiment : what to train, and how
+    train : the store to train on
+    dev : authors whose ranking (first posts against last ones) chooses the best step
+    models : folder of all models
+    name : of this one's folder, its fingerprint where empty
+    loss : one that a config cannot build, such as ARR around its teacher; ``experiment.loss``
+        describes it
+    start : the training whose weights this one begins with
+    tokenizer : of the stores, for a pretrained transformer whose tokens are others
+
+    Raises
+    ------
+    ValueError
+        a named folder holds a complete training of something else, or the name is none of a folder
     """
-    experiment = experiment.model_copy(update={"start": start.fingerprint}) if start else experiment
-    topics = len(train.meta["topics"]) + 1
-    tokenizer = tokenizer if experiment.encoder.is_pretrained else None
-    encoder = build_stream_encoder(
-        experiment.encoder, train.meta["vocabulary"], topics, experiment.seed, tokenizer
-    )
-    # what a transformer begins with: another file under the same name is another experiment
-    weights = (
-        checkpoints.weights_checksum(encoder.state_dict(), {})
-        if experiment.encoder.is_pretrained
-        else ""
-    )
-    fingerprint = fingerprint_of(
-        VERSION, experiment.fingerprint, train.meta["fingerprint"], dev.meta["fingerprint"], weights
-    )
-    folder = Path(models) / (checked_name("model", name) if name else fingerprint)
-    if (folder / "training.json").exists() and not is_current(
-        folder / "training.json", fingerprint
-    ):
-        raise ValueError(f"{folder.name} is already trained with other settings, data or code: "
-                         f"give this one another name, or delete {folder}")  # fmt: skip
     if start:
-        encoder.load_state_dict(start.encoder.state_dict())
-    loss = loss or make_loss(
-        experiment.loss.name, train.authors, encoder.dim, **experiment.loss.settings
-    )
+        experiment = experiment.model_copy(update={"start": start.fingerprint})
+    if not experiment.encoder.is_pretrained:
+        tokenizer = None
+    description = {
+        "experiment": experiment.model_dump(mode="json"),
+        "topics": len(train.meta["topics"]) + 1,
+        "vocabulary": train.meta["vocabulary"],
+        "encoding": train.meta["encoding"],
+    }
+    encoder = _new_encoder(experiment, description, tokenizer)
+    fingerprint = _fingerprint(experiment, train, dev, encoder)
+    folder = _model_folder(Path(models), name, fingerprint)
+
+    begin = _first_weights(encoder, experiment, train, start)
+    if loss is None:
+        settings = experiment.loss.settings
+        loss = make_loss(experiment.loss.name, train.authors, encoder.dim, **settings)
     draw = make_sampler(experiment.sampler, train, experiment.seed)
-    schedule = experiment.training
-    schedule = (
-        schedule.in_steps(train.posts, int(draw(0).mask.sum())) if schedule.epochs else schedule
-    )
-    trainer = Trainer(encoder, loss, schedule, experiment.seed, folder, fingerprint)
+    config = experiment.training
+    if config.epochs:
+        config = config.in_steps(train.posts, int(draw(0).mask.sum()))
+
+    trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
     if trainer.accelerator.is_main_process:  # of several
-        write_json(
-            folder / "experiment.json",
-            {
-                "fingerprint": fingerprint,
-                "experiment": experiment.model_dump(mode="json"),
-                "topics": topics,
-                "vocabulary": train.meta["vocabulary"],
-                "encoding": train.meta["encoding"],
-            },
-        )
+        write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
         if tokenizer:
             tokenizers.save_tokenizer(tokenizer, folder)
-    begin = None
-    if experiment.encoder.projection == "wccn" and not start:
-        windows = training_windows(train, experiment.sampler.max_posts, WINDOWS)
-        begin = partial(init_as_wccn, encoder, windows, experiment.sampler.max_tokens)
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin=begin)
-    return Trained(encoder.eval(), experiment, history, is_completed(folder), folder)
+    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+    return Trained(encoder.eval(), experiment, history, checkpoints.read_summary(folder), folder)
+
+
+def _new_encoder(experiment, description, tokenizer):
+    """Build an encoder for the tokens that ``experiment.json`` describes."""
+    vocabulary = description["vocabulary"]
+    topics = description["topics"]
+    return build_stream_encoder(experiment.encoder, vocabulary, topics, experiment.seed, tokenizer)
+
+
+def _first_weights(encoder, experiment, train, start):
+    """Load the weights of another training, or return what begins as WCCN at the first step."""
+    if start:
+        encoder.load_state_dict(start.encoder.state_dict())
+        return None
+    if experiment.encoder.projection != "wccn":
+        return None
+    sampler = experiment.sampler
+    windows = training_windows(train, sampler.max_posts, WINDOWS_PER_AUTHOR)
+    return partial(init_as_wccn, encoder, windows, sampler.max_tokens)
+
+
+def _fingerprint(experiment, train, dev, encoder):
+    """Hash a description, its data, and the weights that a pretrained encoder begins with."""
+    weights = ""
+    if experiment.encoder.is_pretrained:
+        # another file under the same name is another experiment
+        weights = checkpoints.weights_checksum(encoder.state_dict(), {})
+    data = (train.meta["fingerprint"], dev.meta["fingerprint"])
+    return fingerprint_of(VERSION, experiment.fingerprint, *data, weights)
+
+
+def _model_folder(models, name, fingerprint):
+    """Return the folder of a training, unless it holds a complete one of something else."""
+    folder = models / (checked_name("model", name) if name else fingerprint)
+    summary = folder / "training.json"
+    if summary.exists() and not is_current(summary, fingerprint):
+        raise ValueError(
+            f"{folder.name} is already trained with other settings, data or code: "
+            f"give this one another name, or delete {folder}"
+        )
+    return folder
 
 
 def load_trained(folder: str | Path, store: TokenStore) -> Trained:
-    """A trained encoder with its best weights, in eval mode. Raises ValueError where incomplete, or of other tokens."""
+    """Load a trained encoder with its best weights, in eval mode.
+
+    Parameters
+    ----------
+    folder : of the training
+    store : of posts that the encoder will read
+
+    Raises
+    ------
+    ValueError
+        the training is incomplete or damaged, or the store holds other tokens
+    """
     folder = Path(folder)
-    summary, about = is_completed(folder), read_json(folder / "experiment.json")
-    if about["encoding"] != store.meta["encoding"]:
-        raise ValueError(f"model {folder.name} was trained on other tokens than {store.folder.name} holds (another "
-                         "tokenizer or topic list): train it again")  # fmt: skip
-    experiment = Experiment.of(about["experiment"], f"{folder.name}/experiment.json")
-    encoder = build_stream_encoder(
-        experiment.encoder,
-        about["vocabulary"],
-        about["topics"],
-        experiment.seed,
-        tokenizers.load_tokenizer(folder) if (folder / "tokenizer.json").exists() else None,
-    )
+    summary = checkpoints.read_summary(folder)
+    description = read_json(folder / "experiment.json")
+    if description["encoding"] != store.meta["encoding"]:
+        raise ValueError(
+            f"model {folder.name} was trained on other tokens than {store.folder.name} holds "
+            "(another tokenizer or topic list): train it again"
+        )
+    experiment = Experiment.of(description["experiment"], f"{folder.name}/experiment.json")
+    tokenizer = None
+    if (folder / "tokenizer.json").exists():
+        tokenizer = tokenizers.load_tokenizer(folder)
+    encoder = _new_encoder(experiment, description, tokenizer)
     checkpoints.load_weights(encoder, folder / "best.safetensors")
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    return Trained(encoder.eval(), experiment, pd.read_csv(folder / "history.csv"), summary, folder)
+    history = pd.read_csv(folder / "history.csv")
+    return Trained(encoder.eval(), experiment, history, summary, folder)
 
 
 def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
-    """encoder -> MRR and R@8 on a store's authors: their first posts against their last, as many as training draws."""
+    """Return a function encoder -> MRR and R@8 on a store's authors.
+
+    It compares their first posts with their last, as many as training draws.
+
+    Parameters
+    ----------
+    store : of dev authors
+    sampler : of the training
+    """
     trials = ranking.ranking_trials(store, sampler.max_posts)
-    return lambda encoder: ranking.evaluate_ranking(
-        encoder, trials, sampler.max_tokens, resamples=0)[0].value[["MRR", "R@8"]].to_dict()  # fmt: skip
+    return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)
+
+
+def _dev_metrics(encoder, trials, max_tokens):
+    metrics, *_ = ranking.evaluate_ranking(encoder, trials, max_tokens, resamples=0)
+    return metrics.value[["MRR", "R@8"]].to_dict()

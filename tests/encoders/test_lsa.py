@@ -10,7 +10,8 @@ from helpers.encoders.baselines import BASELINES, fit_baseline, fusion_members
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.encoders.wccn import WCCN, training_windows, wccn_matrix
+from helpers.encoders.wccn import WCCN, wccn_matrix
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from tests.factories import styled_posts

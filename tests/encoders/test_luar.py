@@ -10,13 +10,14 @@ import torch
 
 from helpers.accounts.samples import samples_of as samples_in_memory
 from helpers.core import paths
+from helpers.encoders import pretrained
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
 from helpers.encoders.pooling import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.evaluation.steb import STEBModel
 from helpers.losses import LossConfig
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
 from helpers.tokens.store import build_store
@@ -59,7 +60,7 @@ STREAM = {"preset": "luar", "features": "T", "post": "transformer", "max_tokens"
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(pretrained_models, "BODY", pretrained_models.BODY | SMALL)
+    monkeypatch.setattr(pretrained, "LUAR_BODY", pretrained.LUAR_BODY | SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def folder(tmp_path_factory, made):
 
 
 def own_tokens(folder):
-    return HuggingFace(pretrained_models.tokenizer_file(str(folder)))
+    return HuggingFace(pretrained_tokenizers.tokenizer_file(str(folder)))
 
 
 def samples_of(tokenizer, posts=POSTS, episodes=EPISODES):
@@ -198,13 +199,13 @@ def test_the_body_is_that_of_distilroberta_where_the_folder_does_not_say(monkeyp
     from transformers import RobertaConfig, RobertaModel
 
     monkeypatch.undo()
-    assert pretrained_models.BODY == {
+    assert pretrained.LUAR_BODY == {
         "num_hidden_layers": 6,
         "max_position_embeddings": 514,
         "type_vocab_size": 1,
         "layer_norm_eps": 1e-5,
     }
-    config = RobertaConfig(**pretrained_models.BODY)
+    config = RobertaConfig(**pretrained.LUAR_BODY)
     assert (config.vocab_size, config.hidden_size, config.num_attention_heads) == (50265, 768, 12)
     assert (config.intermediate_size, config.hidden_act, config.pad_token_id) == (3072, "gelu", 1)
     with torch.device("meta"):
@@ -216,7 +217,7 @@ def test_older_weights_are_read_too(folder, made, tmp_path):
     shutil.copytree(folder, tmp_path / "old", ignore=shutil.ignore_patterns("*.safetensors"))
     torch.save(tensors_of(made), tmp_path / "old" / "pytorch_model.bin")
     new, old = (
-        pretrained_models.load_luar(str(place)).state_dict() for place in (folder, tmp_path / "old")
+        pretrained.load_luar(str(place)).state_dict() for place in (folder, tmp_path / "old")
     )
     assert new.keys() == old.keys() and all(torch.equal(new[key], old[key]) for key in new)
 
@@ -248,7 +249,7 @@ def test_other_weights_are_refused(folder, made, tmp_path, removed, added, messa
     tensors.pop(removed, None)
     save_file(tensors, tmp_path / "model.safetensors")
     with pytest.raises(ValueError, match=f"(?s)holds no weights of LUAR, or others.*{message}"):
-        pretrained_models.load_luar(str(tmp_path))
+        pretrained.load_luar(str(tmp_path))
 
 
 def test_a_folder_without_weights_or_with_what_is_none(tmp_path, capsys):
@@ -258,18 +259,18 @@ def test_a_folder_without_weights_or_with_what_is_none(tmp_path, capsys):
         build_stream_encoder(config, 256, 1, tokenizer=Bytes())
     (tmp_path / "pytorch_model.bin").write_bytes(pickle.dumps({"linear.weight": Code()}, 2))
     with pytest.raises(ValueError, match="holds no weights of LUAR"):
-        pretrained_models.load_luar(str(tmp_path))
+        pretrained.load_luar(str(tmp_path))
     assert "run" not in capsys.readouterr().out
     (tmp_path / "model.safetensors").write_text(
         "version https://git-lfs.github.com/spec/v1\n"
     )  # a clone without LFS
     with pytest.raises(ValueError, match="holds no weights of LUAR"):
-        pretrained_models.load_luar(str(tmp_path))
+        pretrained.load_luar(str(tmp_path))
     (tmp_path / "config.json").write_text(
         json.dumps(PUBLISHED | {"use_memory_efficient_attention": True})
     )
     with pytest.raises(ValueError, match="several heads"):
-        pretrained_models.load_luar(str(tmp_path))
+        pretrained.load_luar(str(tmp_path))
 
 
 def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeypatch):
@@ -285,7 +286,9 @@ def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeyp
     expected = by_hand(folder, made, max_tokens=512)
     encoder = fit_baseline("luar_crud", samples.store, Bytes(), 32)
     np.testing.assert_allclose(embed(encoder, samples, 300), expected, atol=1e-5)
-    words = HuggingFace(pretrained_models.tokenizer_file("luar_crud"))  # as docs/data.md shows it
+    words = HuggingFace(
+        pretrained_tokenizers.tokenizer_file("luar_crud")
+    )  # as docs/data.md shows it
     luar = zero_shot("luar_crud", words)
     model = STEBModel("LUAR", lambda episodes: embed(luar, samples_in_memory(episodes, words), 510))
     plain = [[POSTS[0]], [POSTS[0], POSTS[1], POSTS[4]]]

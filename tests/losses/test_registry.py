@@ -47,26 +47,32 @@ class TestEveryLoss:
             )
 
     def test_nothing_to_learn_from(self, name):
-        one, alone, together = torch.zeros(1), torch.arange(6), torch.zeros(4)
+        single, alone, together = torch.zeros(1), torch.arange(6), torch.zeros(4)
         batches = {
-            "contrastive": [one],
-            "modified_contrastive": [one],
-            "supcon": [one, alone],
+            "contrastive": [single],
+            "modified_contrastive": [single],
+            "supcon": [single, alone],
         }  # these act on one kind
-        for labels in batches.get(name, [one, alone, together]):
+        for labels in batches.get(name, [single, alone, together]):
             vectors = torch.randn(len(labels), 3, requires_grad=True)
             loss = LOSSES[name](vectors, labels)
             loss.backward()
             assert loss.item() == 0 and not vectors.grad.any()
 
     def test_equal_vectors_have_finite_gradients(self, name):
-        one = torch.randn(1, 6).repeat(4, 1)
+        vector = torch.randn(1, 6).repeat(4, 1)
         cases = {
-            "within an author": (torch.cat([one[:2], torch.randn(2, 6)]), torch.tensor([0, 0, 1, 1])),
-            "across authors": (torch.cat([one[:2], torch.randn(2, 6)])[[0, 2, 1, 3]], torch.tensor([0, 0, 1, 1])),
-            "everywhere": (one, torch.tensor([0, 0, 1, 1])),
+            "within an author": (
+                torch.cat([vector[:2], torch.randn(2, 6)]),
+                torch.tensor([0, 0, 1, 1]),
+            ),
+            "across authors": (
+                torch.cat([vector[:2], torch.randn(2, 6)])[[0, 2, 1, 3]],
+                torch.tensor([0, 0, 1, 1]),
+            ),
+            "everywhere": (vector, torch.tensor([0, 0, 1, 1])),
             "zero vectors": (torch.zeros(4, 6), torch.tensor([0, 0, 1, 1])),
-        }  # fmt: skip
+        }
         for case, (vectors, labels) in cases.items():
             vectors = vectors.clone().requires_grad_()
             loss = LOSSES[name](vectors, labels)
@@ -76,8 +82,8 @@ class TestEveryLoss:
     def test_labels_are_names_only(self, name):
         vectors, labels = labelled_vectors(3)
         value = LOSSES[name](vectors, labels)
-        for other in (labels * 10**12 - 5, -labels, 7 - labels):
-            assert LOSSES[name](vectors, other) == value
+        for names in (labels * 10**12 - 5, -labels, 7 - labels):
+            assert LOSSES[name](vectors, names) == value
 
     def test_order_and_length_do_not_matter(self, name):
         vectors, labels = labelled_vectors(4)
@@ -152,13 +158,25 @@ class TestLossConfig:
         if name != "arr":
             make_loss(config.name, 4, 6, **config.settings)
 
-    @pytest.mark.parametrize("settings, message", [
-        ({"name": "triplt"}, "loss: 'name' is 'triplt': Input should be 'triplet'"),
-        ({"name": "triplet", "settings": {"margn": 1}}, r"unknown setting 'margn' \(did you mean 'margin'\?\)"),
-        ({"name": "triplet", "settings": {"distance": "l2"}}, "loss 'triplet': 'distance' is 'l2'"),
-        ({"name": "topk", "settings": {"k": 2.5}}, "loss 'topk': 'k' is 2.5"),
-        ({"name": "mll", "settings": {"classes": 5}}, "unknown setting 'classes'; valid: centred, seed"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "settings, message",
+        [
+            ({"name": "triplt"}, "loss: 'name' is 'triplt': Input should be 'triplet'"),
+            (
+                {"name": "triplet", "settings": {"margn": 1}},
+                r"unknown setting 'margn' \(did you mean 'margin'\?\)",
+            ),
+            (
+                {"name": "triplet", "settings": {"distance": "l2"}},
+                "loss 'triplet': 'distance' is 'l2'",
+            ),
+            ({"name": "topk", "settings": {"k": 2.5}}, "loss 'topk': 'k' is 2.5"),
+            (
+                {"name": "mll", "settings": {"classes": 5}},
+                "unknown setting 'classes'; valid: centred, seed",
+            ),
+        ],
+    )
     def test_bad_settings_are_named(self, settings, message):
         with pytest.raises(ValueError, match=message):
             LossConfig.of(settings, "loss")

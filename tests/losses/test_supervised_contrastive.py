@@ -21,17 +21,18 @@ def test_it_is_that_of_pytorch_metric_learning(temperature):
         ):
             same_value_and_gradient(
                 lambda e: supervised_contrastive(e, labels, temperature),
-                lambda e: losses.SupConLoss(temperature=temperature)(e, labels), vectors,
-            )  # fmt: skip
+                lambda e: losses.SupConLoss(temperature=temperature)(e, labels),
+                vectors,
+            )
 
 
 def test_it_is_its_equation_written_as_loops():
     vectors, labels = uneven_vectors(3)
     scores, terms = pairwise_cosines(vectors).tolist(), []
     for a in range(len(labels)):
-        others = [i for i in range(len(labels)) if i != a]
-        positives = [i for i in others if labels[i] == labels[a]]
-        total = sum(math.exp(scores[a][i] / 0.1) for i in others)
+        candidates = [i for i in range(len(labels)) if i != a]
+        positives = [i for i in candidates if labels[i] == labels[a]]
+        total = sum(math.exp(scores[a][i] / 0.1) for i in candidates)
         if positives:
             terms.append(
                 -sum(math.log(math.exp(scores[a][p] / 0.1) / total) for p in positives)

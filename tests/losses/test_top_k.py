@@ -14,10 +14,10 @@ def slow_top_k(scores, labels, k, margin, per_row=True):
     total, cases, size = 0, set(), len(labels)
     fewer = max(labels.count(label) for label in labels) < k  # n+ < k: the case of the whole batch
     for query in range(size):
-        others = [i for i in range(size) if i != query]
-        value = {i: scores[query][i] + margin * (labels[i] != labels[query]) for i in others}
-        best = sorted(others, key=lambda i: -value[i])[:k]
-        positives = [i for i in others if labels[i] == labels[query]]
+        candidates = [i for i in range(size) if i != query]
+        value = {i: scores[query][i] + margin * (labels[i] != labels[query]) for i in candidates}
+        best = sorted(candidates, key=lambda i: -value[i])[:k]
+        positives = [i for i in candidates if labels[i] == labels[query]]
         if not per_row and (len(positives) < k) != fewer:
             continue
         missing = min(len(positives), k) - len([i for i in best if i in positives])
@@ -67,10 +67,13 @@ def test_a_right_ranking_costs_nothing():
 
 
 def test_ties():
-    """Equal scores: whatever the order, one negative too much has the same price as the positive it displaces."""
+    """Equal scores: whatever the order, one negative too much has the same price as the positive it
+    displaces.
+    """
     vectors = torch.ones(6, 3)
     labels = torch.tensor([0, 0, 0, 1, 1, 1])
-    # with the margin the 3 negatives are the best: 2 of them are in the top 2, both positives outside
+    # with the margin the 3 negatives are the best: 2 of them are in the top 2, both positives
+    # outside
     assert top_k(vectors, labels, 2, 0.25).item() == pytest.approx(2 * 0.25, abs=1e-6)
     assert top_k(vectors, labels, 2, 0.0).item() == pytest.approx(0, abs=1e-6)
     # k = 3: both positives would fit, so two of the three negatives inside are too much

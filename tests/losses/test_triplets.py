@@ -17,8 +17,8 @@ def slow_semihard(vectors, labels, margin, distance):
     for a, p in itertools.permutations(range(size), 2):
         if labels[a] != labels[p]:
             continue
-        apart = [slow_distance(vectors[a], other, distance) for other in vectors]
-        near, away = apart[p], [apart[n] for n in range(size) if labels[n] != labels[a]]
+        distances = [slow_distance(vectors[a], vector, distance) for vector in vectors]
+        near, away = distances[p], [distances[n] for n in range(size) if labels[n] != labels[a]]
         farther = [distance for distance in away if distance > near]
         cases.add(bool(farther))
         terms.append(max(0, near - (min(farther) if farther else max(away)) + margin))
@@ -28,9 +28,9 @@ def slow_semihard(vectors, labels, margin, distance):
 def slow_batch_hard(vectors, labels, margin, distance):
     terms = []
     for a, label in enumerate(labels):
-        apart = [slow_distance(vectors[a], other, distance) for other in vectors]
-        positives = [apart[i] for i, other in enumerate(labels) if other == label and i != a]
-        negatives = [apart[i] for i, other in enumerate(labels) if other != label]
+        distances = [slow_distance(vectors[a], other, distance) for other in vectors]
+        positives = [distances[i] for i, other in enumerate(labels) if other == label and i != a]
+        negatives = [distances[i] for i, other in enumerate(labels) if other != label]
         if positives and negatives:
             terms.append(max(0, max(positives) - min(negatives) + margin))
     return sum(terms) / len(terms)
@@ -51,20 +51,24 @@ class TestSemihard:
         assert cases == {True, False}, "a case of the rule did not occur"
 
     def test_by_hand(self):
-        """Directions in the plane, a and b of one author: the nearer stranger is skipped for the one behind b."""
+        """Directions in the plane, a and b of one author: the nearer stranger is skipped for the
+        one behind b.
+        """
         angle = torch.tensor([0.0, 0.5, 0.3, 0.9], dtype=torch.float64)
         points, labels = torch.stack([angle.cos(), angle.sin()], 1), torch.tensor([0, 0, 1, 2])
 
         def chord(between):
             return 2 * math.sin(between / 2)
 
-        # from a at 0.0: b at 0.5, strangers at 0.3 (nearer) and 0.9. From b: a 0.5 away, both strangers nearer
+        # from a at 0.0: b at 0.5, strangers at 0.3 (nearer) and 0.9. From b: a 0.5 away, both
+        # strangers nearer
         by_hand = (max(chord(0.5) - chord(0.9) + 0.2, 0) + chord(0.5) - chord(0.4) + 0.2) / 2
         assert semihard_triplet(points, labels).item() == pytest.approx(by_hand)
 
     def test_distance_is_not_squared_and_length_does_not_matter(self):
         points = torch.tensor([[1.0, 0], [0, 5], [-2, 0]])
-        # a-b: root of 2; stranger c is 2 from a, root of 2 from b (not strictly farther: the farthest is taken)
+        # a-b: root of 2; stranger c is 2 from a, root of 2 from b (not strictly farther: the
+        # farthest is taken)
         by_hand = (max(math.sqrt(2) - 2 + 0.9, 0) + 0.9) / 2
         assert semihard_triplet(points, torch.tensor([0, 0, 1]), 0.9).item() == pytest.approx(
             by_hand, abs=1e-6
@@ -72,7 +76,8 @@ class TestSemihard:
 
     def test_a_negative_as_near_as_the_positive_is_not_semihard(self):
         points = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0]])
-        # from a: b and c are a root of 2 away, so d (2 away) it is; from b: all are a root of 2 away
+        # from a: b and c are a root of 2 away, so d (2 away) it is; from b: all are a root of 2
+        # away
         by_hand = (math.sqrt(2) - 2 + 0.9 + 0.9) / 2
         assert semihard_triplet(points, torch.tensor([0, 0, 1, 2]), 0.9).item() == pytest.approx(
             by_hand, abs=1e-6
@@ -106,5 +111,6 @@ class TestBatchHard:
         for vectors, labels in (labelled_vectors(0), uneven_vectors(1, (0, 0, 0, 1, 1, 2))):
             same_value_and_gradient(
                 lambda e: batch_hard_triplet(e, labels, 0.2, distance),
-                lambda e: theirs(e, labels, miner(e, labels)), vectors,
-            )  # fmt: skip
+                lambda e: theirs(e, labels, miner(e, labels)),
+                vectors,
+            )

@@ -61,7 +61,7 @@ class TestGather:
         )  # token = place in the post
         object.__setattr__(store, "tokens", places)
         many = np.zeros(3000, np.int64)
-        batch = make_batch(store, many, many, many + 4, 8, "random", np.random.default_rng(0))
+        batch = make_batch(store, many, many, many + 4, 8, np.random.default_rng(0))
         starts = batch.tokens[:, 0, 0]
         assert torch.equal(batch.tokens[:, 0], starts[:, None] + torch.arange(8))
         assert (
@@ -71,11 +71,6 @@ class TestGather:
             assert (
                 batch.tokens[:, post] == torch.tensor([*range(tokens), *[PAD] * (8 - tokens)])
             ).all()
-
-    def test_unknown_window(self, store):
-        one = np.ones(1, int)
-        with pytest.raises(ValueError, match="window 'suffix': one of prefix, random"):
-            make_batch(store, one, one, one, window="suffix")
 
 
 class TestBatch:
@@ -94,7 +89,7 @@ class TestBatch:
         )
 
     def test_joined_posts_are_one_post(self, store, batch):
-        joined = batch.joined()
+        joined = batch.concatenate_posts()
         for row, (first, count) in enumerate([(0, 7), (7, 1), (8, 4), (12, 5)]):
             tokens = [
                 token
@@ -110,7 +105,7 @@ class TestBatch:
 
     @pytest.mark.parametrize("posts", [1, 3, 7, 10])
     def test_groups_are_contiguous_posts(self, store, batch, posts):
-        groups, sample = batch.in_groups(posts)
+        groups, sample = batch.split_posts(posts)
         lists, rows = [], []
         for row, (first, count) in enumerate([(0, 7), (7, 1), (8, 4), (12, 5)]):
             for begin in range(first, first + count, posts):

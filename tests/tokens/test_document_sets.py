@@ -1,4 +1,4 @@
-"""The documents of a run: made once, opened as they were, rows of tables and stores in one order."""
+"""Documents of a run: made once, opened as they were, rows of tables and stores in one order."""
 
 import numpy as np
 import pytest
@@ -14,8 +14,11 @@ def files(tmp_path, monkeypatch, write_posts):
     run = Run("some")
     run.posts.mkdir(parents=True)
     for split, authors in (("train", "ab"), ("dev", "cd"), ("test", "ef")):
-        rows = [(author, 10 * number, "xy"[number % 2], f"{author} says {number}")
-                for author in authors for number in range(8)]  # fmt: skip
+        rows = [
+            (author, 10 * number, "xy"[number % 2], f"{author} says {number}")
+            for author in authors
+            for number in range(8)
+        ]
         write_posts(rows, f"some/posts/{split}.parquet")
     prepare_text(run.tokenizer, "bytes", 0, run.posts / "train.parquet")
     return run

@@ -1,4 +1,6 @@
-"""The token store against a plain loop over the posts, and after every kind of interruption and damage."""
+"""The token store against a plain loop over the posts, and after every kind of interruption and
+damage.
+"""
 
 import json
 import random
@@ -192,21 +194,21 @@ class TestInterruption:
         assert contents(folder) == contents(tmp_path / "whole v2")
 
     def test_a_current_store_is_opened_only(self, built, write_posts):
-        again = build_store(
+        reopened = build_store(
             write_posts(rows(), "same.parquet"), built.folder, None, ["y", "x", "z"], "v1"
         )
-        assert (again.tokens == built.tokens).all()
+        assert (reopened.tokens == built.tokens).all()
 
     @pytest.mark.parametrize("changed", ["posts", "topics", "encoding"])
     def test_other_posts_topics_or_tokens_make_another_store(self, built, write_posts, changed):
         encoding = built.meta["encoding"]
         path = write_posts(rows()[1:] if changed == "posts" else rows(), "other.parquet")
         topics = ["y", "x"] if changed == "topics" else ["y", "x", "z"]
-        again = build_store(
+        rebuilt = build_store(
             path, built.folder, encode, topics, "v2" if changed == "encoding" else "v1"
         )
-        assert again.meta["fingerprint"] != built.meta["fingerprint"]
-        assert (again.meta["encoding"] == encoding) == (changed == "posts")
+        assert rebuilt.meta["fingerprint"] != built.meta["fingerprint"]
+        assert (rebuilt.meta["encoding"] == encoding) == (changed == "posts")
 
 
 class TestWorkers:
@@ -218,7 +220,9 @@ class TestWorkers:
             for job in [*jobs[::-1], *jobs[:3]]:
                 function(*job)
 
-        many = build_store(path, tmp_path / "many", encode, ["y", "x", "z"], "v1", each=backwards)
+        many = build_store(
+            path, tmp_path / "many", encode, ["y", "x", "z"], "v1", run_jobs=backwards
+        )
         assert contents(many.folder) == contents(alone.folder)
 
     def test_of_two_that_begin_at_once_one_builds_it(self, write_posts, tmp_path):
@@ -230,14 +234,14 @@ class TestWorkers:
             return encode(texts)
 
         with ThreadPoolExecutor(2) as pool:
-            both = list(
+            stores = list(
                 pool.map(
                     lambda _: build_store(path, tmp_path / "both", slow, ["y"], "v1"), range(2)
                 )
             )
         alone = build_store(path, tmp_path / "alone", encode, ["y"], "v1")
-        assert contents(both[0].folder) == contents(alone.folder) and sum(made) == len(rows())
-        assert (both[0].tokens == both[1].tokens).all()
+        assert contents(stores[0].folder) == contents(alone.folder) and sum(made) == len(rows())
+        assert (stores[0].tokens == stores[1].tokens).all()
 
     def test_a_damaged_part_is_made_again_and_no_other(self, write_posts, tmp_path):
         path, made = write_posts(rows(), row_group_size=5), []
@@ -250,19 +254,30 @@ class TestWorkers:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            build_store(path, tmp_path / "many", encode, ["y"], "v1", each=dies)
-        again = build_store(
+            build_store(path, tmp_path / "many", encode, ["y"], "v1", run_jobs=dies)
+        rebuilt = build_store(
             path, tmp_path / "many", lambda texts: made.append(texts) or encode(texts), ["y"], "v1"
         )
-        assert len(made) == 1 and contents(again.folder) == contents(alone.folder)
+        assert len(made) == 1 and contents(rebuilt.folder) == contents(alone.folder)
 
     def test_daft_gives_the_same_bytes(self, write_posts, tmp_path):
         """With a tokenizer that must reach the workers."""
         pytest.importorskip("daft")
         path = write_posts(rows(), row_group_size=9)
         words = AuthorEncoder.load("open-small").tokenizer
-        stores = [build_store(path, tmp_path / str(number), words.encode, ["y"], words.fingerprint, each=each)
-                  for number, each in enumerate((run_serially, partial(daft_engine.map_parts, workers=2)))]  # fmt: skip
+        stores = [
+            build_store(
+                path,
+                tmp_path / str(number),
+                words.encode,
+                ["y"],
+                words.fingerprint,
+                run_jobs=run_jobs,
+            )
+            for number, run_jobs in enumerate(
+                (run_serially, partial(daft_engine.map_parts, workers=2))
+            )
+        ]
         assert (
             contents(stores[0].folder) == contents(stores[1].folder) and len(stores[0].tokens) > 500
         )
@@ -304,7 +319,7 @@ class TestErrors:
         assert path.read_bytes() == whole
 
     def test_a_large_file_is_looked_at_in_parts(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(store_module, "READ_WHOLE", 2**20)
+        monkeypatch.setattr(store_module, "MAX_WHOLE_BYTES", 2**20)
         path = tmp_path / "x"
         data = bytearray(2**25)
         seen = []
@@ -378,7 +393,9 @@ def describe(folder):
 
 
 def test_opening_takes_no_memory_and_little_time_whatever_the_size(tmp_path):
-    """A hundred million posts, 14 GB (in a process of its own, after its imports): 0.3 s on a laptop."""
+    """A hundred million posts, 14 GB (in a process of its own, after its imports): 0.3 s on a
+    laptop.
+    """
     sparse_store(tmp_path / "store", 10**8, 60)
     code = """
 import resource, sys, time
@@ -412,13 +429,15 @@ def test_a_batch_reads_its_own_posts_only(tmp_path):
 
 def test_tokens_beyond_the_reach_of_32_bits(tmp_path):
     posts = 10_000
-    each = 2**32 // posts + 1
-    counts = sparse_store(tmp_path / "store", posts, each)
+    tokens_per_post = 2**32 // posts + 1
+    counts = sparse_store(tmp_path / "store", posts, tokens_per_post)
     assert counts["tokens"] > 2**32
     folder = tmp_path / "store"
-    np.memmap(folder / "post_offsets.i64", "i8", "r+")[:] = np.arange(posts + 1) * each
+    np.memmap(folder / "post_offsets.i64", "i8", "r+")[:] = np.arange(posts + 1) * tokens_per_post
     np.memmap(folder / "author_offsets.i64", "i8", "r+")[:] = np.arange(101) * 100
-    np.memmap(folder / "tokens.u16", "u2", "r+")[-each : 8 - each] = np.arange(1, 9)
+    np.memmap(folder / "tokens.u16", "u2", "r+")[-tokens_per_post : 8 - tokens_per_post] = (
+        np.arange(1, 9)
+    )
     describe(folder)
     store = open_store(folder)
     batch = make_batch(store, np.array([99]), np.array([posts - 1]), np.array([1]), 8)
@@ -432,9 +451,9 @@ def test_offsets_stay_exact_where_parts_are_laid_beyond_32_bits(write_posts, tmp
         tmp_path / "store",
     )
     folder.mkdir()
-    store_module._encode(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
+    store_module._encode_part(path, encode, {"x": 0}, 1, tmp_path / "part.npz")
     before = dict.fromkeys(FILES, 0) | {"tokens": 2**33, "hour": 2**32}
-    names, counts = store_module._join(folder, [tmp_path / "part.npz"], before)
+    names, counts = store_module._join_parts(folder, [tmp_path / "part.npz"], before)
     offsets = {
         name: np.fromfile(folder / f"{name}.i64", "i8").tolist()
         for name in ("post_offsets", "author_offsets")
@@ -461,18 +480,18 @@ def arrays(store):
 def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     lists = [[5, 2, built.posts - 1], [], [2], list(range(9))]
     posts = np.concatenate(lists).astype(int)
-    taken = subset(built, posts, np.cumsum([0, *map(len, lists)]))
-    assert (taken.authors, taken.posts) == (4, len(posts))
-    assert taken.posts_per_author().tolist() == [3, 0, 1, 9]
+    chosen = subset(built, posts, np.cumsum([0, *map(len, lists)]))
+    assert (chosen.authors, chosen.posts) == (4, len(posts))
+    assert chosen.posts_per_author().tolist() == [3, 0, 1, 9]
     for new, old in enumerate(posts):
-        one, other = (
+        new_post, old_post = (
             (
                 *store.tokens[slice(*store.post_offsets[row : row + 2])],
                 *(array[row] for array in arrays(store)),
             )
-            for store, row in ((taken, new), (built, old))
+            for store, row in ((chosen, new), (built, old))
         )
-        assert one == other
-    assert taken.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
+        assert new_post == old_post
+    assert chosen.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
     with pytest.raises(FileNotFoundError):
-        taken.author_names()
+        chosen.author_names()

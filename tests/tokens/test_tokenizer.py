@@ -1,4 +1,4 @@
-"""Tokenizers: nothing of a text is lost, ids fit 16 bits, training repeats itself and is done once."""
+"""Tokenizers: nothing is lost, ids fit 16 bits, training repeats itself and is done once."""
 
 import random
 
@@ -16,13 +16,23 @@ from helpers.tokens.tokenizer import (
 )
 
 WORDS = (
-    "the of to and a in is it you that he was for on are with as I his they be at one have this lm() Well, tidy-verse "
-    "don't naïve π"
+    "the of to and a in is it you that he was for on are with as I his they be at one have this "
+    "lm() Well, tidy-verse don't naïve π"
 ).split()
 TRICKY = [
-    "the naïve one", "the  two   spaces.  And", "  in front", "behind  ", "a\n\nparagraph\n", "tab\tbed", "", " ",
-    "THE The the", "don't!!! (they) -- ...", "@user and @url, @self.", "word@userword @email\n@code",
-]  # fmt: skip
+    "the naïve one",
+    "the  two   spaces.  And",
+    "  in front",
+    "behind  ",
+    "a\n\nparagraph\n",
+    "tab\tbed",
+    "",
+    " ",
+    "THE The the",
+    "don't!!! (they) -- ...",
+    "@user and @url, @self.",
+    "word@userword @email\n@code",
+]
 
 
 def texts(count=800, seed=0):
@@ -126,11 +136,11 @@ class TestSample:
         )
 
     def test_without_replacement_and_the_same_again(self, posts):
-        drawn = sample_texts(posts, 100, 1)
-        assert len(set(drawn)) == 100 and set(drawn) <= {f"text {n}" for n in range(500)}
-        assert sample_texts(posts, 100, 1) == drawn
-        assert set(sample_texts(posts, 100, 2)) != set(drawn)
-        assert sample_texts(posts, 10, 1) == drawn[:10]
+        sample = sample_texts(posts, 100, 1)
+        assert len(set(sample)) == 100 and set(sample) <= {f"text {n}" for n in range(500)}
+        assert sample_texts(posts, 100, 1) == sample
+        assert set(sample_texts(posts, 100, 2)) != set(sample)
+        assert sample_texts(posts, 10, 1) == sample[:10]
 
     def test_all_where_there_are_fewer(self, posts):
         assert sorted(sample_texts(posts, 10_000, 1)) == sorted(f"text {n}" for n in range(500))
@@ -143,8 +153,8 @@ class TestSample:
 
     def test_the_order_of_the_table_does_not_matter(self, write_posts):
         rows = [(f"a{n % 7}", n, "x", f"text {n}") for n in range(300)]
-        drawn = sample_texts(write_posts(rows), 50, 1)
-        assert sample_texts(write_posts(rows[::-1], "other.parquet"), 50, 1) == drawn
+        sample = sample_texts(write_posts(rows), 50, 1)
+        assert sample_texts(write_posts(rows[::-1], "other.parquet"), 50, 1) == sample
 
 
 class TestPrepare:
@@ -169,8 +179,8 @@ class TestPrepare:
             [(f"a{n % 7}", n, "x", text) for n, text in enumerate(texts()[1:])], "fewer.parquet"
         )
         first = prepare_text(folder, "sentencepiece", 350, posts)
-        again = prepare_text(folder, "sentencepiece", 350, posts)
-        assert len(trainings) == 1 and again.model == first.model == load_tokenizer(folder).model
+        second = prepare_text(folder, "sentencepiece", 350, posts)
+        assert len(trainings) == 1 and second.model == first.model == load_tokenizer(folder).model
         settings = {"vocabulary": 350, "posts": posts}
         for changed in (
             {"vocabulary": 320},

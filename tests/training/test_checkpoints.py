@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from helpers.training import checkpoints
-from helpers.training.checkpoints import load_weights
-from helpers.training.loop import is_completed
+from helpers.training.checkpoints import load_weights, read_summary
 from tests.tiny_training import Killed, dies_at, equal, same_history
 
 
@@ -41,8 +40,8 @@ class TestDamage:
             "last.safetensors",
             "missing",
         )
-        for each in ("best.safetensors", "last.safetensors"):
-            assert equal(tmp_path / "whole" / each, tmp_path / "killed" / each)
+        for checkpoint in ("best.safetensors", "last.safetensors"):
+            assert equal(tmp_path / "whole" / checkpoint, tmp_path / "killed" / checkpoint)
         assert same_history(tmp_path / "whole", tmp_path / "killed")
 
     @pytest.mark.parametrize("name", ["best.safetensors", "history.csv"])
@@ -52,7 +51,7 @@ class TestDamage:
         size = path.stat().st_size
         for place in {0, 8, 30, size // 3, size // 2, size - 1}:
             flip(path, place)
-            for open_it in (lambda: is_completed(tmp_path), lambda: tiny.train(tmp_path)):
+            for open_it in (lambda: read_summary(tmp_path), lambda: tiny.train(tmp_path)):
                 with pytest.raises(
                     ValueError, match=f"{name} is missing or damaged: delete .* and train again"
                 ):
@@ -63,7 +62,7 @@ class TestDamage:
             flip(path, place)
         path.unlink()
         with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
-            is_completed(tmp_path)
+            read_summary(tmp_path)
 
     def test_no_byte_of_a_checkpoint_can_change_unseen(self, tmp_path):
         tensors = {
@@ -79,9 +78,9 @@ class TestDamage:
         for place in range((tmp_path / "x").stat().st_size):
             flip(tmp_path / "x", place)
             try:  # a blank behind the description says nothing
-                again, told = checkpoints.read_checkpoint(tmp_path / "x")
-                assert told == state and all(
-                    torch.equal(again[name], tensors[name]) for name in tensors
+                damaged, damaged_state = checkpoints.read_checkpoint(tmp_path / "x")
+                assert damaged_state == state and all(
+                    torch.equal(damaged[name], tensors[name]) for name in tensors
                 )
             except ValueError as error:
                 assert "x is missing or damaged" in str(error)

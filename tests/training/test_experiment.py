@@ -1,4 +1,6 @@
-"""One door: a training is described, run, continued, refused or loaded, and named by its fingerprint."""
+"""One door: a training is described, run, continued, refused or loaded, and named by its
+fingerprint.
+"""
 
 import math
 
@@ -44,14 +46,14 @@ def run(store, folder, name="", experiment=None, **more):
 
 def test_a_model_comes_back_as_it_was(store, tmp_path):
     trained = run(store, tmp_path, "m")
-    again = load_trained(tmp_path / "m", store)
+    loaded = load_trained(tmp_path / "m", store)
     everything = Samples.of_posts(store)[:50]
     np.testing.assert_array_equal(
-        embed(trained.encoder, everything, 20), embed(again.encoder, everything, 20)
+        embed(trained.encoder, everything, 20), embed(loaded.encoder, everything, 20)
     )
-    assert again.experiment == trained.experiment and again.fingerprint == trained.fingerprint
+    assert loaded.experiment == trained.experiment and loaded.fingerprint == trained.fingerprint
     assert trained.history.MRR.max() == trained.summary["best_dev_MRR"] > 0.1
-    assert trained.about["experiment"] == again.about["experiment"]
+    assert trained.about["experiment"] == loaded.about["experiment"]
     assert 0 <= trained.about["seconds"] == round(trained.history.seconds.iloc[-1], 1)
 
 
@@ -74,9 +76,9 @@ def test_equal_experiments_are_one_training_and_others_are_not(store, tmp_path):
 
 
 def test_epochs_are_passes_over_the_training_posts(store, tmp_path):
-    one = described(training=TrainingConfig(epochs=0.5, lr=1e-3, eval_every=1))
-    trained = run(store, tmp_path, experiment=one)
-    batch = make_sampler(one.sampler, store, one.seed)(0)
+    half_epoch = described(training=TrainingConfig(epochs=0.5, lr=1e-3, eval_every=1))
+    trained = run(store, tmp_path, experiment=half_epoch)
+    batch = make_sampler(half_epoch.sampler, store, half_epoch.seed)(0)
     assert trained.history.step.iloc[-1] == math.ceil(store.posts / 2 / int(batch.mask.sum())) > 1
     assert trained.experiment.training.epochs == 0.5, "described as it was asked for"
 
@@ -106,17 +108,17 @@ def test_a_student_starts_with_its_teachers_weights(store, tmp_path):
     still = TrainingConfig(steps=1, lr=1e-30, eval_every=1)
     student = run(store, tmp_path, experiment=described(training=still, seed=5), start=teacher)
     assert student.experiment.start == teacher.fingerprint != student.fingerprint
-    for one, other in zip(student.encoder.parameters(), teacher.encoder.parameters()):
-        torch.testing.assert_close(one, other)
+    for weight, teacher_weight in zip(student.encoder.parameters(), teacher.encoder.parameters()):
+        torch.testing.assert_close(weight, teacher_weight)
 
 
 def test_a_model_of_other_tokens_is_refused(store, tmp_path, write_posts):
     run(store, tmp_path, "m")
-    other = build_store(
+    other_store = build_store(
         write_posts(styled_posts()), tmp_path / "other", Bytes().encode, ["t0"], "v1", 256
     )
     with pytest.raises(ValueError, match="trained on other tokens"):
-        load_trained(tmp_path / "m", other)
+        load_trained(tmp_path / "m", other_store)
 
 
 def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
@@ -127,11 +129,14 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
         load_trained(tmp_path / "m", store)
 
 
-@pytest.mark.parametrize("settings, message", [
-    ({"encoder": {"filters": 0}}, "'encoder.filters' is 0"),
-    ({"sampler": {"max_posts": 0}}, "'sampler.max_posts' is 0"),
-    ({"seeds": 1}, "unknown setting 'seeds' .did you mean 'seed'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"encoder": {"filters": 0}}, "'encoder.filters' is 0"),
+        ({"sampler": {"max_posts": 0}}, "'sampler.max_posts' is 0"),
+        ({"seeds": 1}, "unknown setting 'seeds' .did you mean 'seed'"),
+    ],
+)
 def test_what_makes_no_sense_is_said_before_any_work(settings, message):
     with pytest.raises(ValueError, match=message):
         Experiment.of({**described().model_dump(), **settings})

@@ -11,8 +11,9 @@ from helpers.losses import LOSSES, make_loss
 from helpers.losses.supervised_contrastive import supervised_contrastive
 from helpers.tokens.batch import Samples
 from helpers.training import checkpoints
-from helpers.training.checkpoints import load_weights
-from helpers.training.loop import GradCache, TrainingConfig, is_completed
+from helpers.training.checkpoints import load_weights, read_summary
+from helpers.training.grad_cache import GradCache
+from helpers.training.loop import TrainingConfig
 from tests.tiny_training import CONFIG, changed
 
 
@@ -45,15 +46,19 @@ def new_accelerator():
 @pytest.mark.usefixtures("new_accelerator")
 class TestMixedPrecision:
     def test_what_was_trained_gives_the_vectors_of_what_is_loaded(self, tiny, tmp_path):
-        """Training in bf16 must not leave an encoder behind that goes on in bf16 where nobody asked for it."""
+        """Training in bf16 must not leave an encoder behind that goes on in bf16 where nobody asked
+        for it.
+        """
         config = changed(steps=4, eval_every=2, precision="bf16")
         trained, _ = tiny.train(tmp_path, config)
         loaded, _ = tiny.train(
             tmp_path, config
         )  # complete: read from the files, nothing is trained
         assert not tiny.drawn
-        one, other = (embed(each, Samples.of_posts(tiny.store), 8) for each in (trained, loaded))
-        assert (one == other).all()
+        trained_rows, loaded_rows = (
+            embed(encoder, Samples.of_posts(tiny.store), 8) for encoder in (trained, loaded)
+        )
+        assert (trained_rows == loaded_rows).all()
 
 
 class TestLearning:
@@ -100,7 +105,7 @@ class TestLearning:
         assert all(
             torch.equal(value, weights[2][name]) for name, value in fresh.state_dict().items()
         )
-        summary = is_completed(tmp_path)
+        summary = read_summary(tmp_path)
         assert (summary["best_step"], summary["best_dev_MRR"], summary["steps"]) == (20, 0.9, 30)
         assert (
             summary["fingerprint"] == "v1"
@@ -123,36 +128,37 @@ class TestLearning:
     def test_parts_of_a_batch_train_as_the_whole_does(self, tiny, tmp_path):
         """The loss sees all 48 samples, the encoder never more than 7 of them, twice each."""
         config, sizes = TrainingConfig(steps=10, lr=0.01, optimizer="sgd", clip=1e9), []
-        whole, told = tiny.train(tmp_path / "whole", config)
+        whole, whole_history = tiny.train(tmp_path / "whole", config)
         encoder = tiny.encoder()
         encoder.register_forward_pre_hook(
             lambda _, given: sizes.append(len(given[0])) if encoder.training else None
         )
-        parts, again = tiny.train(
-            tmp_path / "parts", config.model_copy(update={"at_once": 7}), encoder=encoder
+        parts, parts_history = tiny.train(
+            tmp_path / "parts", config.model_copy(update={"micro_batch_size": 7}), encoder=encoder
         )
-        assert again.loss[0] == pytest.approx(told.loss[0], rel=1e-5)
-        for one, other in zip(whole.parameters(), parts.parameters()):
-            assert torch.allclose(one, other, atol=1e-5)
+        assert parts_history.loss[0] == pytest.approx(whole_history.loss[0], rel=1e-5)
+        for whole_weight, parts_weight in zip(whole.parameters(), parts.parameters()):
+            assert torch.allclose(whole_weight, parts_weight, atol=1e-5)
         assert set(sizes) == {7, 48 % 7} and sum(sizes) == 2 * 48 * 10
 
     def test_parts_are_made_again_by_the_same_random_numbers(self, tiny):
         batch, gradients = tiny.draw(0), []
-        for again in (True, False):
+        for in_cache in (True, False):
             encoder = tiny.encoder(dropout=0.5)
             torch.manual_seed(5)
             parts = [batch[at : at + 7] for at in range(0, len(batch), 7)]
             rows = (
                 GradCache(encoder, 7)(batch)
-                if again
+                if in_cache
                 else torch.cat([encoder(part) for part in parts])
             )
             supervised_contrastive(rows, batch.authors).backward()
             gradients.append([weight.grad for weight in encoder.parameters()])
         assert all(
-            torch.allclose(one, other, atol=1e-6) for one, other in zip(*gradients, strict=True)
+            torch.allclose(gradient, whole_gradient, atol=1e-6)
+            for gradient, whole_gradient in zip(*gradients, strict=True)
         )
-        assert any(one.abs().max() > 1e-3 for one in gradients[0])
+        assert any(gradient.abs().max() > 1e-3 for gradient in gradients[0])
 
     def test_the_last_step_is_scored_even_off_the_beat(self, tiny, tmp_path):
         _, history = tiny.train(tmp_path, changed(steps=13, eval_every=5))
@@ -236,7 +242,7 @@ class TestErrors:
             for tensor in load_file(tmp_path / "last.safetensors").values()
         )
         with pytest.raises(ValueError, match="missing"):
-            is_completed(tmp_path)
+            read_summary(tmp_path)
 
     def test_an_encoder_that_is_not_finite_ends_the_training(self, tiny, tmp_path):
         steps = []
@@ -253,7 +259,7 @@ class TestErrors:
         assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
 
     def test_weights_that_are_not_finite_are_not_saved(self, tiny, tmp_path):
-        """The last step's loss is finite, its gradient is not, and the dev score does not show it."""
+        """The last loss is finite, its gradient is not, and the dev score does not show it."""
         loss, steps = make_loss("arcface", 40, 16), []
 
         def spoil(embeddings, labels):
@@ -267,17 +273,20 @@ class TestErrors:
             tiny.train(tmp_path, loss=learned, score=lambda encoder: {"MRR": 0.5})
         assert checkpoints.read_checkpoint(tmp_path / "last.safetensors")[1]["step"] == 10
 
-    @pytest.mark.parametrize("settings, message", [
-        ({"optimizer": "adam"}, "training: 'optimizer' is 'adam'"),
-        ({"schedule": "stairs"}, "training: 'schedule' is 'stairs'"),
-        ({"steps": 0}, "'steps' is 0"),
-        ({"steps": None}, "needs either steps or epochs"),
-        ({"epochs": 2.0}, "needs either steps or epochs"),
-        ({"eval_every": 0}, "'eval_every' is 0"),
-        ({"clip": 0}, "'clip' is 0"),
-        ({"warmup": -1}, "'warmup' is -1"),
-        ({"stepz": 3}, "unknown setting 'stepz' .did you mean 'steps'"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "settings, message",
+        [
+            ({"optimizer": "adam"}, "training: 'optimizer' is 'adam'"),
+            ({"schedule": "stairs"}, "training: 'schedule' is 'stairs'"),
+            ({"steps": 0}, "'steps' is 0"),
+            ({"steps": None}, "needs either steps or epochs"),
+            ({"epochs": 2.0}, "needs either steps or epochs"),
+            ({"eval_every": 0}, "'eval_every' is 0"),
+            ({"clip": 0}, "'clip' is 0"),
+            ({"warmup": -1}, "'warmup' is -1"),
+            ({"stepz": 3}, "unknown setting 'stepz' .did you mean 'steps'"),
+        ],
+    )
     def test_settings_that_make_no_sense(self, settings, message):
         with pytest.raises(ValueError, match=message):
             TrainingConfig.of({"steps": 3, "lr": 0.1, **settings}, "training")

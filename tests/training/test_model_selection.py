@@ -20,12 +20,22 @@ def test_every_combination_once():
 
 
 def test_experiments_of_lists_in_loss_and_training():
-    made = experiments_of(StreamConfig(features="T"), SamplerConfig(), "arr", {"temperature": [0.1, 0.5]},
-                       {"steps": 3, "lr": [0.1, 0.2]})  # fmt: skip
-    assert [(one.loss.settings["temperature"], one.training.lr) for one in made] == [
-        (0.1, 0.1), (0.1, 0.2), (0.5, 0.1), (0.5, 0.2)
-    ]  # fmt: skip
-    assert {one.loss.settings["targets"] for one in made} == {"paper"}, (
+    made = experiments_of(
+        StreamConfig(features="T"),
+        SamplerConfig(),
+        "arr",
+        {"temperature": [0.1, 0.5]},
+        {"steps": 3, "lr": [0.1, 0.2]},
+    )
+    assert [
+        (experiment.loss.settings["temperature"], experiment.training.lr) for experiment in made
+    ] == [
+        (0.1, 0.1),
+        (0.1, 0.2),
+        (0.5, 0.1),
+        (0.5, 0.2),
+    ]
+    assert {experiment.loss.settings["targets"] for experiment in made} == {"paper"}, (
         "settings are complete, so equal ones are equal"
     )
     with pytest.raises(ValueError, match="unknown setting 'warmth'.*temperature"):
@@ -39,7 +49,10 @@ def test_the_first_of_the_best_is_chosen_and_one_alone_is_not_scored():
         StreamConfig(), SamplerConfig(), "supcon", {}, {"steps": 1, "lr": [0.1, 0.2, 0.3]}
     )
     scores = {0.1: 0.4, 0.2: 0.7, 0.3: 0.7}
-    train_one = lambda one: SimpleNamespace(encoder=one.training.lr, seed=one.seed)
+
+    def train_one(experiment):
+        return SimpleNamespace(encoder=experiment.training.lr, seed=experiment.seed)
+
     best = select_best(made, 5, train_one, scores.get)
     assert best.encoder == 0.2 and best.seed == 5
     assert select_best(made[:1], 0, train_one, None).encoder == 0.1

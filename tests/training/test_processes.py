@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from helpers.core import paths
-from helpers.training.loop import is_completed
+from helpers.training.checkpoints import read_summary
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run
 
@@ -31,34 +31,40 @@ def alone(tmp_path_factory):
 
 
 class TestProcesses:
-    @pytest.mark.parametrize("loss, at_once", [("supcon", 0), ("arcface", 0), ("supcon", 7)])
-    def test_two_end_where_one_ends(self, tmp_path, alone, loss, at_once):
-        """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others' samples the weights
-        are others.
+    @pytest.mark.parametrize(
+        "loss, micro_batch_size", [("supcon", 0), ("arcface", 0), ("supcon", 7)]
+    )
+    def test_two_end_where_one_ends(self, tmp_path, alone, loss, micro_batch_size):
+        """Each encodes half of the batch, perhaps in parts, the loss sees all: without the others'
+        samples the weights are others.
 
-        In double precision: in single, sums rounded differently let a maximum change hands, and gradients with it.
+        In double precision: in single, sums rounded differently let a maximum change hands, and
+        gradients with it.
         """
-        done = run(tmp_path / "two", processes=2, loss=loss, at_once=at_once, **DOUBLE)
+        done = run(
+            tmp_path / "two", processes=2, loss=loss, micro_batch_size=micro_batch_size, **DOUBLE
+        )
         assert done.returncode == 0, done.stderr[-2000:]
-        both = alone(loss), tmp_path / "two"
+        folders = alone(loss), tmp_path / "two"
         for name in ("best.safetensors", "last.safetensors"):
-            one, two = (load_file(folder / name) for folder in both)
-            assert one.keys() == two.keys()
-            for key, value in one.items():
+            alone_values, two_values = (load_file(folder / name) for folder in folders)
+            assert alone_values.keys() == two_values.keys()
+            for key, value in alone_values.items():
                 close = 1e-9 * max(1, value.abs().max().item())
-                assert torch.allclose(two[key], value, rtol=0, atol=close), f"{name} {key}"
-        one, two = (pd.read_csv(folder / "history.csv") for folder in both)
-        np.testing.assert_allclose(two.loss, one.loss, rtol=1e-9)
+                assert torch.allclose(two_values[key], value, rtol=0, atol=close), f"{name} {key}"
+        alone_values, two_values = (pd.read_csv(folder / "history.csv") for folder in folders)
+        np.testing.assert_allclose(two_values.loss, alone_values.loss, rtol=1e-9)
         start = Setting(store_in_memory).encoder().state_dict()
-        moved = load_file(both[0] / "last.safetensors")
+        moved = load_file(folders[0] / "last.safetensors")
         assert (
             max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items())
             > 1e-2
         )
-        assert is_completed(both[1])["best_step"] == is_completed(both[0])["best_step"]
+        assert read_summary(folders[1])["best_step"] == read_summary(folders[0])["best_step"]
 
     def test_fifty_losses_are_those_of_one_even_after_a_kill(self, tmp_path):
-        """Every step's loss, of one process, of two, and of two that are killed without warning and started again.
+        """Every step's loss, of one process, of two, and of two that are killed without warning and
+        started again.
 
         At step 27, two steps after a checkpoint: what is drawn again must be what was lost.
         """
@@ -66,18 +72,22 @@ class TestProcesses:
         assert run(tmp_path / "1", processes=1, **settings).returncode == 0
         assert run(tmp_path / "2", processes=2, **settings).returncode == 0
         assert run(tmp_path / "killed", die=27, processes=2, **settings).returncode != 0
-        again = run(tmp_path / "killed", processes=2, **settings)
-        assert again.returncode == 0 and again.stdout.count("continuing from step 25") == 2, (
-            again.stderr[-2000:]
-        )
-        one, two, killed = (losses(tmp_path / name) for name in ("1", "2", "killed"))
+        continued = run(tmp_path / "killed", processes=2, **settings)
         assert (
-            sorted(one) == sorted(two) == sorted(killed) == list(range(50))
-            and len(set(one.values())) > 45
+            continued.returncode == 0 and continued.stdout.count("continuing from step 25") == 2
+        ), continued.stderr[-2000:]
+        alone_losses, two_losses, killed_losses = (
+            losses(tmp_path / name) for name in ("1", "2", "killed")
         )
-        for other in (two, killed):
+        assert (
+            sorted(alone_losses) == sorted(two_losses) == sorted(killed_losses) == list(range(50))
+            and len(set(alone_losses.values())) > 45
+        )
+        for values in (two_losses, killed_losses):
             np.testing.assert_allclose(
-                [other[step] for step in range(50)], [one[step] for step in range(50)], rtol=1e-5
+                [values[step] for step in range(50)],
+                [alone_losses[step] for step in range(50)],
+                rtol=1e-5,
             )
 
 

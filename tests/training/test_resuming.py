@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from helpers.losses import make_loss
 from helpers.training import checkpoints
-from helpers.training.loop import is_completed
+from helpers.training.checkpoints import read_summary
 from tests.tiny_training import Killed, changed, dies_at, equal, run, same_history
 
 
@@ -20,7 +20,9 @@ class TestResuming:
     def test_killed_and_continued_it_ends_bit_for_bit_the_same(
         self, tiny, tmp_path, capsys, optimizer, schedule, lr
     ):
-        """Killed before any checkpoint, twice within a stretch, and at the first step of one; with dropout."""
+        """Killed before any checkpoint, twice within a stretch, and at the first step of one; with
+        dropout.
+        """
         config = changed(optimizer=optimizer, schedule=schedule, lr=lr)
         tiny.train(tmp_path / "whole", config, encoder=tiny.encoder(dropout=0.3))
         for step in (4, 13, 17, 20, 29):
@@ -28,7 +30,7 @@ class TestResuming:
                 encoder, draw = tiny.encoder(dropout=0.3), dies_at(step, tiny.draw)
                 tiny.train(tmp_path / "killed", config, encoder=encoder, draw=draw)
             with pytest.raises(ValueError, match="training.json is missing"):
-                is_completed(tmp_path / "killed")
+                read_summary(tmp_path / "killed")
         capsys.readouterr()
         # an encoder that starts elsewhere: all must come from the file
         encoder, history = tiny.train(
@@ -53,10 +55,10 @@ class TestResuming:
                 tiny.train(
                     tmp_path / "killed", config, loss="arcface", draw=dies_at(step, tiny.draw)
                 )
-        other = make_loss(
+        second_loss = make_loss(
             "arcface", 40, 16, seed=5
         )  # starts elsewhere: all must come from the file
-        tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8), loss=other)
+        tiny.train(tmp_path / "killed", config, encoder=tiny.encoder(seed=8), loss=second_loss)
         assert tiny.drawn == list(range(10, 30))
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
@@ -66,7 +68,7 @@ class TestResuming:
             for name in ("last.safetensors", "best.safetensors")
         )
         assert torch.equal(last["loss.weight"], loss.weight) and torch.equal(
-            other.weight, loss.weight
+            second_loss.weight, loss.weight
         )
         assert not torch.equal(loss.weight, make_loss("arcface", 40, 16).weight), "it was trained"
         assert all(name.startswith("encoder.") for name in best)
@@ -76,10 +78,10 @@ class TestResuming:
         tiny.train(tmp_path / "whole")
         save = checkpoints.save_checkpoint
 
-        def die_on_the_second(path, *rest):
+        def die_on_the_second(path, *arguments):
             if path.name == "last.safetensors" and path.exists():
                 raise Killed
-            save(path, *rest)
+            save(path, *arguments)
 
         monkeypatch.setattr(checkpoints, "save_checkpoint", die_on_the_second)
         with pytest.raises(Killed):
@@ -95,9 +97,9 @@ class TestResuming:
 
     def test_complete_training_is_loaded_without_a_step(self, tiny, tmp_path):
         encoder, history = tiny.train(tmp_path)
-        again, told = tiny.train(tmp_path, encoder=tiny.encoder(seed=8), score=None)
-        assert tiny.drawn == [] and told.equals(history)
-        assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), again.parameters()))
+        second, second_history = tiny.train(tmp_path, encoder=tiny.encoder(seed=8), score=None)
+        assert tiny.drawn == [] and second_history.equals(history)
+        assert all(torch.equal(a, b) for a, b in zip(encoder.parameters(), second.parameters()))
 
     def test_training_made_from_something_else_starts_anew(self, tiny, tmp_path):
         tiny.train(tmp_path / "whole", fingerprint="v2")
@@ -116,17 +118,21 @@ class TestResuming:
         with pytest.raises(Killed):
             tiny.train(tmp_path, fingerprint="v2", draw=dies_at(15, tiny.draw))
         with pytest.raises(ValueError, match="training.json is missing"):
-            is_completed(tmp_path)
+            read_summary(tmp_path)
         tiny.train(tmp_path)
         assert tiny.drawn == list(range(30)), "the best weights of v1 are gone"
 
     def test_kill_9(self, tmp_path):
-        """A process of its own, killed without warning in the middle of its second stretch, then run again."""
+        """A process of its own, killed without warning in the middle of its second stretch, then
+        run again.
+        """
         assert run(tmp_path / "whole").returncode == 0
         assert run(tmp_path / "killed", die=15).returncode == -signal.SIGKILL
-        again = run(tmp_path / "killed")
-        drawn = " ".join(map(str, range(10, 20)))
-        assert again.stdout.strip() == f"continuing from step 10\n{drawn}", again.stderr[-2000:]
+        continued = run(tmp_path / "killed")
+        steps = " ".join(map(str, range(10, 20)))
+        assert continued.stdout.strip() == f"continuing from step 10\n{steps}", continued.stderr[
+            -2000:
+        ]
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
         assert same_history(tmp_path / "whole", tmp_path / "killed")

@@ -10,61 +10,93 @@ from helpers.tokens.store import TokenStore
 if TYPE_CHECKING:
     from helpers.tokens.samplers import SamplerConfig
 
-SCANNED = 100_000  # authors; more are drawn from without looking at all of them
+MAX_SCANNED_AUTHORS = 100_000  # more are drawn from without looking at all of them
 
 
 class Sampler:
-    """``sampler(step) -> Batch``, a pure function of (store, seed, step).
+    """Draw the batch of a step: ``sampler(step) -> Batch``, a pure function of (store, seed, step).
 
-    Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one would have drawn.
+    Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one
+    would have drawn.
+
+    Parameters
+    ----------
+    config : of the sampler
+    store : to draw from
+    seed : of all steps
     """
 
-    reads: tuple[
-        str, ...
-    ] = ()  # settings of this kind, beside authors_per_batch, max_tokens and window
+    # settings of this kind, beside authors_per_batch, max_tokens and window
+    reads: tuple[str, ...] = ()
 
     def __init__(self, config: "SamplerConfig", store: TokenStore, seed: int):
-        self.config, self.store, self.seed = config, store, seed
+        self.config = config
+        self.store = store
+        self.seed = seed
 
     def __call__(self, step: int) -> Batch:
+        """Return the batch of a step."""
         return self.draw(np.random.default_rng([self.seed, step]))
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """One batch, from nothing but the store, the config and ``rng``."""
+        """Draw one batch, from nothing but the store, the config and ``rng``."""
         raise NotImplementedError
 
     def gather(
         self, authors: np.ndarray, first: np.ndarray, count: np.ndarray, rng: np.random.Generator
     ) -> Batch:
-        """The batch of chosen posts (B,), with the config's tokens a post."""
-        return make_batch(
-            self.store, authors, first, count, self.config.max_tokens, self.config.window, rng
-        )
+        """Read the batch of chosen posts, with the config's tokens a post.
+
+        Parameters
+        ----------
+        authors : (B,), who wrote each sample
+        first : (B,), number of its first post
+        count : (B,), number of its posts
+        rng : draws the windows of tokens, where the config asks for random ones
+        """
+        window_rng = rng if self.config.window == "random" else None
+        return make_batch(self.store, authors, first, count, self.config.max_tokens, window_rng)
 
 
 def draw_authors(
     store: TokenStore, count: int, min_posts: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """``count`` different authors, or all there are, uniform among those with at least ``min_posts`` posts.
+    """Draw different authors, uniformly among those with enough posts.
 
-    Up to SCANNED authors are all looked at; among more, authors are drawn and refused, so that the cost does not
-    grow with the store. Raises ValueError where fewer than two qualify.
+    Up to MAX_SCANNED_AUTHORS are all looked at; among more, authors are drawn and refused, so that
+    the cost does not grow with the store.
+
+    Parameters
+    ----------
+    store : to draw from
+    count : of authors
+    min_posts : of an author
+    rng : of the draw
+
+    Returns
+    -------
+    (count,) author numbers, or all that qualify where there are fewer
+
+    Raises
+    ------
+    ValueError
+        fewer than two authors qualify
     """
-    if store.authors > SCANNED:
-        chosen = np.empty(0, np.int64)
+    if store.authors > MAX_SCANNED_AUTHORS:
+        authors = np.empty(0, np.int64)
         for _ in range(100):
-            drawn = rng.integers(store.authors, size=2 * count)
-            drawn = drawn[
-                store.author_offsets[drawn + 1] - store.author_offsets[drawn] >= min_posts
-            ]
-            chosen = np.concatenate([chosen, drawn])
-            _, first = np.unique(chosen, return_index=True)
-            chosen = chosen[np.sort(first)]
-            if len(chosen) >= count:
-                return chosen[:count]
+            candidates = rng.integers(store.authors, size=2 * count)
+            posts = store.author_offsets[candidates + 1] - store.author_offsets[candidates]
+            authors = np.concatenate([authors, candidates[posts >= min_posts]])
+            _, first = np.unique(authors, return_index=True)
+            authors = authors[np.sort(first)]
+            if len(authors) >= count:
+                return authors[:count]
+
     eligible = np.flatnonzero(store.posts_per_author() >= min_posts)
     if len(eligible) < 2:
         raise ValueError(
-            f"{len(eligible)} authors with {min_posts} posts or more in {store.folder}: need at least 2"
+            f"{len(eligible)} authors with {min_posts} posts or more in {store.folder}: "
+            "need at least 2"
         )
     return rng.choice(eligible, min(count, len(eligible)), replace=False)

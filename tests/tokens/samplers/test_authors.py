@@ -17,22 +17,24 @@ def sampler(store, **settings):
 class TestWindows:
     @pytest.mark.parametrize("overlap", [True, False])
     def test_they_lie_within_the_history_and_apart_where_asked(self, overlap):
-        """Many random histories, among them authors with fewer posts than asked for and with just one post a sample."""
+        """Many random histories, among them authors with fewer posts than asked for and with just
+        one post a sample.
+        """
         rng = np.random.default_rng(0)
         for _ in range(200):
             samples = int(rng.integers(1, 9))
             max_posts = int(rng.choice([samples, samples + 3, 30, 200]))
             available = rng.integers(1 if overlap else samples, max_posts + 1, 25)
-            asked = rng.integers(1, 17, (25, samples))
-            first, size = draw_windows(available, asked.copy(), rng, overlap)
-            assert first.shape == size.shape == asked.shape
-            assert (size >= 1).all() and (size <= asked).all()
+            wanted_sizes = rng.integers(1, 17, (25, samples))
+            first, size = draw_windows(available, wanted_sizes.copy(), rng, overlap)
+            assert first.shape == size.shape == wanted_sizes.shape
+            assert (size >= 1).all() and (size <= wanted_sizes).all()
             assert (first >= 0).all() and (first + size <= available[:, None]).all()
             if overlap:
-                assert (size == np.minimum(asked, available[:, None])).all()
+                assert (size == np.minimum(wanted_sizes, available[:, None])).all()
                 continue
-            fits = asked.sum(1) <= available
-            assert (size[fits] == asked[fits]).all()
+            fits = wanted_sizes.sum(1) <= available
+            assert (size[fits] == wanted_sizes[fits]).all()
             for begin, count in zip(first, size):
                 used = np.concatenate([np.arange(b, b + c) for b, c in zip(begin, count)])
                 assert len(used) == len(set(used)), "two samples share a post"
@@ -71,7 +73,7 @@ def test_samples_are_consecutive_posts_of_their_author(make_store, window, overl
     for step in range(30):
         batch = draw(step)
         assert len(batch) == 12
-        drawn = {}
+        posts_of = {}
         for tokens, mask, author in zip(batch.tokens, batch.mask.tolist(), batch.authors.tolist()):
             assert mask == sorted(mask, reverse=True), "posts come first"
             posts = tokens[: sum(mask), 0].tolist()  # token = post
@@ -80,15 +82,20 @@ def test_samples_are_consecutive_posts_of_their_author(make_store, window, overl
                 store.author_offsets[author] <= posts[0]
                 and posts[-1] < store.author_offsets[author + 1]
             )
-            drawn.setdefault(author, []).extend(posts)
+            posts_of.setdefault(author, []).extend(posts)
         if not overlap:
-            assert all(len(posts) == len(set(posts)) for posts in drawn.values())
+            assert all(len(posts) == len(set(posts)) for posts in posts_of.values())
 
 
-@pytest.mark.parametrize("settings, sizes", [
-    ({"sizes": "fixed", "max_posts": 5}, {5}), ({"min_posts": 3, "max_posts": 4}, {4}),
-    ({"min_posts": 3, "max_posts": 4, "reach_smallest": True}, {3, 4}), ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, sizes",
+    [
+        ({"sizes": "fixed", "max_posts": 5}, {5}),
+        ({"min_posts": 3, "max_posts": 4}, {4}),
+        ({"min_posts": 3, "max_posts": 4, "reach_smallest": True}, {3, 4}),
+        ({"sizes": "uniform", "max_posts": 3}, {2, 3}),
+    ],
+)
 def test_sizes_are_those_of_the_config(make_store, settings, sizes):
     draw = sampler(make_store([20] * 30), **settings)
     assert {size for step in range(3) for size in draw(step).mask.sum(1).tolist()} == sizes

@@ -36,10 +36,10 @@ def test_an_uneven_pair_is_of_one_author(store):
 
 def test_all_documents_and_all_authors_are_reached(store):
     draw = make_sampler(SETTINGS, store, 1)
-    drawn = [draw(step) for step in range(300)]
-    assert {post for batch in drawn for post in posts(batch)} == set(range(24))
+    batches = [draw(step) for step in range(300)]
+    assert {post for batch in batches for post in posts(batch)} == set(range(24))
     count = np.bincount(
-        np.concatenate([batch.authors[:6:2].numpy() for batch in drawn]), minlength=6
+        np.concatenate([batch.authors[:6:2].numpy() for batch in batches]), minlength=6
     )
     assert count[2] == 0, "one document makes no pair"
     assert count[[0, 1, 3, 4, 5]].min() > 100, "authors alike, not in proportion to documents"

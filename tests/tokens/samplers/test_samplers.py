@@ -26,10 +26,10 @@ class TestEverySampler:
     def test_a_batch_is_a_function_of_store_seed_and_step(self, store, kind):
         config = SamplerConfig(kind=kind, window="random", **SMALL)
         batches = [make_sampler(config, store, 5)(step) for step in range(4)]
-        again = make_sampler(config, store, 5)
+        second = make_sampler(config, store, 5)
         np.random.seed(3), torch.manual_seed(3)
         for step in (3, 0, 2, 1, 0):
-            assert equal_batches(again(step), batches[step])
+            assert equal_batches(second(step), batches[step])
         assert not equal_batches(batches[0], batches[1])
         assert not equal_batches(make_sampler(config, store, 6)(0), batches[0])
 
@@ -39,7 +39,7 @@ class TestEverySampler:
         def looked(self):
             raise AssertionError("the cost of a batch grows with the store")
 
-        monkeypatch.setattr(base, "SCANNED", 0)
+        monkeypatch.setattr(base, "MAX_SCANNED_AUTHORS", 0)
         monkeypatch.setattr(type(store), "posts_per_author", looked)
         assert len(draw(0).authors)
 
@@ -69,8 +69,15 @@ class TestEverySampler:
                     assert getattr(batch, name)[row, place] == values[post]
 
     def test_settings_of_other_kinds_are_refused_and_defaults_are_not(self, kind):
-        changed = {"samples_per_author": 3, "min_posts": 2, "max_posts": 5, "sizes": "fixed", "overlap": False,
-                   "reach_smallest": True, "topics_per_batch": 2}  # fmt: skip
+        changed = {
+            "samples_per_author": 3,
+            "min_posts": 2,
+            "max_posts": 5,
+            "sizes": "fixed",
+            "overlap": False,
+            "reach_smallest": True,
+            "topics_per_batch": 2,
+        }
         for name, value in changed.items():
             if name in SAMPLERS[kind].reads:
                 assert getattr(SamplerConfig.of({"kind": kind, name: value}), name) == value
@@ -96,18 +103,24 @@ def test_kinds_of_single_posts_say_so():
     assert SamplerConfig(kind="pairs", max_posts=1) == SamplerConfig(kind="pairs")
 
 
-@pytest.mark.parametrize("settings, message", [
-    ({"kind": "triples"}, "'kind' is 'triples': Input should be 'authors', 'pairs', 'random' or 'topic'"),
-    ({"sizes": "beta"}, "'sizes' is 'beta'"),
-    ({"window": "suffix"}, "'window' is 'suffix'"),
-    ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
-    ({"samples_per_author": 0}, "'samples_per_author' is 0"),
-    ({"kind": "topic", "topics_per_batch": 0}, "'topics_per_batch' is 0"),
-    ({"min_posts": 0}, "'min_posts' is 0"),
-    ({"min_posts": 5, "max_posts": 4}, "'max_posts' is 4: it must be at least min_posts, 5"),
-    ({"max_tokens": 0}, "'max_tokens' is 0"),
-    ({"authors": 4}, "authors_per_batch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (
+            {"kind": "triples"},
+            "'kind' is 'triples': Input should be 'authors', 'pairs', 'random' or 'topic'",
+        ),
+        ({"sizes": "beta"}, "'sizes' is 'beta'"),
+        ({"window": "suffix"}, "'window' is 'suffix'"),
+        ({"authors_per_batch": 1}, "'authors_per_batch' is 1"),
+        ({"samples_per_author": 0}, "'samples_per_author' is 0"),
+        ({"kind": "topic", "topics_per_batch": 0}, "'topics_per_batch' is 0"),
+        ({"min_posts": 0}, "'min_posts' is 0"),
+        ({"min_posts": 5, "max_posts": 4}, "'max_posts' is 4: it must be at least min_posts, 5"),
+        ({"max_tokens": 0}, "'max_tokens' is 0"),
+        ({"authors": 4}, "authors_per_batch"),
+    ],
+)
 def test_settings_out_of_bounds(settings, message):
     with pytest.raises(ValueError, match=message) as error:
         SamplerConfig.of(settings, "sampler")
@@ -118,13 +131,13 @@ def test_settings_out_of_bounds(settings, message):
 def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at(
     make_store, monkeypatch, scanned
 ):
-    monkeypatch.setattr(base, "SCANNED", scanned)
+    monkeypatch.setattr(base, "MAX_SCANNED_AUTHORS", scanned)
     store, rng = make_store([3, 9] * 25), np.random.default_rng(0)
-    drawn = np.concatenate([base.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(
+    authors = np.concatenate([base.draw_authors(store, 5, 4, rng) for _ in range(4000)]).reshape(
         4000, 5
     )
-    assert all(len(set(row)) == 5 for row in drawn.tolist())
-    counts = np.bincount(drawn.ravel(), minlength=50)
+    assert all(len(set(row)) == 5 for row in authors.tolist())
+    counts = np.bincount(authors.ravel(), minlength=50)
     assert not counts[::2].any(), "authors with too few posts"
     assert stats.chisquare(counts[1::2]).pvalue > 0.001
     assert sorted(base.draw_authors(store, 99, 4, rng)) == list(range(1, 50, 2)), "all there are"

@@ -66,12 +66,3 @@ def test_fixed_and_a_single_size():
     for name in SIZES:
         for reach in (False, True):
             assert set(draw_sizes(name, 9, rng, 5, 5, reach)) == {5}
-
-
-def test_errors():
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="sizes 'beta': one of uniform, beta21"):
-        draw_sizes("beta", 3, rng)
-    for min_posts, max_posts in ((0, 4), (5, 4)):
-        with pytest.raises(ValueError, match="need 1 <= min_posts <= max_posts"):
-            draw_sizes("beta31", 3, rng, min_posts, max_posts)

@@ -1,4 +1,6 @@
-"""Batches within topics against the posts they hold, and against what a loop over the store says is there."""
+"""Batches within topics against the posts they hold, and against what a loop over the store says is
+there.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ COUNTS = (6, 1, 9, 4, 2, 12, 3, 1, 5, 8)
 
 
 def store_on(make_store, topics, counts, listed=None, **settings):
-    """A store whose posts have the given topics; token = post. listed: rows of the topic list, without "other"."""
+    """A store whose posts have the given topics; token = post. listed: rows of the topic list,
+    without "other".
+    """
     store = make_store(counts, lengths=np.ones(sum(counts), int), **settings)
     object.__setattr__(store, "topic", np.asarray(topics).astype("u2"))
     listed = max(topics) + 1 if listed is None else listed
@@ -51,26 +55,28 @@ class TestBatch:
         draw = sampler(store, 4, samples, topics, seed=1)
         for step in range(200):
             batch = draw(step)
-            drawn = posts(batch, samples)
+            documents = posts(batch, samples)
             rows = batch.authors.numpy().reshape(-1, samples)
-            assert (author[drawn] == rows).all() and (rows == rows[:, :1]).all(), (
+            assert (author[documents] == rows).all() and (rows == rows[:, :1]).all(), (
                 "an author's rows side by side"
             )
             chosen = rows[:, 0]
             assert len(set(chosen)) == len(chosen) and (count[chosen] >= samples).all()
             assert 3 <= len(chosen) <= 4
-            assert all(len(set(row)) == samples for row in drawn), "no document twice"
-            shared = store.topic[drawn[:, 0]]
+            assert all(len(set(row)) == samples for row in documents), "no document twice"
+            shared = store.topic[documents[:, 0]]
             names, authors = np.unique(shared, return_counts=True)
             assert (authors > 1).all(), "nobody is alone on a topic"
-            for row, topic in zip(drawn, shared):
-                others = (store.topic[author == author[row[0]]] != topic).sum()
-                assert (store.topic[row[1:]] != topic).sum() == min(others, samples - 1), (
+            for row, topic in zip(documents, shared):
+                elsewhere = (store.topic[author == author[row[0]]] != topic).sum()
+                assert (store.topic[row[1:]] != topic).sum() == min(elsewhere, samples - 1), (
                     "as far as there are any"
                 )
 
     def test_topics_by_their_authors_authors_and_documents_uniformly(self, make_store):
-        """Topics 0, 1, 2 of 2, 4 and 6 authors, who have two topics of their own; author 2 wrote thrice on topic 1."""
+        """Topics 0, 1, 2 of 2, 4 and 6 authors, who have two topics of their own; author 2 wrote
+        thrice on topic 1.
+        """
         counts, topics = [], []
         for topic, authors in ((0, 2), (1, 4), (2, 6)):
             for author in range(authors):
@@ -79,19 +85,21 @@ class TestBatch:
                 counts.append(len(own) + 2)
         store, steps = store_on(make_store, topics, counts), 2000
         draw = sampler(store, 2, 2)
-        drawn = np.array([posts(draw(step), 2) for step in range(steps)])
-        shared = store.topic[drawn[:, 0, 0]]
+        documents = np.array([posts(draw(step), 2) for step in range(steps)])
+        shared = store.topic[documents[:, 0, 0]]
         expected = steps * np.array([2, 4, 6]) / 12
         assert stats.chisquare(np.bincount(shared), expected).pvalue > 1e-3
         author = author_of(store)
         for topic, rows in enumerate((range(2), range(2, 6), range(6, 12))):
-            seen = np.bincount(author[drawn[shared == topic, :, 0]].ravel(), minlength=12)[
+            seen = np.bincount(author[documents[shared == topic, :, 0]].ravel(), minlength=12)[
                 list(rows)
             ]
             assert stats.chisquare(seen).pvalue > 1e-3, f"topic {topic}"
         begin = store.author_offsets[2]
         for column, places in ((0, [0, 1, 2]), (1, [3, 4])):
-            seen = np.bincount(drawn[author[drawn[:, :, 0]] == 2][:, column] - begin, minlength=5)
+            seen = np.bincount(
+                documents[author[documents[:, :, 0]] == 2][:, column] - begin, minlength=5
+            )
             assert not np.delete(seen, places).any() and stats.chisquare(seen[places]).pvalue > 1e-3
 
     def test_more_topics_where_one_has_too_few_and_as_many_as_asked_where_they_have_enough(
@@ -154,7 +162,10 @@ class TestCells:
             documents = index.posts[index.cell_begin[cell] :][: index.cell_count[cell]].tolist()
             indexed[int(store.topic[documents[0]]), int(index.cell_author[cell])] = documents
         assert indexed == cells
-        shared = [[author for one, author in sorted(cells) if one == topic] for topic in range(6)]
+        shared = [
+            [author for cell_topic, author in sorted(cells) if cell_topic == topic]
+            for topic in range(6)
+        ]
         rows = [
             index.cell_author[begin : begin + n].tolist()
             for begin, n in zip(index.topic_begin, index.topic_count)
@@ -162,10 +173,10 @@ class TestCells:
         assert rows == [authors for authors in shared if len(authors) > 1]
 
     def test_they_are_found_once_a_sampler(self, store, monkeypatch):
-        found, unique = [], np.unique
+        calls, unique = [], np.unique
         monkeypatch.setattr(
-            np, "unique", lambda *given, **options: found.append(given) or unique(*given, **options)
+            np, "unique", lambda *given, **options: calls.append(given) or unique(*given, **options)
         )
         draw = sampler(store, samples=3)
-        before = len(found)
-        assert all(len(draw(step)) for step in range(3)) and len(found) == before
+        before = len(calls)
+        assert all(len(draw(step)) for step in range(3)) and len(calls) == before

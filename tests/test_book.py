@@ -97,7 +97,9 @@ def test_help_names_every_command_once_in_the_order_of_use():
         ["make", "-s", "help"], cwd=paths.ROOT, check=True, capture_output=True, text=True
     ).stdout
     named = [line.split()[1] for line in said.splitlines() if line.startswith("make ")]
-    in_order = "first mine lab book reproduce train test bench rooms setup distributed publish clean"
+    in_order = (
+        "first mine lab book reproduce train test bench rooms setup distributed publish clean"
+    )
     assert named == in_order.split()
     makefile = (paths.ROOT / "Makefile").read_text("utf-8")
     (phony,) = [line for line in makefile.splitlines() if line.startswith(".PHONY:")]

@@ -153,8 +153,7 @@ def compare_with_tfidf(
         return pd.DataFrame(columns=["value", "low", "high"])
     trials = Trials(older, gallery.targets)
     ranks = {
-        kind: ranking.positive_ranks(member, trials, MAX_TOKENS)
-        for kind, member in counted.items()
+        kind: ranking.positive_ranks(member, trials, MAX_TOKENS) for kind, member in counted.items()
     }
     best = max(counted, key=lambda kind: (1 / ranks[kind]).mean())
     ours = ranking.positive_ranks(gallery.model, trials, MAX_TOKENS)

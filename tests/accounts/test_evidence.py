@@ -115,9 +115,7 @@ def test_what_remains_without_words_is_the_score_of_posts_that_lack_them(encoder
         [[re.sub(r"(?i)\bkiln\b", "", post) or " " for post in each][:2] for each in posts]
     )
     whole = small.rank(small.accounts(["one"]), ["one"]).score[0]
-    assert rest.score < whole and abs(
-        rest.score - plain[0] @ plain[1]
-    ) < 0.15 * abs(whole)
+    assert rest.score < whole and abs(rest.score - plain[0] @ plain[1]) < 0.15 * abs(whole)
     outside = evidence.without_words(small, small.accounts(["one"]), "other", ["kiln"])
     assert abs(outside.score - rest.score) < 1e-4, (
         "asked from outside, one stays in the gallery as it is"

@@ -74,7 +74,9 @@ def test_a_path_says_nothing_about_a_name(tmp_path):
 def test_what_is_left_is_a_share():
     texts = ["I asked Mark.", "Mark my words", "so mark it", "in Rust and C"]
     assert (
-        personal_names.share_with_names(texts, personal_names.identifying_words({"Mark Doe"}, Counter()))
+        personal_names.share_with_names(
+            texts, personal_names.identifying_words({"Mark Doe"}, Counter())
+        )
         == 0.25
     )
     assert personal_names.identifying_words(

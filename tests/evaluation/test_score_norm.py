@@ -43,13 +43,18 @@ def test_gallery_normalisation_is_that_of_a_loop(trials):
     made = as_model(with_s_norm(model))
     expected = [[z(raw[q, t], raw[q]) + z(raw[q, t], [among[other, t] for other in range(30) if other != t])
                  for t in range(30)] for q in range(30)]  # fmt: skip
-    np.testing.assert_allclose(all_scores(made, trials.queries, trials.targets), expected, atol=1e-4)
+    np.testing.assert_allclose(
+        all_scores(made, trials.queries, trials.targets), expected, atol=1e-4
+    )
     pairs = np.array([[3, 4], [0, 0], [29, 1], [3, 4]])
     np.testing.assert_allclose(
-        made.pair_scores(trials.queries, trials.targets, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4
+        made.pair_scores(trials.queries, trials.targets, pairs),
+        np.array(expected)[tuple(pairs.T)],
+        atol=1e-4,
     )
     assert (
-        made.pair_scores(trials.queries, trials.targets, pairs[:1])[0] == made.pair_scores(trials.queries, trials.targets, pairs)[0]
+        made.pair_scores(trials.queries, trials.targets, pairs[:1])[0]
+        == made.pair_scores(trials.queries, trials.targets, pairs)[0]
     )
 
 
@@ -63,10 +68,14 @@ def test_drawn_targets_stand_for_all(trials):
         [z(raw[q, t], raw[q, drawn]) + z(raw[q, t], among[others[t], t]) for t in range(30)]
         for q in range(30)
     ]
-    np.testing.assert_allclose(all_scores(made, trials.queries, trials.targets), expected, atol=1e-4)
+    np.testing.assert_allclose(
+        all_scores(made, trials.queries, trials.targets), expected, atol=1e-4
+    )
     pairs = np.array([[3, 4], [29, 1]])
     np.testing.assert_allclose(
-        made.pair_scores(trials.queries, trials.targets, pairs), np.array(expected)[tuple(pairs.T)], atol=1e-4
+        made.pair_scores(trials.queries, trials.targets, pairs),
+        np.array(expected)[tuple(pairs.T)],
+        atol=1e-4,
     )
     own = np.full(30, -1)
     own[7] = 3  # that query is target 3 itself, and not measured against itself
@@ -91,10 +100,14 @@ def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch)
         for q in range(30)
     ]
     made = as_model(Member("cohort", model, "as_norm", cohort=cohort))
-    np.testing.assert_allclose(all_scores(made, trials.queries, trials.targets), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        all_scores(made, trials.queries, trials.targets), expected, rtol=1e-4, atol=1e-4
+    )
     pairs = np.array([[3, 4], [0, 0], [29, 1]])
     np.testing.assert_allclose(
-        made.pair_scores(trials.queries, trials.targets, pairs), np.array(expected)[tuple(pairs.T)], rtol=1e-4
+        made.pair_scores(trials.queries, trials.targets, pairs),
+        np.array(expected)[tuple(pairs.T)],
+        rtol=1e-4,
     )
 
 

@@ -15,6 +15,7 @@ def connect(texts, authors=None):
     frame = pd.DataFrame(
         {"n": np.arange(len(texts)), "author": authors or ["a"] * len(texts), "normal": texts}
     )
+    connection.register("frame", frame)
     connection.execute("CREATE TABLE posts AS FROM frame")
     return connection
 
@@ -26,7 +27,9 @@ def find_slowly(texts, authors):
     for _ in range(signatures.MAX_ROUNDS):
         ends = {}
         for i, words in enumerate(left):
-            for length in range(signatures.MIN_RUN_WORDS, min(signatures.MAX_RUN_WORDS, len(words)) + 1):
+            for length in range(
+                signatures.MIN_RUN_WORDS, min(signatures.MAX_RUN_WORDS, len(words)) + 1
+            ):
                 prior = words[-length - 1] if len(words) > length else None
                 ends.setdefault(tuple(words[-length:]), []).append((authors[i], prior, i in fresh))
         labels = set()

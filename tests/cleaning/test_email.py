@@ -25,7 +25,7 @@ x <- lm(y ~ z, data = d)
 Best,
 J
 
--- 
+--\x20
 Jane Doe, Department of Silly Walks
 +44 20 7946 0000
 _______________________________________________
@@ -45,11 +45,15 @@ def test_own_words_of_a_mail():
 @pytest.mark.parametrize(
     "appended",
     [
-        "-----Original Message-----\nFrom: X [mailto:x at example.org]\nSent: Monday\nTo: Y\n\ntheir words",
+        "-----Original Message-----\nFrom: X [mailto:x at example.org]\nSent: Monday\n"
+        "To: Y\n\ntheir words",
         "-------- Original-Nachricht --------\nDatum: heute\nVon: X\n\ntheir words",
-        "________________________________\nFrom: X\nSent: 30 March 2012\nTo: Y\nSubject: Z\n\ntheir words",
-        "-------------- next part --------------\nA non-text attachment was scrubbed...\nName: a.pdf",
-        "---------- Forwarded message ----------\nFrom: X <x at example.org>\nDate: today\n\ntheir words",
+        "________________________________\nFrom: X\nSent: 30 March 2012\nTo: Y\n"
+        "Subject: Z\n\ntheir words",
+        "-------------- next part --------------\nA non-text attachment was scrubbed...\n"
+        "Name: a.pdf",
+        "---------- Forwarded message ----------\nFrom: X <x at example.org>\n"
+        "Date: today\n\ntheir words",
         "Message: 9\nDate: Wed, 27 Feb 2008\nFrom: X\n\ntheir words",
         "Some One wrote:\n> their words",
         "Some One <some at ...> writes:\n\n> their words",
@@ -61,33 +65,45 @@ def test_own_words_of_a_mail():
         "An HTML attachment was scrubbed...\nURL: <https://example.org/attachment.html>",
         "Sent from my iPhone",
         "This email and any files are confide...{{dropped:9}}",
-        "This e-mail is confidential. If you are not the intended\nrecipient, any disclosure is forbidden.",
+        "This e-mail is confidential. If you are not the intended\n"
+        "recipient, any disclosure is forbidden.",
         "2012/3/7, Some One <some.one at example.org>:\n> their words",
         "El 16 de mar? de 2012 20:34, X <x at example.org> ha escrit:\n> their words",
-        "Jane Doe FAA\nUniversity of Nowhere, Department of Silly Walks and of very long names of departments",
+        "Jane Doe FAA\n"
+        "University of Nowhere, Department of Silly Walks and of very long names of departments",
         "A plural is no singular, as they always say.\n~ Jane Doe",
-        '-\n=====\nSome Action of a University\nWeb: https://example.org\n=====\nDISCLAIMER:\n"The views expressed are'
-        ' mine\nand may not be taken\nas yours."\n=====\nA user of something -- and of something else\n=====',
+        "-\n=====\nSome Action of a University\nWeb: https://example.org\n=====\n"
+        'DISCLAIMER:\n"The views expressed are'
+        ' mine\nand may not be taken\nas yours."\n=====\n'
+        "A user of something -- and of something else\n=====",
         "-- \nDr. Jane Doe\n" + "A book of mine, and one more.\n" * 20 + "Tel: 020 7946 0000",
         "Jane Doe\nUniversity of Nowhere\n\nx <- c(1, 2)\ny <- c(3, 4)",
         "Linear mixed model fit by REML\nFormula: y ~ x\n   Data: d\n  AIC   BIC\n 1234.5 2345.6\n"
         + "-123.4 3.4567\n" * 3,
         "Formula: y ~ x + (1 | a)\nRandom effects:\n\nNumber of obs: 8, groups: a, 2",
         "-rw-r--r-- 1 jane users 305553 Jul 2 2010 PACKAGES\nResources/library/stats/libs/stats.so",
-        "Jane Doe\nCalle Mayor 7\njane@example.org\n\nEste correo contiene informaci?n confidencial para"
-        " su destinatario. En el caso\nde haberlo recibido por error.\n\nEvite imprimir este mensaje.",
+        "Jane Doe\nCalle Mayor 7\njane@example.org\n\n"
+        "Este correo contiene informaci?n confidencial para"
+        " su destinatario. En el caso\nde haberlo recibido por error.\n\n"
+        "Evite imprimir este mensaje.",
         'Jane Doe\nMarine Lab\n\n"Without a motto, you are just\nanother person."',
         "platform       i386-pc\narch           i386\nlanguage       R",
-        "* installing\nchecking for main in -lx... no\ngcc -arch ppc -g -O2 -c x.c -o x.o\nld: warning: no file\n"
+        "* installing\nchecking for main in -lx... no\n"
+        "gcc -arch ppc -g -O2 -c x.c -o x.o\nld: warning: no file\n"
         "** libs\nmake: *** [x.so] Error 1",
         "Jane Doe\nAssociate Professor\nUniversity of Nowhere\nTel: +1 555 123 4567",
-        "In file included from x.c:1:\n/usr/include/R.h:28:20: error: no such file\nmake[1]: *** [all] Error 1\n"
+        "In file included from x.c:1:\n/usr/include/R.h:28:20: error: no such file\n"
+        "make[1]: *** [all] Error 1\n"
         "ERROR: compilation failed for package x",
-        "#compare the two of them with each other and see what they say\ny$z[y$a == 1] <- y$z[y$a == 1] * 2\n"
-        "drv <- (a - b) #the difference between what there is and what there was\nm=lm(a ~ b,\n  data=d)",
-        "mac:~/Documents jane$ R CMD check it\n* checking for it ... OK\n* using log directory\n* this is package it",
+        "#compare the two of them with each other and see what they say\n"
+        "y$z[y$a == 1] <- y$z[y$a == 1] * 2\n"
+        "drv <- (a - b) #the difference between what there is and what there was\n"
+        "m=lm(a ~ b,\n  data=d)",
+        "mac:~/Documents jane$ R CMD check it\n* checking for it ... OK\n"
+        "* using log directory\n* this is package it",
         "Fehler in solve.default(a, b) :\n  System ist singul?r",
-        "src.c:/* to be done: what they all want to have */\n--\nsrc.c-    this is what stands there and will not go",
+        "src.c:/* to be done: what they all want to have */\n--\n"
+        "src.c-    this is what stands there and will not go",
         "Generalized linear mixed model fit by the Laplace approximation\n   AIC BIC logLik",
         "Jane Doe\nInstitute of Silly Walks\njd@example.org\nexample.org\nhttp://example.org/jane",
         "-----\nJane Doe\n\nACME\nwww.example.org",
@@ -151,7 +167,10 @@ def test_an_answer_that_looks_like_a_quote_stays():
 
 
 def test_an_answer_below_the_quoted_head_of_a_mail_stays():
-    head = "> -----Original Message-----\n> From: Jane Doe [mailto:jd@example.org]\n> Sent: Monday\n> To: list\n> \n"
+    head = (
+        "> -----Original Message-----\n> From: Jane Doe [mailto:jd@example.org]\n"
+        "> Sent: Monday\n> To: list\n> \n"
+    )
     assert own_paragraphs(f"{head}> theirs\n\n{ANSWER}") == ANSWER
 
 
@@ -165,7 +184,10 @@ def test_the_tail_of_a_wrapped_quote_goes():
 
 
 def test_addresses_of_pages_and_the_end_of_a_sentence_are_no_code():
-    text = "As explained in\nhttp://example.org/2011/12/08/761\nhere, and at\nhttp://example.org/1/2.csv 2.csv . Would\n"
+    text = (
+        "As explained in\nhttp://example.org/2011/12/08/761\nhere, and at\n"
+        "http://example.org/1/2.csv 2.csv . Would\n"
+    )
     text += "you excuse that I sent no\nsessionInfo():\n\nHere it is."
     assert own_paragraphs(text).split() == text.split()
 
@@ -179,7 +201,7 @@ def test_own_prose_stays():
         + "Another line of text.\n"
         * 20
     ).strip()
-    assert own_paragraphs(prose).split() == [word for word in prose.split()]
+    assert own_paragraphs(prose).split() == prose.split()
     campus = "Two lines:\n\nOne thing at the University I like is that\npeople talk to each other."
     assert own_paragraphs(campus) == campus
     assert own_paragraphs("so.\n\n>From here on it is mine.\n\nend").split()[1] == "From"

@@ -106,12 +106,37 @@ def test_everyday_words_and_pseudonyms_are_not_masked():
 
 
 def test_bots_are_told_from_people():
-    for name in ("Random Issue Bot", "Notification Bot", "triageBot", "GitHub", "github-actions", "AutoModerator",
-                 "noreply@example.org", "no-reply", "MAILER-DAEMON", "[deleted]", "release_bot", "rustbot",
-                 "list-request@example.org", "RemindMeBot"):  # fmt: skip
+    for name in (
+        "Random Issue Bot",
+        "Notification Bot",
+        "triageBot",
+        "GitHub",
+        "github-actions",
+        "AutoModerator",
+        "noreply@example.org",
+        "no-reply",
+        "MAILER-DAEMON",
+        "[deleted]",
+        "release_bot",
+        "rustbot",
+        "list-request@example.org",
+        "RemindMeBot",
+    ):
         assert is_bot(name), name
-    for name in ("Abbott", "John Talbot", "Rémi Bottinelli", "TALBOT", "Cabot Lodge", "Bothe", "Robotham", "Jane Doe",
-                 "lean-039c5658c9", "Zulima", "abbot@example.org", ""):  # fmt: skip
+    for name in (
+        "Abbott",
+        "John Talbot",
+        "Rémi Bottinelli",
+        "TALBOT",
+        "Cabot Lodge",
+        "Bothe",
+        "Robotham",
+        "Jane Doe",
+        "lean-039c5658c9",
+        "Zulima",
+        "abbot@example.org",
+        "",
+    ):
         assert not is_bot(name), name
 
 

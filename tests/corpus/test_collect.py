@@ -1,4 +1,4 @@
-"""From source to posts table against plain Python: drops, duplicates, pseudonyms, equal bytes, resuming."""
+"""From source to posts table against plain Python: drops, copies, pseudonyms, bytes, resuming."""
 
 import hashlib
 import hmac
@@ -19,14 +19,14 @@ from helpers.corpus import collect as corpus
 from helpers.corpus import posts_table as table_module
 from helpers.corpus.collect import CollectConfig
 from helpers.sources import Part
-from tests.factories import posts_table, read_posts
+from tests.factories import read_posts
 
 KEY = "00" * 31 + "07"
 SUBJECTS = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
 
 
 def frames(part, posts=120):
-    """Random posts of one part: some short, some by a bot, some repeated with other case or white space."""
+    """Random posts of a part: short ones, a bot's, repeated ones with other case or white space."""
     rng = random.Random(part)
     rows = []
     for i in range(posts):
@@ -268,8 +268,13 @@ def test_long_posts_are_cut_before_they_cost_anything(source, monkeypatch):
 
 
 def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch):
-    texts = ["I asked Lee Jones, and jones told me so", "Jones or MARIA GOMEZ would know how", "will hope is no person",
-             "Hi Peter,\nask Gomez about it.\n\nCheers, Bob", "Will hope told me, Mark said"] + 12 * ["Jones Gomez {}"]  # fmt: skip
+    texts = [
+        "I asked Lee Jones, and jones told me so",
+        "Jones or MARIA GOMEZ would know how",
+        "will hope is no person",
+        "Hi Peter,\nask Gomez about it.\n\nCheers, Bob",
+        "Will hope told me, Mark said",
+    ] + 12 * ["Jones Gomez {}"]
     rows = [
         (f"Ann{n}", n, "x", text.format(n), None, "Lee Jones\nMaria Gomez\nWill Hope\nMark Will")
         for n, text in enumerate(texts)
@@ -280,8 +285,12 @@ def test_names_of_others_are_masked_and_stay_on_the_machine(source, monkeypatch)
     )
     card = collect()
     assert [row[3] for row in sorted(load("a"), key=lambda row: row[1])[:5]] == [
-        "I asked @user, and @user told me so", "@user or @user would know how", "will hope is no person",
-        "Hi @user, ask @user about it. Cheers, @self", "Will hope told me, Mark said"]  # fmt: skip
+        "I asked @user, and @user told me so",
+        "@user or @user would know how",
+        "will hope is no person",
+        "Hi @user, ask @user about it. Cheers, @self",
+        "Will hope told me, Mark said",
+    ]
     assert card["names_masked"] == 15 and card["names_left"] == round(1 / card["posts"], 4)
     assert "Jones" not in str(card) and accounted(card)
     collect("raw", raw=True)
@@ -342,10 +351,21 @@ def test_no_machine_path_gets_into_the_card(source, tmp_path):
 def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
     texts = ["first post of the two", "a second post, without id"]
-    pd.DataFrame({"author": "a", "time": [1577836800, 1577836801], "topic": "t", "text": texts, "id": ["x", None]}
-                 ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)  # fmt: skip
-    config = CollectConfig(source="table", location=str(tmp_path / "posts.jsonl"), columns={"id": "id"},
-                           pseudonymise=False)  # fmt: skip
+    pd.DataFrame(
+        {
+            "author": "a",
+            "time": [1577836800, 1577836801],
+            "topic": "t",
+            "text": texts,
+            "id": ["x", None],
+        }
+    ).to_json(tmp_path / "posts.jsonl", orient="records", lines=True)
+    config = CollectConfig(
+        source="table",
+        location=str(tmp_path / "posts.jsonl"),
+        columns={"id": "id"},
+        pseudonymise=False,
+    )
     card = corpus.collect(paths.Run("made"), config)
     assert card["posts"] == 2
     assert pq.read_table(paths.Run("made").folder / "posts.parquet")["id"].to_pylist() == [

@@ -1,4 +1,4 @@
-"""Many workers against one machine: the same counts and bytes, also after workers and whole processes were killed."""
+"""Many workers against one machine: the same counts and bytes, also after processes were killed."""
 
 import random
 import subprocess
@@ -16,13 +16,17 @@ from helpers.corpus import capacity, daft_engine, deduplicate
 from helpers.corpus.collect import PART, CollectConfig, collect
 from helpers.corpus.posts_table import open_database
 
-SETTINGS = {"min_chars": 10, "near_duplicate": 0.8, "strip_signatures": True,
-            "names": {("mary",): True, ("bob", "lee"): False}}  # fmt: skip
+SETTINGS = {
+    "min_chars": 10,
+    "near_duplicate": 0.8,
+    "strip_signatures": True,
+    "names": {("mary",): True, ("bob", "lee"): False},
+}
 AUTHORS = [f"u{number:02d}" for number in range(40)]
 
 
 def write_parts(folder, seed, posts=1000, row_group_size=None):
-    """Part files with copies, near copies, names, signatures that one author repeats, and equal times."""
+    """Part files with copies, near copies, names, signatures of one author, and equal times."""
     rng = random.Random(seed)
     words = ["Mary", "bob lee", *(f"w{n}É" if n % 7 == 0 else f"W{n}" for n in range(250))]
     texts, rows = [], []
@@ -42,8 +46,15 @@ def write_parts(folder, seed, posts=1000, row_group_size=None):
                 *f"kind regards of {author}".split(),
                 *["PS:", author] * (rng.random() < 0.4),
             ]
-        rows.append((author, 1_600_000_000 + rng.randrange(300), rng.choice("xyz"), rng.choice(["  ", " "]).join(text),
-                     None))  # fmt: skip
+        rows.append(
+            (
+                author,
+                1_600_000_000 + rng.randrange(300),
+                rng.choice("xyz"),
+                rng.choice(["  ", " "]).join(text),
+                None,
+            )
+        )
     files = [folder / f"{number}.parquet" for number in range(3)]
     for number, file in enumerate(files):
         pq.write_table(
@@ -194,7 +205,7 @@ except RuntimeError as error:
 
 
 def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
-    """By Daft itself: the workers are killed in the midst of a step, then who started them, then nobody."""
+    """By Daft itself: workers are killed within a step, then who started them, then nobody."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("daft")
     files = write_parts(
@@ -234,8 +245,10 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
     pytest.importorskip("daft")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     options = {"authors": 20, "posts": 400}
-    cards = [collect(paths.Run(engine), CollectConfig(source="demo", options=options), engine=engine)
-             for engine in ("duckdb", "daft")]  # fmt: skip
+    cards = [
+        collect(paths.Run(engine), CollectConfig(source="demo", options=options), engine=engine)
+        for engine in ("duckdb", "daft")
+    ]
     assert cards[0] == cards[1]
     steps, _ = capacity.estimate_resources(
         paths.Run("daft").folder / "collect", cards[0]["rows_read"]
@@ -245,15 +258,18 @@ def test_the_whole_collection_by_daft(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("engine", ["duckdb", "daft"])
 def test_names_are_counted_by_workers(tmp_path, monkeypatch, engine):
-    """A name that some file writes as a word is masked only where it is capitalised, whoever counts."""
+    """A name that a file writes as a word is masked only if it is capitalised, whoever counts."""
     if engine == "daft":
         pytest.importorskip("daft")
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
     (tmp_path / "in").mkdir()
     for number, name in enumerate(["Jane Gravel", "Ann Quill", "Tim Brook"]):
-        lines = [f"{name},{1_600_000_000 + post},x,told {post} and {number} to Jane and to Quill ; a gravel or the brook"
-                 for post in range(30)]  # fmt: skip
+        lines = [
+            f"{name},{1_600_000_000 + post},x,"
+            f"told {post} and {number} to Jane and to Quill ; a gravel or the brook"
+            for post in range(30)
+        ]
         (tmp_path / "in" / f"{number}.csv").write_text(
             "\n".join(["author,time,topic,text", *lines])
         )
@@ -275,7 +291,7 @@ def refuse(number):
 
 
 def test_an_error_is_that_of_the_job_and_no_thread_of_daft_stays(tmp_path):
-    """Its threads abort a process that ends while they run, after the work is done: exit status 134."""
+    """Its threads abort a process that ends while they run, after the work: exit status 134."""
     pytest.importorskip("daft")
     assert daft_engine.map_parts(lambda number: number + 1, [(1,), (2,)], 2) == [2, 3], "a closure"
     with pytest.raises(ValueError, match="part [12] is at fault"):
@@ -299,7 +315,8 @@ try:
 except RuntimeError as error:
     print(error)
 folder = Path({folder!r})
-merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0, strip_signatures=False)
+merged(daft_engine, folder, sorted(folder.glob("[0-2].parquet")), names={{}}, near_duplicate=0,
+       strip_signatures=False)
 """
 
 

@@ -48,7 +48,7 @@ def variants(seed, texts=60, words=40, vocabulary=400):
 
 def connect(texts):
     connection = duckdb.connect()
-    frame = pd.DataFrame({"n": np.arange(len(texts)), "normal": texts})
+    connection.register("frame", pd.DataFrame({"n": np.arange(len(texts)), "normal": texts}))
     connection.execute("CREATE TABLE posts AS FROM frame")
     return connection
 
@@ -63,18 +63,18 @@ def test_normal_text_is_what_python_makes_of_it():
         "\x1c a \x1f",
     ]
     connection = duckdb.connect()
-    frame = pd.DataFrame({"n": range(len(texts)), "text": texts})
+    connection.register("frame", pd.DataFrame({"n": range(len(texts)), "text": texts}))
     found = connection.execute(f"SELECT {near_duplicates.NORMAL} FROM frame ORDER BY n").fetchall()
     assert [row[0] for row in found] == [" ".join(text.lower().split()) for text in texts]
 
 
 def hashed(texts):
     """The hashes of the runs of SHINGLE words of each text, an Arrow list each."""
-    frame = pd.DataFrame({"n": range(len(texts)), "words": [text.split() for text in texts]})
-    made = (
-        duckdb.connect().sql(f"SELECT {SHINGLES} AS hashes FROM frame ORDER BY n").to_arrow_table()
-    )
-    return made.column("hashes").combine_chunks()
+    connection = duckdb.connect()
+    words = [text.split() for text in texts]
+    connection.register("frame", pd.DataFrame({"n": range(len(texts)), "words": words}))
+    table = connection.sql(f"SELECT {SHINGLES} AS hashes FROM frame ORDER BY n").to_arrow_table()
+    return table.column("hashes").combine_chunks()
 
 
 def test_equal_runs_of_words_have_equal_hashes_and_others_do_not():
@@ -94,12 +94,11 @@ def test_jaccard_is_exact():
     pairs += [(i, j) for i in range(len(texts)) for j in range(max(0, i - 3), i)]
     pairs = [pair for pair in pairs if min(len(texts[n].split()) for n in pair) >= SHINGLE]
     left, right = ([texts[pair[side]] for pair in pairs] for side in (0, 1))
-    pairs_of = pa.table({"n": range(len(pairs)), "a": hashed(left), "b": hashed(right)})
-    found = (
-        duckdb.connect()
-        .sql(f"SELECT {JACCARD.format('a', 'b')} FROM pairs_of ORDER BY n")
-        .fetchnumpy()
-    )
+    columns = {"n": range(len(pairs)), "a": hashed(left), "b": hashed(right)}
+    connection = duckdb.connect()
+    connection.register("pairs", pa.table(columns))
+    query = f"SELECT {JACCARD.format('a', 'b')} FROM pairs ORDER BY n"
+    found = connection.sql(query).fetchnumpy()
     assert next(iter(found.values())) == pytest.approx(
         [true_jaccard(a, b) for a, b in zip(left, right)], abs=1e-12
     )

@@ -36,15 +36,21 @@ def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
     pairs = {
         "I asked Jane, and JANE DOE told me": "I asked @user, and @user told me",
         "as jane doe wrote, Doe's idea": "as @user wrote, @user's idea",
-        "will it work? I hope. Will it? They will hope": "will it work? I hope. Will it? They will hope",
+        "will it work? I hope. Will it? They will hope": (
+            "will it work? I hope. Will it? They will hope"
+        ),
         "ask Will Hope to mark it, Mark the lean one": "ask @user to mark it, Mark the lean one",
         "python is no Python, a fan of rust": "python is no Python, a fan of rust",
-        "Ann Lee and Ann B. Lee and doe@x and a/Doe and Doe.x": "@user and @user and doe@x and a/Doe and Doe.x",
+        "Ann Lee and Ann B. Lee and doe@x and a/Doe and Doe.x": (
+            "@user and @user and doe@x and a/Doe and Doe.x"
+        ),
         "ask rust_fan or Rust Fan, python": "ask rust_fan or @user, python",
         "so said Bob, and Tim": "so said @user, and Tim",
         "the Kenward-Jane test, Jane-like, Jane--no": "the Kenward-Jane test, Jane-like, @user--no",
         "as Jane Smith wrote, see Jane B. Smith's idea": "as @user wrote, see @user's idea",
-        "as you told Jane But no, thanks Jane Smith": "as you told @user But no, thanks @user Smith",
+        "as you told Jane But no, thanks Jane Smith": (
+            "as you told @user But no, thanks @user Smith"
+        ),
         "It works. Jane Doe": "It works. @self",
         "It works for all -Jane Doe and more": "It works for all -@self and more",
         "It works for Jane Doe": "It works for @user",

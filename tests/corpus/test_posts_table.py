@@ -57,8 +57,14 @@ def test_equal_rows_give_equal_bytes_whatever_the_threads_and_the_batches(tmp_pa
     texts = [
         f"{number} " + "word " * (number % 50) for number in rng.permutation(130_000)
     ]  # DuckDB's batches differ
-    rows = pa.table({"author": rng.choice(list("abc"), len(texts)), "time": rng.integers(0, 999, len(texts)),
-                     "topic": ["x"] * len(texts), "text": texts})  # fmt: skip
+    rows = pa.table(
+        {
+            "author": rng.choice(list("abc"), len(texts)),
+            "time": rng.integers(0, 999, len(texts)),
+            "topic": ["x"] * len(texts),
+            "text": texts,
+        }
+    )
     pq.write_table(rows, tmp_path / "rows.parquet")
     schema = pa.schema([posts_table.SCHEMA.field(name) for name in rows.column_names])
     rows = rows.sort_by([(name, "ascending") for name in ("author", "time", "text", "topic")]).cast(
@@ -121,7 +127,7 @@ def test_a_folder_that_duckdb_cannot_use_is_named(tmp_path):
 
 
 def test_no_path_and_no_text_is_written_into_sql():
-    """Values are bound; what stands in braces within SQL is a constant of the code, a number or a column."""
+    """Values are bound; what stands in braces within SQL is a constant, a number or a column."""
     for path in sorted((paths.ROOT / "helpers").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         assert not re.findall(r"read_parquet\(\s*['{]|(?:FROM|TO|from|to) '\{|=\s*'\{", text), (

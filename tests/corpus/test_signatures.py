@@ -15,6 +15,7 @@ def connect(texts, authors=None):
     frame = pd.DataFrame(
         {"n": np.arange(len(texts)), "author": authors or ["a"] * len(texts), "normal": texts}
     )
+    connection.register("frame", frame)
     connection.execute("CREATE TABLE posts AS FROM frame")
     return connection
 

@@ -17,8 +17,16 @@ SPLITS = AuthorSplit.splits
 
 def documents(authors=60):
     rng = random.Random(0)
-    return [(f"o'{number:02d}", 1000 * number + i, f"topic {rng.randrange(9)}/\N{SNOWMAN}", f"{number} wrote {i}")
-            for number in range(authors) for i in range(rng.randrange(1, 30))]  # fmt: skip
+    return [
+        (
+            f"o'{number:02d}",
+            1000 * number + i,
+            f"topic {rng.randrange(9)}/\N{SNOWMAN}",
+            f"{number} wrote {i}",
+        )
+        for number in range(authors)
+        for i in range(rng.randrange(1, 30))
+    ]
 
 
 def by_authors(path, folder, **settings):
@@ -69,16 +77,26 @@ def pairs(tmp_path, broken=False):
         rows[7] = (*rows[7][:3], "message-7")
     rows.sort()
     author, topic, text, ids = map(list, zip(*rows))
-    table = pa.table({"author": author, "time": pa.array([0] * len(rows), pa.timestamp("s", "UTC")),
-                      "topic": topic, "text": text, "id": ids})  # fmt: skip
+    table = pa.table(
+        {
+            "author": author,
+            "time": pa.array([0] * len(rows), pa.timestamp("s", "UTC")),
+            "topic": topic,
+            "text": text,
+            "id": ids,
+        }
+    )
     pq.write_table(table, tmp_path / "pairs.parquet")
     return tmp_path / "pairs.parquet"
 
 
 def test_given_pairs_stay_whole(tmp_path):
     report = by_authors(pairs(tmp_path), tmp_path / "out", test=0.2, dev=0.2)
-    side = {key: name for name in SPLITS
-            for key in pq.read_table(tmp_path / f"out/{name}.parquet")["id"].to_pylist()}  # fmt: skip
+    side = {
+        key: name
+        for name in SPLITS
+        for key in pq.read_table(tmp_path / f"out/{name}.parquet")["id"].to_pylist()
+    }
     assert len(side) == 120 and report["given_pairs"] and report["largest_component"] > 2
     assert all(side[f"it's/{pair}/a"] == side[f"it's/{pair}/b"] for pair in range(60))
     assert set(side.values()) == set(SPLITS)
@@ -94,8 +112,10 @@ def test_the_audit_sees_a_cut_pair(tmp_path):
     train, test = (pq.read_table(tmp_path / f"out/{name}.parquet") for name in ("train", "test"))
     ids = ["it's/new/a", *train["id"].to_pylist()[1:]]
     pq.write_table(train.set_column(4, "id", [ids]), tmp_path / "out/train.parquet")
-    pq.write_table(test.set_column(4, "id", [["it's/new/b", *test["id"].to_pylist()[1:]]]),
-                   tmp_path / "out/test.parquet")  # fmt: skip
+    pq.write_table(
+        test.set_column(4, "id", [["it's/new/b", *test["id"].to_pylist()[1:]]]),
+        tmp_path / "out/test.parquet",
+    )
     with pytest.raises(AuditError, match="authors of one pair in more than one split: 1"):
         audit_split(tmp_path / "out")
 

@@ -1,4 +1,4 @@
-"""The split by author and time against plain Python, and the audit against every kind of violation."""
+"""The split by author and time against plain Python, and the audit against all violations."""
 
 import hashlib
 import random
@@ -90,8 +90,11 @@ def test_future_follows_the_rules(tmp_path, seed):
     for name in SPLITS:
         assert load(tmp_path / "posts" / f"{name}.parquet") == expected[name]
         assert report["splits"][name] == {
-            what: len({row[at] for row in expected[name]}) if at is not None else len(expected[name])
-            for what, at in (("posts", None), ("authors", 0), ("topics", 2))}  # fmt: skip
+            what: len({row[at] for row in expected[name]})
+            if at is not None
+            else len(expected[name])
+            for what, at in (("posts", None), ("authors", 0), ("topics", 2))
+        }
     assert sum(report["unused"].values()) + sum(map(len, expected.values())) == len(rows)
     assert sorted(
         path.name for path in (tmp_path / "posts").iterdir() if path.suffix != ".sha256"
@@ -99,7 +102,7 @@ def test_future_follows_the_rules(tmp_path, seed):
 
 
 def test_training_authors_have_a_bound_and_others_none(tmp_path):
-    """Khan et al., section 4.1: 100 to 1,000 posts in the training year, and whoever is asked about may have any."""
+    """Khan et al., section 4.1: 100 to 1,000 posts in the training year, any number in the test."""
     make(tmp_path)
     counts = Counter(row[0] for row in load(tmp_path / "posts/train.parquet"))
     make(tmp_path, max_posts=20)

@@ -1,4 +1,4 @@
-"""The split by author and topic: its rules re-checked in plain Python, leaks by content, and the audit."""
+"""The split by author and topic: its rules in plain Python, leaks by content, and the audit."""
 
 import json
 import random
@@ -16,9 +16,16 @@ from helpers.splits.audit import AuditError, audit_split
 from tests.factories import posts_table
 from tests.factories import read_posts as load
 
-WORDS = ["ship wave salt sail mast", "court judge plea case law", "cod eel carp pike bass", "oak elm ash pine fir",
-         "iron tin lead zinc gold", "bread milk egg flour salt", "king queen pawn rook mate",
-         "rain wind snow hail fog"]  # fmt: skip
+WORDS = [
+    "ship wave salt sail mast",
+    "court judge plea case law",
+    "cod eel carp pike bass",
+    "oak elm ash pine fir",
+    "iron tin lead zinc gold",
+    "bread milk egg flour salt",
+    "king queen pawn rook mate",
+    "rain wind snow hail fog",
+]
 TOPICS = 16  # topics n and n + 8 say the same under two names
 RULES = {"author_share": 0.4, "topic_share": 0.5, "train_share": 0.5}
 
@@ -72,8 +79,10 @@ class TestByTopics:
         assert min(Counter(row[0] for row in made["train"]).values()) >= 2
         assert topics["test_in"] <= topics["train"]
         assert used_and_unused(report) == len(rows)
-        by_author = sorted(authors["train"] | set(row[0] for row in rows),
-                           key=lambda author: (-sum(row[0] == author for row in rows), author))  # fmt: skip
+        by_author = sorted(
+            authors["train"] | {row[0] for row in rows},
+            key=lambda author: (-sum(row[0] == author for row in rows), author),
+        )
         assert authors["train"] <= set(by_author[: round(0.4 * len(by_author))])
         if kind == "random":
             assert report["similarity_max"] == pytest.approx(1)
@@ -86,13 +95,15 @@ class TestByTopics:
             )
             allowed = set(by_topic[: TOPICS // 2])
             assert topics["train"] <= allowed
-        # every document of a training author in a candidate topic trains; every other of a cross-topic author asks
+        # every document of a training author in a candidate topic trains; every other of a
+        # cross-topic author asks
         assert made["train"] == [
             row for row in rows if row[0] in authors["train"] and row[2] in allowed
         ]
         if kind == "cross_topic":
-            assert made["test_cross"] == [row for row in rows if row[0] in authors["test_cross"]
-                                          and row[2] not in allowed]  # fmt: skip
+            assert made["test_cross"] == [
+                row for row in rows if row[0] in authors["test_cross"] and row[2] not in allowed
+            ]
 
     @pytest.mark.parametrize("most", [1, 2])
     def test_training_authors_may_keep_their_most_frequent_topics_only(
@@ -145,9 +156,11 @@ class TestByTopics:
         path = write_posts(documents())
         cross = by_topics(path, tmp_path / "cross", **RULES)
         aware = by_topics(path, tmp_path / "aware", kind="leak_aware", **RULES)
-        faced = {name: {number(row[2]) % 8 for row in load(tmp_path / name / "train.parquet")}
-                 & {number(row[2]) % 8 for row in load(tmp_path / name / "test_cross.parquet")}
-                 for name in ("cross", "aware")}  # fmt: skip
+        faced = {
+            name: {number(row[2]) % 8 for row in load(tmp_path / name / "train.parquet")}
+            & {number(row[2]) % 8 for row in load(tmp_path / name / "test_cross.parquet")}
+            for name in ("cross", "aware")
+        }
         assert faced["cross"] and not faced["aware"]
         assert (
             cross["similarity_max"] > 0.9
@@ -157,7 +170,7 @@ class TestByTopics:
         assert number(cross["most_similar"][0]) % 8 == number(cross["most_similar"][1]) % 8
 
     def test_sizes_are_those_of_the_paper(self, tmp_path, write_posts):
-        """An eighth of train in each of the others, give or take an author, where there are enough."""
+        """An eighth of train in each of the others, give or take an author, if there are enough."""
         report = by_topics(
             write_posts(documents(authors=250)), tmp_path / "out", author_share=0.3, topic_share=0.5
         )
@@ -203,15 +216,26 @@ class TestByTopics:
             )
         assert by_topics(path, tmp_path / "out", **RULES)["fingerprint"] != first["fingerprint"]
 
-    @pytest.mark.parametrize("changes, message", [
-        ({"kind": "fair"}, "'kind' is 'fair'.*cross_topic"), ({"topic_share": 1}, "topic_share"),
-        ({"train_share": 0}, "train_share"), ({"author_share": 1.5}, "author_share"),
-        ({"topic_share": 0.99}, "leaves none for the cross-topic test"), ({"min_documents": 99}, "nothing is left for"),
-        ({"author_topics": -1}, "author_topics"), ({"train_share": 1}, "train_share"),
-        ({"files": {"dev": "x"}}, "must name those of test_cross and dev"),
-        ({"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3}, "raise topic_share or similarity"),
-        ({"similarity": 0, "kind": "leak_aware"}, "similarity"), ({"min_df": 1}, "unknown setting"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "changes, message",
+        [
+            ({"kind": "fair"}, "'kind' is 'fair'.*cross_topic"),
+            ({"topic_share": 1}, "topic_share"),
+            ({"train_share": 0}, "train_share"),
+            ({"author_share": 1.5}, "author_share"),
+            ({"topic_share": 0.99}, "leaves none for the cross-topic test"),
+            ({"min_documents": 99}, "nothing is left for"),
+            ({"author_topics": -1}, "author_topics"),
+            ({"train_share": 1}, "train_share"),
+            ({"files": {"dev": "x"}}, "must name those of test_cross and dev"),
+            (
+                {"kind": "leak_aware", "topic_share": 0.06, "similarity": 0.3},
+                "raise topic_share or similarity",
+            ),
+            ({"similarity": 0, "kind": "leak_aware"}, "similarity"),
+            ({"min_df": 1}, "unknown setting"),
+        ],
+    )
     def test_what_cannot_be_split_is_refused(self, tmp_path, write_posts, changes, message):
         with pytest.raises(ValueError, match=message):
             by_topics(write_posts(documents()), tmp_path / "out", **RULES | changes)
@@ -219,10 +243,13 @@ class TestByTopics:
 
 
 def pan(folder):
-    """An early file that trains, one for dev that shares its authors and topics, one for the test with new topics."""
+    """An early file trains, one for dev shares its authors and topics, the test has new topics."""
     rng, rows = random.Random(1), []
-    for name, people, topics in (("old/x.jsonl", range(40), range(8)), ("2020/x.jsonl", range(30, 50), range(8)),
-                                 ("2021", range(48, 80), range(6, 12))):  # fmt: skip
+    for name, people, topics in (
+        ("old/x.jsonl", range(40), range(8)),
+        ("2020/x.jsonl", range(30, 50), range(8)),
+        ("2021", range(48, 80), range(6, 12)),
+    ):
         for number in range(120):
             author, topic = rng.choice(people), rng.choice(topics)
             text = f"{name} {number}: " + " ".join(rng.choices(WORDS[topic % 8].split(), k=8))
@@ -236,18 +263,35 @@ def pan(folder):
                 )
             )
     rows.sort(key=lambda row: (row[0], row[3]))
-    schema = pa.schema([("author", "string"), ("time", pa.timestamp("s", "UTC")), ("topic", "string"),
-                        ("text", "string"), ("id", "string")])  # fmt: skip
-    pq.write_table(pa.table([pa.array(column, kind) for column, kind in zip(zip(*rows), schema.types)], schema=schema),
-                   folder / "pan.parquet")  # fmt: skip
+    schema = pa.schema(
+        [
+            ("author", "string"),
+            ("time", pa.timestamp("s", "UTC")),
+            ("topic", "string"),
+            ("text", "string"),
+            ("id", "string"),
+        ]
+    )
+    pq.write_table(
+        pa.table(
+            [pa.array(column, kind) for column, kind in zip(zip(*rows), schema.types)],
+            schema=schema,
+        ),
+        folder / "pan.parquet",
+    )
     return folder / "pan.parquet", rows
 
 
 @pytest.mark.parametrize("kind", ("cross_topic", "leak_aware", "random"))
 def test_given_files_are_test_and_dev_as_they_are(tmp_path, kind):
     path, rows = pan(tmp_path)
-    rule = {"files": {"test_cross": "2021", "dev": "2020/"}, "kind": kind, "author_share": 1, "train_share": 1,
-            "topic_share": 1 if kind != "leak_aware" else 0.9}  # fmt: skip
+    rule = {
+        "files": {"test_cross": "2021", "dev": "2020/"},
+        "kind": kind,
+        "author_share": 1,
+        "train_share": 1,
+        "topic_share": 1 if kind != "leak_aware" else 0.9,
+    }
     report = by_topics(path, tmp_path / "out", **rule)
     made = files(tmp_path / "out", report["splits"])
     assert list(made) == ["train", "test_cross", "dev"] and used_and_unused(report) == len(rows)
@@ -325,14 +369,20 @@ def made_once(tmp_path_factory):
     return folder / "out"
 
 
-@pytest.mark.parametrize("change, check", [
-    (_shared_author, "authors in more than one split: 1"), (_shared_text, "texts in more than one split: 1"),
-    (_known_topic, "topics of both train and test_cross: 1"), (_unknown_topic, "test_in topics that train lacks: 1"),
-    (_alike_topic, "clusters of both train and test_cross: 1"), (_lonely, "train authors with fewer than 2 posts: 1"),
-    (lambda made: made["test_in"].reverse(), "test_in rows out of order"),
-    (lambda made: made["train"].pop(), "train counts differ from split.json"),
-    (lambda made: made["dev"].clear(), "dev counts differ from split.json"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, check",
+    [
+        (_shared_author, "authors in more than one split: 1"),
+        (_shared_text, "texts in more than one split: 1"),
+        (_known_topic, "topics of both train and test_cross: 1"),
+        (_unknown_topic, "test_in topics that train lacks: 1"),
+        (_alike_topic, "clusters of both train and test_cross: 1"),
+        (_lonely, "train authors with fewer than 2 posts: 1"),
+        (lambda made: made["test_in"].reverse(), "test_in rows out of order"),
+        (lambda made: made["train"].pop(), "train counts differ from split.json"),
+        (lambda made: made["dev"].clear(), "dev counts differ from split.json"),
+    ],
+)
 def test_the_audit_catches(tmp_path, write_posts, made_once, change, check):
     shutil.copytree(made_once, tmp_path / "out")
     assert audit_split(tmp_path / "out")["violations"].tolist() == [0] * 14

@@ -18,10 +18,16 @@ def frame(rows):
 
 def test_topics_that_say_the_same_are_alike(tmp_path, write_posts, monkeypatch):
     rng = np.random.default_rng(0)
-    words = {"sea": "ship wave salt sail", "ocean": "ship wave salt sail", "law": "court judge plea case",
-             "it's \N{FISH}": "cod eel carp pike"}  # fmt: skip
-    rows = [(f"a{n % 7}", n, topic, f"{n} and " + " ".join(rng.choice(own.split(), 6)))
-            for n, (topic, own) in enumerate(list(words.items()) * 40)]  # fmt: skip
+    words = {
+        "sea": "ship wave salt sail",
+        "ocean": "ship wave salt sail",
+        "law": "court judge plea case",
+        "it's \N{FISH}": "cod eel carp pike",
+    }
+    rows = [
+        (f"a{n % 7}", n, topic, f"{n} and " + " ".join(rng.choice(own.split(), 6)))
+        for n, (topic, own) in enumerate(list(words.items()) * 40)
+    ]
     with open_database(tmp_path / "work") as connection:
         connection.read_parquet(str(write_posts(sorted(rows)))).create_view("posts")
         vectors = topic_vectors(connection)

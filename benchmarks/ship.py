@@ -112,10 +112,7 @@ def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFr
     linked = llr >= LINK_COSTS.threshold
     rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
     measured = {
-        "Cllr": calibration.cllr(
-            llr[same].tolist() + llr[~same].tolist(),
-            [1] * same.sum() + [0] * (~same).sum(),
-        ),
+        "Cllr": calibration.cllr(llr.ravel(), same.ravel()),
         "minCllr": calibration.min_cllr(scores.ravel(), same.ravel()),
         "false_per_10000": 1e4 * linked[~same].mean(),
     }

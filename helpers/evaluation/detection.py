@@ -39,7 +39,7 @@ class DetectionCosts(Config):
 
     @property
     def min_probability(self) -> float:
-        """The probability from which on accepting is expected to cost less than rejecting (Bayes)."""
+        """The probability from which on accepting is expected to cost less (Bayes)."""
         return self.false_accept / (self.false_accept + self.miss)
 
 

@@ -11,14 +11,13 @@ from pydantic import Field
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import (
     Posts,
     concatenate_samples,
     in_memory,
-    passages,
     samples_of,
     whole_accounts,
-    without_passages,
 )
 from helpers.core.config import Config
 from helpers.tokens.batch import Samples
@@ -95,7 +94,7 @@ class AccountGallery:
         """Make a gallery of texts: of each account its posts, and their times and topics where they are known.
 
         What stands in several posts word for word is not read. Topics change no score: they tell which words are a
-        room's, see :func:`helpers.accounts.evidence.topic_words`.
+        room's, see :func:`helpers.accounts.topic_words.topic_words`.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
         own = whole_accounts(without_passages(samples.store, encoder.kinds)[0])
@@ -117,8 +116,8 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Of the posts of the targets, each once, see :func:`helpers.accounts.samples.passages`."""
-        return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
+        """Of the posts of the targets, each once, see :func:`helpers.accounts.passages.passage_hashes`."""
+        return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(
         self,

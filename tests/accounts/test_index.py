@@ -93,13 +93,13 @@ class TestSearch:
 
     @needs_faiss
     def test_large_ones_are_coded(self, monkeypatch):
-        monkeypatch.setattr(module, "EXACT", 100)
+        monkeypatch.setattr(module, "EXACT_ROWS", 100)
         assert VectorIndex(unit(100)).codes is None
         assert VectorIndex(unit(101)).codes is not None
         assert VectorIndex(unit(101), False).codes is None
 
     def test_without_faiss_it_warns_and_compares_with_all(self, monkeypatch):
-        monkeypatch.setattr(module, "EXACT", 100)
+        monkeypatch.setattr(module, "EXACT_ROWS", 100)
         monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
         with pytest.warns(UserWarning, match="101 accounts .* pip install faiss-cpu"):
             index = VectorIndex(unit(101))

@@ -94,9 +94,10 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
-def test_only_the_largest_are_kept(tmp_path, encoder):
+def test_only_the_largest_are_kept(tmp_path, encoder, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
     written(tmp_path / "a.csv", authors=6)
-    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, most=4)
+    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -193,22 +194,28 @@ def test_one_spelling(written, common):
     assert validation.one_spelling(written) == common == validation.one_spelling(common)
 
 
-def test_who_is_asked(mine):
+def test_who_is_asked(mine, monkeypatch):
     assert reading.choose_queries(mine, ["newcomer"]) == ["newcomer"]
     assert len(reading.choose_queries(mine, [])) == len(mine.names)
-    assert len(reading.choose_queries(mine, [], most=5)) == 5
     assert NOBODY not in reading.choose_queries(mine, [])
+    monkeypatch.setattr(reading, "QUERIES", 5)
+    assert len(reading.choose_queries(mine, [])) == 5
 
 
 @pytest.fixture
 def many(monkeypatch):
     """As if forty accounts were too many to be compared in full."""
-    for name, count in (("SHORT", 10), ("NEAR", (12, 12)), ("COHORT", 30)):
+    for name, count in (
+        ("FULL_GALLERY", 10),
+        ("NEAREST_OF_ALL", 12),
+        ("NEAREST_OF_QUERY", 12),
+        ("COHORT_ACCOUNTS", 30),
+    ):
         monkeypatch.setattr(reading, name, count)
 
 
 def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(mine.samples(list(mine.names)), True)
     nearest = mine.names[np.argsort(-(vectors @ vectors[list(mine.names).index("newcomer")]))[:12]]
@@ -220,12 +227,12 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     assert abs(found.score[0] - whole.score[0]) < 0.2 * whole.score[0], (
         "normalised by a draw, not by the most alike"
     )
-    some = mine.around(encoder, mine.samples(list(mine.names[:8])))
+    some = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(some.names)
 
 
 def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_path):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     part.save(tmp_path)
     again = AccountGallery.load(encoder, tmp_path)
     assert (again.drawn == part.drawn).all() and again.beyond == part.beyond
@@ -263,14 +270,15 @@ def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, mo
         {},
     )
     assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
-    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
+    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
+    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     assert len(fewer.vectors(encoder)) == 4
-    fewer.kept.write_bytes(fewer.kept.read_bytes()[:-5])
+    fewer.vectors_path.write_bytes(fewer.vectors_path.read_bytes()[:-5])
     assert len(fewer.vectors(encoder)) == 4 and made == [6, 6, 4, 4], "damaged, so made anew"
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     found = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
     weighed = 0.05 / 40 * np.exp(found.llr[:-1].astype(float))
     np.testing.assert_allclose(

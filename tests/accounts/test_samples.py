@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.accounts import samples as module
+from helpers.accounts import passages
+from helpers.accounts.passages import without_passages
 from tests.factories import store_in_memory
 
 FORM = "Please fill in this form: name of the package, its version {}, and what you expected to happen instead."
@@ -97,13 +99,14 @@ def repeated_naively(posts, length):
     ]
 
 
-def test_passages_equal_those_of_a_loop():
+def test_passages_equal_those_of_a_loop(monkeypatch):
+    monkeypatch.setattr(passages, "PASSAGE_TOKENS", 4)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 3, size).tolist() for size in (30, 4, 25, 3, 40, 0)]
     store = store_in_memory([2, 4], lengths=[len(post) for post in texts], vocabulary=3)
     store.tokens[:] = np.concatenate(texts)
     kinds = np.arange(1, 4).astype(np.uint64)
-    left, dropped = module.without_passages(store, kinds, length=4)
+    left, dropped = without_passages(store, kinds)
     expected = [
         own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)
     ]
@@ -117,7 +120,7 @@ def test_forms_that_differ_in_a_number_are_one_form(encoder):
     samples = module.samples_of(
         [[FORM.format(3), own[0]], [FORM.format(41), own[1]]], encoder.tokenizer
     )
-    left, dropped = module.without_passages(samples.store, encoder.kinds)
+    left, dropped = without_passages(samples.store, encoder.kinds)
     texts = [
         encoder.tokenizer.decode(left.tokens[a:b])
         for a, b in zip(left.post_offsets, left.post_offsets[1:])

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pandas as pd
 
@@ -10,7 +9,7 @@ from helpers.core.artifacts import atomic_write
 from helpers.core.paths import Run
 
 
-def log_ranking(run: Run, ranking: pd.DataFrame) -> Path:
+def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
     """Write a ranking, and who was asked about, to ``rankings.parquet`` and ``asked.jsonl``.
 
     Parameters
@@ -31,4 +30,3 @@ def log_ranking(run: Run, ranking: pd.DataFrame) -> Path:
     }
     with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    return path

@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from helpers.tokens.store import TokenStore
 
@@ -120,11 +121,10 @@ def _is_repeated(hashes, post_offsets, gallery_hashes) -> np.ndarray:
     part_of_hash = (hashes % HASH_PARTS).astype(np.uint8)
     for part in range(HASH_PARTS):
         places = np.flatnonzero((part_of_hash == part) & (hashes > 0))
-        places = places[np.argsort(hashes[places])]
-        values, first, count = np.unique(hashes[places], return_index=True, return_counts=True)
-        post = np.searchsorted(post_offsets, places, side="right")
+        post = pd.Series(np.searchsorted(post_offsets, places, side="right"))
+        by_hash = post.groupby(hashes[places])
         # in one post "ha ha ha" is style
-        in_several = np.maximum.reduceat(post, first) > np.minimum.reduceat(post, first)
-        in_several |= np.isin(values, gallery_hashes[gallery_hashes % HASH_PARTS == part])
-        is_repeated[places] = np.repeat(in_several, count)
+        in_several = by_hash.transform("max") > by_hash.transform("min")
+        gallery_part = gallery_hashes[gallery_hashes % HASH_PARTS == part]
+        is_repeated[places] = in_several | np.isin(hashes[places], gallery_part)
     return is_repeated

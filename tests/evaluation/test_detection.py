@@ -14,7 +14,6 @@ from helpers.evaluation.detection import (
     PAPER,
     RELEASED,
     DetectionCosts,
-    actual_dcf,
     count_scores,
     det_curve,
     detection_metrics,
@@ -35,6 +34,12 @@ def trials(seed=0, size=400, levels=None, apart=1.0):
     if levels:
         scores = np.clip(np.round(scores * levels / 6), -levels // 2, levels // 2)
     return scores.astype(np.float32), same
+
+
+def cost_at(scores, same, threshold, costs=PAPER):
+    """The normalised cost of one threshold; a score at the threshold is accepted."""
+    accepted = scores >= threshold
+    return costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean())
 
 
 def sweep(scores, same, costs):
@@ -163,19 +168,19 @@ class TestCost:
     def test_by_hand(self):
         scores, same = np.array([4, 3, 2, 1.0]), np.array([True, False, True, False])
         # one of two missed, none or one of two accepted wrongly; normalised by min(0.05 x 1, 0.95 x 2)
-        assert actual_dcf(scores, same, 3.5) == pytest.approx(0.5)
-        assert actual_dcf(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
-        assert actual_dcf(scores, same, 2.5, RELEASED) == pytest.approx(
+        assert cost_at(scores, same, 3.5) == pytest.approx(0.5)
+        assert cost_at(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
+        assert cost_at(scores, same, 2.5, RELEASED) == pytest.approx(
             (0.01 * 0.5 + 0.99 * 0.5) / 0.01
         )
-        assert actual_dcf(scores, same, 3) == actual_dcf(scores, same, 2.5), (
+        assert cost_at(scores, same, 3) == cost_at(scores, same, 2.5), (
             "a score at the threshold is accepted"
         )
 
     @each_case
     def test_no_threshold_beats_the_minimum(self, scores, same):
         points = det_curve(count_scores(scores, same))
-        costs = [actual_dcf(scores, same, threshold) for threshold in points.threshold]
+        costs = [cost_at(scores, same, threshold) for threshold in points.threshold]
         assert min(costs) == pytest.approx(
             min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy())
         )
@@ -203,17 +208,17 @@ class TestTally:
     @each_case
     @pytest.mark.parametrize("block", [1, 7, 10**6])
     def test_blocks_and_accounts_add_up(self, monkeypatch, scores, same, block):
-        monkeypatch.setattr(detection, "BLOCK", block)
+        monkeypatch.setattr(detection, "BLOCK_TRIALS", block)
         whole, parts = (
             count_scores(scores, same),
             count_scores(scores, same, np.arange(len(scores)) % 5 + 10),
         )
         assert sorted(parts.accounts) == [10, 11, 12, 13, 14]
-        for name in ("same", "other"):
+        for name in ("same", "different"):
             assert (getattr(parts, name).sum(0) == getattr(whole, name)[0]).all()
         one = np.flatnonzero(parts.accounts == 12)[0]
         accepted = scores[(np.arange(len(scores)) % 5 == 2) & ~same][:, None] >= parts.values
-        assert (parts.other[one, ::-1].cumsum()[::-1][1::2] == accepted.sum(0)).all()
+        assert (parts.different[one, ::-1].cumsum()[::-1][1::2] == accepted.sum(0)).all()
 
     def test_errors(self):
         scores, same = trials()

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation.pan_files import (
-    align,
     evaluate_answers,
     read_answers,
     read_truth,
@@ -80,8 +79,11 @@ class TestFiles:
             read_truth(lines(tmp_path / "a", {"id": "a", "same": 1}))
         with pytest.raises(ValueError, match="holds no pair"):
             read_truth(lines(tmp_path / "a", ""))
+        truth = lines(tmp_path / "a", {"id": "a", "same": True})
+        answers = lines(tmp_path / "b", {"id": "a", "value": 0.2}, {"id": "c", "value": 0.3})
         with pytest.raises(ValueError, match="1 answers are for unknown pairs, the first is 'c'"):
-            align(pd.Series({"a": True}), pd.Series({"a": 0.2, "c": 0.3}))
+            evaluate_answers(truth, answers)
+        answers.unlink()
         wrong = (
             ("ab", [1], "for 1 scores"),
             ("aa", [1, 0], "1 differ"),

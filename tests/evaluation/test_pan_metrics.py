@@ -103,7 +103,7 @@ class TestMetrics:
     def test_errors(self, scores, same, message):
         with pytest.raises(ValueError, match=message):
             pan_metrics(scores, same)
-        with pytest.raises(ValueError, match="one of pan21, pan20"):
+        with pytest.raises(KeyError, match="pan19"):
             pan_metrics([0.1, 0.2], [0, 1], "pan19")
 
 

@@ -127,7 +127,7 @@ def _columns(options):
     return {kind: column for kind, column in columns.items() if column}
 
 
-def _read(options, location, run, encoder) -> tuple[reading.OwnPosts, dict[str, str]]:
+def _read(options, location, run, encoder):
     """Return the posts of a file, and the names to show in place of pseudonyms."""
     location = str(Path(location).absolute())
     columns = _columns(options)
@@ -141,7 +141,7 @@ def _shown(accounts, names):
     return [names.get(account, account) for account in accounts]
 
 
-def _print_ranking(options, gallery, queries, query_names, names) -> None:
+def _print_ranking(options, gallery, queries, query_names, names):
     """Rank, log and print."""
     decision = Decision.of({"prior": options.prior})
     ranking = gallery.rank(queries, query_names, options.k, decision)

@@ -163,9 +163,9 @@ def _lsa_summands(encoder, batch, pieces):
     return [names[number] for number in feature.tolist()], latent / latent.sum(0).norm()
 
 
-def _feature_names(batch, vocabulary, buckets, pieces) -> dict[int, str]:
+def _feature_names(batch, vocabulary, buckets, pieces):
     """Name each feature that occurs; pairs that share a bucket are listed together."""
-    texts: dict[int, dict[str, None]] = {}
+    texts = {}
     for post in batch.tokens[batch.mask].tolist():
         tokens = [token for token in post if token != PAD]
         for token in tokens:

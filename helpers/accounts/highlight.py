@@ -58,7 +58,7 @@ def highlight(
     return "".join(paragraphs)
 
 
-def _strengths(pieces, contribution) -> np.ndarray:
+def _strengths(pieces, contribution):
     """Sum what each piece contributes, and half of what each pair with a neighbour does."""
     singles = np.array([contribution.get(piece, 0.0) for piece in pieces])
     pairs = [contribution.get(left + right, 0.0) / 2 for left, right in zip(pieces, pieces[1:])]

@@ -115,7 +115,7 @@ def without_passages(
     return kept_store, int((~is_own).sum())
 
 
-def _is_repeated(hashes, post_offsets, gallery_hashes) -> np.ndarray:
+def _is_repeated(hashes, post_offsets, gallery_hashes):
     """Tell which hashes (tokens,) stand in two posts or more, or in the gallery; 0 never does."""
     is_repeated = np.zeros(len(hashes), bool)
     part_of_hash = (hashes % HASH_PARTS).astype(np.uint8)

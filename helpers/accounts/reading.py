@@ -188,7 +188,7 @@ def read_posts(
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
 
 
-def _tokenise(run, tokenizer) -> TokenStore:
+def _tokenise(run, tokenizer):
     posts = run.folder / "posts.parquet"
     return build_store(
         posts,
@@ -204,7 +204,7 @@ def _encode(tokenizer, texts):
     return [tokens[:STORED_TOKENS] for tokens in tokenizer.encode(texts)]
 
 
-def _accounts_with_posts(count, card) -> np.ndarray:
+def _accounts_with_posts(count, card):
     accounts = np.flatnonzero(count >= MIN_POSTS)
     if len(accounts) < 2:
         raise ValueError(
@@ -215,7 +215,7 @@ def _accounts_with_posts(count, card) -> np.ndarray:
     return accounts
 
 
-def _count_readable(store, encoder) -> int:
+def _count_readable(store, encoder):
     """Count accounts with MIN_POSTS posts; fewer than two, or unknown letters, are an error."""
     if len(store.tokens):
         unreadable = float((encoder.kinds[store.tokens] == 0).mean())

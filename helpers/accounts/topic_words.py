@@ -74,7 +74,7 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     return words
 
 
-def _post_masks(rooms, account, target, query_row) -> dict[str, np.ndarray]:
+def _post_masks(rooms, account, target, query_row):
     """Part posts by who wrote them, and whether in a room in which both accounts write ("here")."""
     of_query = account == -1
     of_target = account == target
@@ -93,7 +93,7 @@ def _words(text):
     return [match[0].lower() for match in WORD.finditer(text) if not match[1]]
 
 
-def _is_typical(holds, masks) -> np.ndarray:
+def _is_typical(holds, masks):
     """Tell which words (W,) are typical of the shared rooms, and of neither of the two accounts.
 
     holds : (posts, W) sparse, which posts hold which words.
@@ -111,7 +111,7 @@ def _is_typical(holds, masks) -> np.ndarray:
     return typical
 
 
-def _p_value(sample, remainder) -> np.ndarray:
+def _p_value(sample, remainder):
     """Return how likely that many posts of a sample hold a word (W,), were all dealt anew."""
     posts = sample.posts + remainder.posts
     holding = sample.holding + remainder.holding
@@ -152,7 +152,7 @@ def without_words(
     return ranking.set_index("target").loc[target]
 
 
-def _erase_words(samples, words, tokenizer) -> Samples:
+def _erase_words(samples, words, tokenizer):
     store = in_memory(samples).store
     kept_posts = []
     for post in np.split(store.tokens, store.post_offsets[1:-1]):

@@ -130,8 +130,8 @@ def choose_calibration(
     drawn_accounts = np.random.default_rng(seed).permutation(accounts)[:MAX_ACCOUNTS]
     if len(accounts) >= 2 * ENOUGH:
         judging, fitting = np.array_split(drawn_accounts, 2)
-        judging_posts = subset_of_accounts(posts, np.sort(judging))
-        fitting_posts = subset_of_accounts(posts, np.sort(fitting))
+        judging_posts = subset_of_accounts(posts, judging)
+        fitting_posts = subset_of_accounts(posts, fitting)
         encoders["own"] = encoder.calibrated_on(fitting_posts.store, posts.hours)
     else:
         messages.append(
@@ -149,13 +149,13 @@ def choose_calibration(
     table = pd.DataFrame(metrics)
     better = table.loc["Cllr"].idxmin()
     if better == "own":
-        all_fitting = subset_of_accounts(posts, np.sort(drawn_accounts))
-        encoder = encoder.calibrated_on(all_fitting.store, posts.hours)
+        fitting_posts = subset_of_accounts(posts, drawn_accounts)
+        encoder = encoder.calibrated_on(fitting_posts.store, posts.hours)
     messages += _messages(table, better, len(older))
     return encoder, table, reliability, messages, encoders
 
 
-def _messages(table, better, accounts) -> list[str]:
+def _messages(table, better, accounts):
     """Say which calibration is used, and what speaks against it."""
     used = table[better]
     few = ", too few to prove probabilities right" if accounts < PROVING_ACCOUNTS else ""
@@ -178,7 +178,7 @@ def _messages(table, better, accounts) -> list[str]:
     return messages
 
 
-def _judge(gallery, older, use, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _judge(gallery, older, use, costs):
     """Return the metrics and the bins of reliability of a calibration, on all pairs of halves."""
     target_posts = gallery.targets.count
     ratios = []
@@ -192,7 +192,8 @@ def _judge(gallery, older, use, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
-    """Keep some accounts only, by their numbers (N,) in the store."""
+    """Keep some accounts only, by their numbers (N,) in the store, in the store's order."""
+    accounts = np.sort(accounts)
     count = posts.store.posts_per_author()[accounts]
     samples = Samples(posts.store, posts.store.author_offsets[accounts], count, accounts)
     return replace(posts, store=in_memory(samples).store, names=posts.names[accounts])
@@ -321,15 +322,15 @@ def rank_after_obfuscation(
     return pd.DataFrame(rows, columns=["habit", "rank", "probability", "llr"])
 
 
-def _older_half(gallery, older, account) -> Samples:
+def _older_half(gallery, older, account):
     row = int(gallery.columns([account])[0])
     if row < 0:
         raise ValueError(f"account {account!r} has too few posts to be cut in halves")
     return older[np.array([row])]
 
 
-def _rank_of_account(gallery, queries, account, decision) -> tuple[int, float, float]:
+def _rank_of_account(gallery, queries, account, decision):
     """Return rank, probability and log-likelihood ratio of an account."""
-    answers = gallery.rank(queries, ["it"], len(gallery), decision).set_index("target")
-    row = answers.loc[account]
+    ranking = gallery.rank(queries, ["it"], len(gallery), decision)
+    row = ranking.set_index("target").loc[account]
     return int(row["rank"]), float(row.probability), float(row.llr)

@@ -129,7 +129,7 @@ def probability(llr: np.ndarray, prior: float) -> np.ndarray:
     prior : float
         the share of such pairs before any score was seen.
     """
-    return expit(np.asarray(llr) + logit(prior))
+    return expit(llr + logit(prior))
 
 
 def cllr(llr: np.ndarray, same: np.ndarray) -> float:
@@ -146,8 +146,6 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     ----------
     Brummer and du Preez 2006.
     """
-    llr = np.asarray(llr)
-    same = np.asarray(same, bool)
     of_one = np.logaddexp(0, -llr[same]).mean()
     of_two = np.logaddexp(0, llr[~same]).mean()
     return float((of_one + of_two) / 2 / np.log(2))
@@ -258,8 +256,6 @@ def calibration_metrics(
     -------
     A row a metric, columns value, low and high.
     """
-    llr = np.asarray(llr)
-    same = np.asarray(same, bool)
     accepted = llr >= costs.threshold
     p_miss = 1 - accepted[same].mean()
     p_fa = accepted[~same].mean()

@@ -159,7 +159,7 @@ def fit_scores(distances: np.ndarray, same: np.ndarray, prior: float = 0.5) -> C
     prior : float
         as in :func:`helpers.evaluation.calibration.fit_calibration`.
     """
-    return fit_calibration(-np.asarray(distances, np.float64), same, prior=prior)
+    return fit_calibration(-distances, same, prior=prior)
 
 
 def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) -> np.ndarray:
@@ -174,7 +174,7 @@ def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) ->
     prior : float
         the share of pairs of one author.
     """
-    return probability(fitted.llr(-np.asarray(distances, np.float64)), prior)
+    return probability(fitted.llr(-distances), prior)
 
 
 def legacy_min_max(distances: np.ndarray) -> np.ndarray:

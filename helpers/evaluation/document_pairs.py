@@ -121,7 +121,7 @@ def make_pairs(
     return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
 
 
-def _counts_by_kind(capacity, count, same_share, topic_share) -> dict[tuple[bool, bool], int]:
+def _counts_by_kind(capacity, count, same_share, topic_share):
     """Return how many pairs of each kind to draw."""
     count_of_one = round(count * same_share)
     counts = {}

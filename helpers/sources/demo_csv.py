@@ -9,6 +9,7 @@ from helpers.core.artifacts import atomic_write
 from helpers.sources import open_source
 
 COLUMN_NAMES = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
+SEED = 5
 
 
 def write_demo_csv(
@@ -16,7 +17,6 @@ def write_demo_csv(
     evader: str = "demo-0013",
     accounts: int = 60,
     posts: int = 6000,
-    seed: int = 5,
 ) -> None:
     """Write the demo corpus as a CSV, one account banned and come back as "newcomer".
 
@@ -28,11 +28,9 @@ def write_demo_csv(
         the account whose newer half of posts is by "newcomer".
     accounts, posts : int
         numbers of them.
-    seed : int
-        of the corpus.
     """
     frames = []
-    for part in open_source("demo", "", seed=seed, authors=accounts, posts=posts):
+    for part in open_source("demo", "", seed=SEED, authors=accounts, posts=posts):
         frames.extend(part.read(Counter()))
     frame = pd.concat(frames, ignore_index=True)
     is_evader = frame.author == evader

@@ -146,6 +146,8 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
     ----------
     Brummer and du Preez 2006.
     """
+    llr = np.asarray(llr)
+    same = np.asarray(same, bool)
     of_one = np.logaddexp(0, -llr[same]).mean()
     of_two = np.logaddexp(0, llr[~same]).mean()
     return float((of_one + of_two) / 2 / np.log(2))

@@ -19,7 +19,9 @@ from helpers.evaluation.verification import pan_metrics
 
 def lines(path, *records):
     path.write_text(
-        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records)
+        "".join(
+            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
+        )
     )
     return path
 
@@ -28,8 +30,8 @@ class TestFiles:
     def test_there_and_back_with_all_digits(self, tmp_path):
         scores = [0.1, np.nextafter(0.5, 1), 1, np.float32(0.3)]
         write_answers(tmp_path / "answers.jsonl", "abcd", scores)
-        found = read_answers(tmp_path / "answers.jsonl")
-        assert found.index.tolist() == list("abcd") and found.tolist() == scores
+        answers = read_answers(tmp_path / "answers.jsonl")
+        assert answers.index.tolist() == list("abcd") and answers.tolist() == scores
         pairs = pd.DataFrame(
             {
                 "id": ["p", "q"],
@@ -65,9 +67,12 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         "line",
-        ['{"id": "a"', '{"id": "a"}', '{"id": 1, "value": 0.2}', "[]", '{"value": 0.2}'] +
-        [f'{{"id": "a", "value": {value}}}' for value in ("1.1", "-0.1", "NaN", "Infinity", "true", '"0.2"', "null")],
-    )  # fmt: skip
+        ['{"id": "a"', '{"id": "a"}', '{"id": 1, "value": 0.2}', "[]", '{"value": 0.2}']
+        + [
+            f'{{"id": "a", "value": {value}}}'
+            for value in ("1.1", "-0.1", "NaN", "Infinity", "true", '"0.2"', "null")
+        ],
+    )
     def test_what_is_no_answer_is_named(self, tmp_path, line):
         with pytest.raises(ValueError, match="answers.jsonl, line 2: need an id and a number"):
             read_answers(lines(tmp_path / "answers.jsonl", {"id": "b", "value": 1}, line))

@@ -17,7 +17,7 @@ import pandas as pd
 
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.samples import without_passages
+from helpers.accounts.passages import without_passages
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run

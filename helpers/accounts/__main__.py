@@ -1,7 +1,8 @@
 """The command line for own accounts: ``authorbook encode | nearest | compare | mine``.
 
-Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook 01 cleans them.
-Accounts are shown by pseudonyms unless --names is given. No answer is proof: a person must decide.
+Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
+01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
+person must decide.
 """
 
 import argparse
@@ -20,7 +21,12 @@ COMMANDS = {  # the arguments of each, and what it does
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command and return the exit code: 0, 1 after a message about an error, 130 where the user stopped it."""
+    """Run a command.
+
+    Returns
+    -------
+    The exit code: 0, 1 after a message about an error, 130 where the user stopped it.
+    """
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch is imported
     from helpers.accounts import commands  # here, as what it needs takes seconds
@@ -39,31 +45,22 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="authorbook", description=__doc__.split("\n\n")[1])
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, (places, purpose) in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose, description=purpose)
-        for place in places.split():
-            command.add_argument(place)
-        for column in ("author", "time", "topic", "text"):
-            command.add_argument(f"--{column}", help=f"the file's column of the {column} (guessed)")
-        command.add_argument(
-            "--encoder",
-            default="open-small",
-            help="name of one that ships, or a folder (open-small)",
-        )
-        command.add_argument(
-            "--run", default="mine", help="the folder in outputs/ to work in (mine)"
-        )
-        command.add_argument(
-            "--names", action="store_true", help="show the accounts' own names, not pseudonyms"
-        )
+    for name, (arguments, purpose) in COMMANDS.items():
+        add = commands.add_parser(name, help=purpose, description=purpose).add_argument
+        for argument in arguments.split():
+            add(argument)
+        for kind in ("author", "time", "topic", "text"):
+            add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
+        encoder_help = "name of one that ships, or a folder (open-small)"
+        add("--encoder", default="open-small", help=encoder_help)
+        add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
+        add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
         if name != "encode":
-            command.add_argument(
-                "--prior", type=float, default=0.05, help="probability of a second account (0.05)"
-            )
-            command.add_argument("-k", type=int, default=5, help="candidates of each account (5)")
-    command.add_argument(
-        "--accounts", nargs="*", default=[], help="accounts to ask about (default: all)"
-    )
+            prior_help = "probability of a second account (0.05)"
+            add("--prior", type=float, default=0.05, help=prior_help)
+            add("-k", type=int, default=5, help="candidates of each account (5)")
+        if name == "mine":
+            add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser
 
 

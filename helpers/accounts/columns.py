@@ -8,56 +8,104 @@ import pyarrow.parquet as pq
 from helpers.core.paths import resolve
 
 # what columns are often called, best first, in lower case
-CALLED = {
-    "author": "author account user username user_name screen_name handle nick nickname sender from author_id user_id"
-              " name by poster member",
+USUAL_NAMES = {
+    "author": (
+        "author account user username user_name screen_name handle nick nickname sender from "
+        "author_id user_id name by poster member"
+    ),
     "text": "text message body content comment post msg tweet selftext posting",
-    "time": "time date timestamp created_at created created_utc datetime sent written posted published when ts",
+    "time": (
+        "time date timestamp created_at created created_utc datetime sent written posted "
+        "published when ts"
+    ),
     "topic": "topic room channel stream subreddit forum thread group list category board",
-}  # fmt: skip
+}
+NEEDED = ("author", "text")
 
 
-def column_types(location: str, given: dict) -> dict:
-    """The file's column for each of author, text, time and topic: as given, else by what it is often called.
+def column_types(location: str, given: dict) -> dict[str, str | None]:
+    """Find the columns of author, text, time and topic.
 
-    Time and topic are None where there is none. Raises ValueError where author or text cannot be told, or nothing read.
+    Parameters
+    ----------
+    location : str
+        of the file.
+    given : dict
+        column by kind; a kind that is missing is guessed by what its column is often called.
+
+    Returns
+    -------
+    The column of each kind; None for time or topic where there is none.
+
+    Raises
+    ------
+    ValueError
+        Where author or text cannot be told, a column is not there, or the file cannot be read.
     """
-    there = list(map(str, read_columns(location, nrows=100).columns))
-    if len(there) == 1 and ";" in there[0]:
-        raise ValueError(
-            f"{Path(location).name} is separated by ';': save it with commas, or tabs as .tsv"
-        )
-    lower = {name.lower().strip(): name for name in reversed(there)}
-    found = {kind: given.get(kind) or next((lower[name] for name in called.split() if name in lower), None)
-             for kind, called in CALLED.items()}  # fmt: skip
-    for kind, column in found.items():
-        if column is None and kind in ("author", "text"):
-            names = ", ".join(map(repr, there)) or "none"
-            raise ValueError(f"{Path(location).name}: which column is the {kind}? There are {names}; "
-                             f"say {kind.upper()}=<column>, or --{kind} <column>")  # fmt: skip
-        if column is not None and column not in there:
+    file = Path(location).name
+    columns = [str(column) for column in read_columns(location, nrows=100).columns]
+    if len(columns) == 1 and ";" in columns[0]:
+        raise ValueError(f"{file} is separated by ';': save it with commas, or tabs as .tsv")
+    listed = ", ".join(repr(column) for column in columns)
+    types = {}
+    for kind in USUAL_NAMES:
+        column = given.get(kind) or _guess(kind, columns)
+        if column is None and kind in NEEDED:
             raise ValueError(
-                f"{Path(location).name} has no column {column!r}; it has {', '.join(map(repr, there))}"
+                f"{file}: which column is the {kind}? There are {listed or 'none'}; "
+                f"say {kind.upper()}=<column>, or --{kind} <column>"
             )
-    return found
+        if column is not None and column not in columns:
+            raise ValueError(f"{file} has no column {column!r}; it has {listed}")
+        types[kind] = column
+    return types
+
+
+def _guess(kind: str, columns: list[str]) -> str | None:
+    first_of_name = {column.lower().strip(): column for column in reversed(columns)}
+    for name in USUAL_NAMES[kind].split():
+        if name in first_of_name:
+            return first_of_name[name]
+    return None
 
 
 def read_columns(
     location: str, nrows: int | None = None, usecols: list[str] | None = None
 ) -> pd.DataFrame:
-    """The first rows, or some columns, of a file as text. Raises ValueError where it cannot be read."""
+    """Read a CSV, TSV, JSON lines or Parquet file as text.
+
+    Parameters
+    ----------
+    location : str
+        of the file.
+    nrows : int, optional
+        the first rows only; of a Parquet file no row, but its columns.
+    usecols : list[str], optional
+        columns; by default all.
+
+    Raises
+    ------
+    ValueError
+        Where the file cannot be read.
+    """
     path = resolve(location)
-    kind = path.name.lower().removesuffix(".gz")
+    name = path.name.lower().removesuffix(".gz")
     try:
-        if kind.endswith(".parquet"):
-            return (
-                pq.read_schema(path).empty_table()
-                if nrows
-                else pq.read_table(path, columns=usecols)
-            ).to_pandas()
-        if kind.endswith((".jsonl", ".ndjson")):
+        if name.endswith(".parquet"):
+            if nrows:
+                return pq.read_schema(path).empty_table().to_pandas()
+            return pq.read_table(path, columns=usecols).to_pandas()
+        if name.endswith((".jsonl", ".ndjson")):
             return pd.read_json(path, lines=True, nrows=nrows, dtype=False)
-        return pd.read_csv(path, nrows=nrows, usecols=usecols, dtype=str, sep="\t" if kind.endswith(".tsv") else ",",
-                           encoding_errors="replace", on_bad_lines="skip", keep_default_na=False)  # fmt: skip
+        return pd.read_csv(
+            path,
+            nrows=nrows,
+            usecols=usecols,
+            dtype=str,
+            sep="\t" if name.endswith(".tsv") else ",",
+            encoding_errors="replace",
+            on_bad_lines="skip",
+            keep_default_na=False,
+        )
     except (OSError, ValueError) as error:
         raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None

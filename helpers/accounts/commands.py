@@ -8,23 +8,35 @@ import pandas as pd
 
 from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import LINK_COSTS, AccountGallery
-from helpers.accounts.samples import newest_posts, passages, without_passages
+from helpers.accounts.gallery import LINK_COSTS
+from helpers.accounts.log import log_ranking
+from helpers.accounts.passages import passage_hashes, without_passages
+from helpers.accounts.samples import newest_posts
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
 
-SHIPPED = "Probabilities come from the calibration that ships; `authorbook mine` checks it on your accounts."
+SHIPPED = (
+    "Probabilities come from the calibration that ships; `authorbook mine` checks it on your "
+    "accounts."
+)
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
+NOTEBOOK = "13_your_accounts.ipynb"
 
 
 def encode(options: Namespace) -> None:
     """Write accounts as vectors to a Parquet file: ``account, posts, vector``."""
-    encoder, posts, shown = _read(options, options.posts, options.run)
+    encoder = AuthorEncoder.load(options.encoder)
+    posts, names = _read(options, options.posts, options.run, encoder)
     samples = newest_posts(posts.store)
-    frame = pd.DataFrame({"account": map(shown, posts.names[samples.authors]), "posts": samples.count,
-                          "vector": list(encoder.vectors(samples, posts.hours))})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "account": _shown(posts.names[samples.authors], names),
+            "posts": samples.count,
+            "vector": list(encoder.vectors(samples, posts.hours)),
+        }
+    )
     with atomic_write(options.out) as partial:
         frame.to_parquet(partial, index=False)
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
@@ -32,104 +44,115 @@ def encode(options: Namespace) -> None:
 
 def nearest(options: Namespace) -> None:
     """Rank the accounts that are most similar to one account."""
-    encoder, posts, shown = _read(options, options.posts, options.run)
-    asked = reading.choose_queries(posts, [options.account])
-    gallery = posts.around(encoder, posts.samples(asked))
-    _tell(options, gallery, gallery.accounts(asked), asked, shown)
+    encoder = AuthorEncoder.load(options.encoder)
+    posts, names = _read(options, options.posts, options.run, encoder)
+    queries = reading.choose_queries(posts, [options.account])
+    gallery = posts.gallery_for(encoder, posts.samples(queries))
+    _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
 
 def compare(options: Namespace) -> None:
     """Rank the accounts of a second file for each account of a first one."""
-    encoder, posts, shown = _read(options, options.posts, f"{options.run}-a")
-    _, others, other = _read(options, options.others, f"{options.run}-b")
-    if posts.hours != others.hours:
+    encoder = AuthorEncoder.load(options.encoder)
+    posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
+    targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
+    if posts.hours != targets.hours:
         raise ValueError(
             "only one of the files has times: name a time column of both, or of neither"
         )
-    asked = newest_posts(
-        without_passages(posts.store, encoder.kinds, passages(others.store, encoder.kinds))[0]
-    )
-    if not len(asked):
+    target_hashes = passage_hashes(targets.store, encoder.kinds)
+    queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
+    if not len(queries):
         raise ValueError(
-            "all posts of the first file stand word for word in the second one, too: do they overlap?"
+            "all posts of the first file stand word for word in the second one, too: do they "
+            "overlap?"
         )
-    print(f"We ask about {len(asked)} of {len(posts.names)} accounts of the first file. The others have too few posts "
-          "that do not stand word for word in the second file, too.")  # fmt: skip
-    names = [f"{shown(name)} (first file)" for name in posts.names[asked.authors]]
-    _tell(options, others.around(encoder, asked), asked, names, other)
+    print(
+        f"We ask about {len(queries)} of {len(posts.names)} accounts of the first file. The others "
+        "have too few posts that do not stand word for word in the second file, too."
+    )
+    query_names = _shown(posts.names[queries.authors], names)
+    query_names = [f"{name} (first file)" for name in query_names]
+    gallery = targets.gallery_for(encoder, queries)
+    _print_ranking(options, gallery, queries, query_names, target_names)
 
 
 def mine(options: Namespace) -> None:
-    """Run notebook 13 on own posts and make one page of it, after an error of what was done before."""
+    """Run notebook 13 on own posts and make one page of it.
+
+    After an error the page holds what was done before.
+    """
     import papermill
 
-    files, source, path = (
-        paths.Run(options.run),
-        "13_your_accounts.ipynb",
-        Path(options.posts).absolute(),
-    )
-    files.notebooks.mkdir(parents=True, exist_ok=True)
-    executed, problem = files.notebooks / source, ""
-    accounts = options.accounts if options.names else [*map(reading.pseudonym_of, options.accounts)]
-    given = {
-        "run": options.run,
-        "posts": str(path),
-        "columns": _columns(options),
-        "accounts": accounts,
-        "k": options.k,
-        "prior": options.prior,
-        "encoder": options.encoder,
-        "names": options.names,
-    }
+    run = paths.Run(options.run)
+    run.notebooks.mkdir(parents=True, exist_ok=True)
+    executed = run.notebooks / NOTEBOOK
+    path = Path(options.posts).absolute()
     os.environ.setdefault("TQDM_DISABLE", "1")  # of the notebook: its bars would stand on the page
+    problem = ""
     try:
         with pipeline.run_lock(options.run):
-            papermill.execute_notebook(paths.NOTEBOOKS / source, executed, given, cwd=paths.NOTEBOOKS,
-                                       **pipeline.PAPERMILL | {"progress_bar": True})  # fmt: skip
+            papermill.execute_notebook(
+                paths.NOTEBOOKS / NOTEBOOK,
+                executed,
+                _parameters(options, path),
+                cwd=paths.NOTEBOOKS,
+                **pipeline.PAPERMILL | {"progress_bar": True},
+            )
     except Exception as error:
         problem = pipeline.failure(error)
     if executed.exists():  # no folder of anybody is shown
         executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
-        page = report.build_report(
-            [executed], files.folder / "report.html", f"authorbook: {options.run}", f"<p>{CARE}</p>"
-        )
+        title = f"authorbook: {options.run}"
+        page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
         print(f"page: {paths.display_path(page)}")
     if problem:
         raise ValueError(problem)
 
 
-def _columns(options):
-    return {
-        name: getattr(options, name)
-        for name in ("author", "time", "topic", "text")
-        if getattr(options, name)
+def _parameters(options, path):
+    """Return the parameters of notebook 13."""
+    accounts = options.accounts
+    if not options.names:
+        accounts = [reading.pseudonym_of(name) for name in accounts]
+    parameters = {
+        name: getattr(options, name) for name in ("run", "k", "prior", "encoder", "names")
     }
+    columns = _columns(options)
+    return parameters | {"posts": str(path), "columns": columns, "accounts": accounts}
 
 
-def _read(options, location, run):
-    """Return the encoder, the posts of a file, and a function that names an account as it is shown."""
-    encoder, location = AuthorEncoder.load(options.encoder), str(Path(location).absolute())
-    posts = reading.read_posts(paths.Run(run), location, encoder, _columns(options))
-    names = reading.own_names(location, _columns(options)) if options.names else {}
-    return encoder, posts, lambda account: names.get(account, account)
+def _columns(options):
+    """Return the columns that were named, by kind."""
+    columns = {kind: getattr(options, kind) for kind in ("author", "time", "topic", "text")}
+    return {kind: column for kind, column in columns.items() if column}
 
 
-def _tell(options, gallery: AccountGallery, queries, names, shown):
-    """Rank, keep and print."""
+def _read(options, location, run, encoder):
+    """Return the posts of a file, and the names to show in place of pseudonyms."""
+    location = str(Path(location).absolute())
+    columns = _columns(options)
+    posts = reading.read_posts(paths.Run(run), location, encoder, columns)
+    if not options.names:
+        return posts, {}
+    return posts, reading.own_names(location, columns)
+
+
+def _shown(accounts, names):
+    return [names.get(account, account) for account in accounts]
+
+
+def _print_ranking(options, gallery, queries, query_names, names):
+    """Rank, log and print."""
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
-    found = gallery.rank(queries, names, options.k, costs)
-    reading.log_ranking(paths.Run(options.run), found)
-    found = found.assign(query=found["query"].map(shown), target=found["target"].map(shown))
-    print(
-        found.drop(columns=["score"]).to_string(
-            index=False, na_rep="", float_format="{:.3f}".format
-        )
-    )
+    ranking = gallery.rank(queries, query_names, options.k, costs)
+    log_ranking(paths.Run(options.run), ranking)
+    ranking["query"] = _shown(ranking["query"], names)
+    ranking["target"] = _shown(ranking["target"], names)
+    columns = ranking.drop(columns=["score"])
+    print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
+
     roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""
-    everyone = len(gallery) + gallery.beyond
-    print(
-        f"\n{everyone:,} accounts were compared{roughly}.",
-        gallery.encoder.card.get("errors", ""),
-        SHIPPED,
-        CARE,
-    )
+    accounts = len(gallery) + gallery.beyond
+    errors = gallery.encoder.card.get("errors", "")
+    print(f"\n{accounts:,} accounts were compared{roughly}.", errors, SHIPPED, CARE)

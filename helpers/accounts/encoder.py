@@ -17,14 +17,8 @@ import torch
 import torch.nn.functional as nnf
 
 from helpers.accounts.members import build_encoder, encoder_config
-from helpers.accounts.samples import (
-    MAX_TOKENS,
-    Posts,
-    halves,
-    samples_of,
-    token_kinds,
-    without_passages,
-)
+from helpers.accounts.passages import token_kinds, without_passages
+from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
 from helpers.accounts.scoring import ScoringConfig, fit_scoring
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
@@ -74,7 +68,7 @@ class AuthorEncoder:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Kinds of its tokens, as :func:`helpers.accounts.samples.without_passages` takes them."""
+        """Kinds of its tokens, as :func:`helpers.accounts.passages.without_passages` takes them."""
         return token_kinds(self.tokenizer)
 
     @cached_property

@@ -11,14 +11,13 @@ import torch
 from scipy.special import logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import (
     Posts,
     concatenate_samples,
     in_memory,
-    passages,
     samples_of,
     whole_accounts,
-    without_passages,
 )
 from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
@@ -105,7 +104,7 @@ class AccountGallery:
         names : of the accounts, each once
         times : of each account the times of its posts
         topics : of each account the topics of its posts. They change no score: they tell which
-            words are a room's, see :func:`helpers.accounts.evidence.topic_words`.
+            words are a room's, see :func:`helpers.accounts.topic_words.topic_words`.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
         store, _ = without_passages(samples.store, encoder.kinds)
@@ -138,8 +137,8 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Passages of the targets' posts, see :func:`helpers.accounts.samples.passages`."""
-        return np.unique(passages(in_memory(self.targets).store, self.encoder.kinds))
+        """Passages of the targets' posts, see :func:`helpers.accounts.passages.passage_hashes`."""
+        return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(
         self,

@@ -1,111 +1,133 @@
-"""Own posts: a file with columns of any name becomes a gallery, cleaned as notebook 01 cleans every archive."""
+"""Own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
-import json
 import re
 import shutil
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
 
 from helpers.accounts.columns import column_types, read_columns
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.index import VectorIndex
+from helpers.accounts.passages import without_passages
 from helpers.accounts.samples import (
-    LEAST,
     MAX_TOKENS,
-    NEWEST,
+    MIN_POSTS,
+    NEWEST_POSTS,
     in_memory,
     newest_posts,
-    without_passages,
 )
-from helpers.cleaning import pseudonyms
-from helpers.core.artifacts import atomic_write, fingerprint_of
+from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from helpers.core.artifacts import fingerprint_of
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
-from helpers.sources import open_source
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
-from helpers.training import checkpoints
+from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
-MOST = 100_000  # accounts, those with most posts
-PSEUDONYM = r"u[0-9a-f]{16}"
-UNREAD = 0.2  # share of tokens for unknown letters, above which nothing is said
-SHORT = 5000  # accounts, beyond which queries are compared with those that the index finds most like them
-NEAR = (
-    4000,
-    1000,
-)  # of these, for all queries together and for each: 40 held 0.7, 1000 0.96 of true partners in 5,000
-COHORT = 1000  # accounts drawn at random beside them, to say how alike people are
-HELD = 2 * NEWEST  # posts of an account that are kept in memory: two halves
-KEPT = (
-    2 * MAX_TOKENS
-)  # tokens of a post that are kept: shared passages go before MAX_TOKENS are read
+MAX_ACCOUNTS = 100_000  # those with most posts
+UNREADABLE_SHARE = 0.2  # of tokens for unknown letters, above which nothing is said
+FULL_GALLERY = 5000  # accounts; of more, queries are compared with those that the index finds
+NEAREST_OF_ALL = 4000  # accounts found by the index for all queries together
+# for each query: of 5,000 accounts, 40 held 0.7 and 1000 held 0.96 of the true partners
+NEAREST_OF_QUERY = 1000
+COHORT_ACCOUNTS = 1000  # drawn at random beside them, to say how alike people are
+STORED_POSTS = 2 * NEWEST_POSTS  # of an account that are kept in memory: two halves
+STORED_TOKENS = 2 * MAX_TOKENS  # of a post: shared passages go before MAX_TOKENS are read
+QUERIES = 500  # asked by default in a full gallery
+FEWER_QUERIES = 100  # asked by default of more accounts
+PSEUDONYM = re.compile("u[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class OwnPosts:
-    """Accounts of a file: a store in memory of the newest posts, who they are, and what became of the rest.
+    """Accounts of a file.
 
-    names : pseudonyms, by the store's author numbers. hours : are times known? card : what was read, dropped and left.
-    kept : the file in which :meth:`vectors` are kept between runs.
+    Parameters
+    ----------
+    store : TokenStore
+        in memory, of the newest posts.
+    names : array
+        pseudonyms, by the store's author numbers.
+    hours : bool
+        whether times are known.
+    card : dict
+        what was read, dropped and left.
+    vectors_path : Path
+        the file in which :meth:`vectors` are kept between runs.
     """
 
     store: TokenStore
     names: np.ndarray
     hours: bool
     card: dict
-    kept: Path
+    vectors_path: Path
 
     def samples(self, names: list[str]) -> Samples:
-        """The newest posts of named accounts, to ask about."""
-        return newest_posts(self.store, [list(self.names).index(name) for name in names])
+        """Return the newest posts of named accounts, to ask about."""
+        listed = list(self.names)
+        return newest_posts(self.store, np.array([listed.index(name) for name in names]))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
-        """All accounts with their newest posts, or with given samples of the store."""
-        samples = newest_posts(self.store) if samples is None else samples
+        """Return a gallery of given samples of the store, or of all accounts' newest posts."""
+        if samples is None:
+            samples = newest_posts(self.store)
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
     def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
-        """Of all accounts (N, D) float16, kept for the next time that this encoder reads these posts."""
-        made_of = fingerprint_of(
-            self.card, encoder.fingerprint, encoder.uses[encoder.use(False, self.hours)].weights
-        )
+        """Return the vectors of all accounts, (N, D) float16; they are kept for the next time."""
+        weights = encoder.uses[encoder.use(False, self.hours)].weights
+        fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
         with suppress(ValueError):  # none are kept, or they are damaged
-            kept, about = checkpoints.read_checkpoint(self.kept)
-            if about["fingerprint"] == made_of:
-                return kept["vectors"].numpy()
+            tensors, state = read_checkpoint(self.vectors_path)
+            if state["fingerprint"] == fingerprint:
+                return tensors["vectors"].numpy()
         vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
-        checkpoints.save_checkpoint(
-            self.kept, {"vectors": torch.from_numpy(vectors)}, {"fingerprint": made_of}
-        )
+        tensors = {"vectors": torch.from_numpy(vectors)}
+        save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
         return vectors
 
-    def around(self, encoder: AuthorEncoder, queries: Samples, seed: int = 0) -> AccountGallery:
-        """The gallery to ask queries in: all accounts, of more than SHORT those that matter to these queries.
+    def gallery_for(
+        self, encoder: AuthorEncoder, queries: Samples, seed: int = 0
+    ) -> AccountGallery:
+        """Choose the gallery to ask queries in: all accounts, or of many those that matter.
 
-        They are the accounts whose vectors an index finds nearest to one of them, NEAR in number, and COHORT drawn at
-        random from all accounts, whose scores s-norm uses: those of the nearest would hide every pair.
+        Of more than FULL_GALLERY accounts, they are those whose vectors an index finds nearest to
+        one of the queries, and COHORT_ACCOUNTS drawn at random from all, whose scores s-norm uses:
+        those of the nearest would hide every pair.
+
+        Parameters
+        ----------
+        encoder : AuthorEncoder
+            of the gallery.
+        queries : Samples
+            Q samples.
+        seed : int
+            of the draw.
         """
         samples = newest_posts(self.store)
-        if len(samples) <= SHORT:
+        if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
-        index, asked = VectorIndex(self.vectors(encoder)), encoder.vectors(queries, self.hours)
-        _, near = index.search(asked, 1 + max(min(NEAR[0] // len(queries), NEAR[1]), 1))
+        index = VectorIndex(self.vectors(encoder))
+        of_query = max(min(NEAREST_OF_ALL // len(queries), NEAREST_OF_QUERY), 1)
+        _, near = index.search(encoder.vectors(queries, self.hours), 1 + of_query)
         if queries.store is self.store:
             near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
-        cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT]
-        chosen = np.union1d(near, cohort)
-        kept = samples[chosen]
-        drawn, beyond = np.isin(chosen, cohort), len(samples) - len(kept)
+        cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT_ACCOUNTS]
+        rows = np.union1d(near, cohort)
+        targets = samples[rows]
         return AccountGallery(
-            encoder, kept, self.names[kept.authors], self.hours, None, drawn, beyond
+            encoder,
+            targets,
+            self.names[targets.authors],
+            self.hours,
+            drawn=np.isin(rows, cohort),
+            beyond=len(samples) - len(targets),
         )
 
 
@@ -115,13 +137,26 @@ def read_posts(
     encoder: AuthorEncoder,
     columns: dict | None = None,
     pseudonymise: bool = True,
-    most: int | None = MOST,
 ) -> OwnPosts:
-    """Read, clean and tokenise a CSV, TSV, JSON lines or Parquet file of posts into ``outputs/<run>/``.
+    """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
-    columns : of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`. pseudonymise : see
-    :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns. most : accounts that are kept, with
-    most posts; None for all. Raises ValueError where the file is at fault, or fewer than two have LEAST posts.
+    Parameters
+    ----------
+    run : Run
+        whose folder, ``outputs/<run>/``, takes what is made.
+    location : str
+        of the file.
+    encoder : AuthorEncoder
+        whose tokens are made.
+    columns : dict, optional
+        of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`.
+    pseudonymise : bool
+        see :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns.
+
+    Raises
+    ------
+    ValueError Where the file is at fault, its letters cannot be read, or fewer than two accounts
+        have MIN_POSTS posts.
     """
     columns = column_types(location, columns or {})
     config = CollectConfig(
@@ -130,109 +165,125 @@ def read_posts(
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # of other posts, perhaps
     card = collect(run, config)
     shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
-    words = encoder.tokenizer
-    store = build_store(run.folder / "posts.parquet", run.tokens / "own",
-                        lambda texts: [tokens[:KEPT] for tokens in words.encode(texts)],
-                        list_topics(run.folder / "posts.parquet"), f"{words.fingerprint}, {KEPT} tokens",
-                        words.vocabulary)  # fmt: skip
-    count = store.posts_per_author()
-    accounts = np.flatnonzero(count >= LEAST)
+
+    whole_store = _tokenise(run, encoder.tokenizer)
+    count = whole_store.posts_per_author()
+    enough = _accounts_with_posts(count, card)
+    largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
+    accounts = np.sort(largest)
+    newest = in_memory(newest_posts(whole_store, accounts, STORED_POSTS)).store
+    store, dropped_tokens = without_passages(newest, encoder.kinds)
+    with_own_posts = _count_readable(store, encoder)
+
+    card = card | {
+        "accounts": with_own_posts,
+        "accounts_of_shared_passages": len(accounts) - with_own_posts,
+        "columns": columns,
+        "accounts_with_few_posts": len(count) - len(enough),
+        "accounts_beyond_the_largest": len(enough) - len(accounts),
+        "share_in_shared_passages": dropped_tokens / max(len(newest.tokens), 1),
+    }
+    names = np.asarray(whole_store.author_names(), object)[accounts]
+    hours = columns["time"] is not None
+    return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
+
+
+def _tokenise(run, tokenizer):
+    posts = run.folder / "posts.parquet"
+    return build_store(
+        posts,
+        run.tokens / "own",
+        partial(_encode, tokenizer),
+        list_topics(posts),
+        f"{tokenizer.fingerprint}, {STORED_TOKENS} tokens",
+        tokenizer.vocabulary,
+    )
+
+
+def _encode(tokenizer, texts):
+    return [tokens[:STORED_TOKENS] for tokens in tokenizer.encode(texts)]
+
+
+def _accounts_with_posts(count, card):
+    accounts = np.flatnonzero(count >= MIN_POSTS)
     if len(accounts) < 2:
         raise ValueError(
-            f"{len(accounts)} of {len(count)} accounts have {LEAST} posts or more after cleaning: nothing "
-            f"can be compared. {card['rows_read']} rows were read, {card['posts']} posts are left"
+            f"{len(accounts)} of {len(count)} accounts have {MIN_POSTS} posts or more after "
+            f"cleaning: nothing can be compared. {card['rows_read']} rows were read, "
+            f"{card['posts']} posts are left"
         )
-    enough, accounts = (
-        len(accounts),
-        np.sort(accounts[np.argsort(-count[accounts], kind="stable")[:most]]),
-    )
-    names = np.asarray(store.author_names(), object)[accounts]
-    held, dropped = without_passages(
-        in_memory(newest_posts(store, accounts, HELD)).store, encoder.kinds
-    )
-    left = int((held.posts_per_author() >= LEAST).sum())
-    unread = float((encoder.kinds[held.tokens] == 0).mean()) if len(held.tokens) else 0.0
-    if unread > UNREAD:
-        raise ValueError(f"{unread:.0%} of the tokens are letters that the encoder cannot read: it was made of English "
-                         "posts")  # fmt: skip
-    if left < 2:
-        raise ValueError(f"{left} of {len(accounts)} accounts keep {LEAST} posts of their own: the other posts hold "
-                         "passages that stand word for word in several posts")  # fmt: skip
-    about = {"accounts": left, "accounts_of_shared_passages": len(accounts) - left, "columns": columns,
-             "accounts_with_few_posts": len(count) - enough, "accounts_beyond_the_largest": enough - len(accounts),
-             "share_in_shared_passages": dropped / max(len(held.tokens) + dropped, 1)}  # fmt: skip
-    return OwnPosts(
-        held, names, columns["time"] is not None, card | about, run.folder / "vectors.safetensors"
-    )
+    return accounts
 
 
-def log_ranking(run: Run, found: pd.DataFrame) -> Path:
-    """Write what ``rank`` found to ``rankings.parquet`` of a run, and to ``asked.jsonl`` who was asked about, when."""
-    with atomic_write(run.folder / "rankings.parquet") as partial:
-        found.to_parquet(partial, index=False)
-    links = found[found.linked.astype(bool)][["query", "target", "probability"]].to_dict("records")
-    line = {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "asked": found["query"].unique().tolist(),
-    }
-    with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps(line | {"linked": links}, ensure_ascii=False) + "\n")
-    return run.folder / "rankings.parquet"
+def _count_readable(store, encoder):
+    """Count accounts with MIN_POSTS posts; fewer than two, or unknown letters, are an error."""
+    if len(store.tokens):
+        unreadable = float((encoder.kinds[store.tokens] == 0).mean())
+        if unreadable > UNREADABLE_SHARE:
+            raise ValueError(
+                f"{unreadable:.0%} of the tokens are letters that the encoder cannot read: it was "
+                "made of English posts"
+            )
+    accounts = int((store.posts_per_author() >= MIN_POSTS).sum())
+    if accounts < 2:
+        raise ValueError(
+            f"{accounts} of {store.authors} accounts keep {MIN_POSTS} posts of their own: the "
+            "other posts hold passages that stand word for word in several posts"
+        )
+    return accounts
 
 
-def choose_queries(posts: "OwnPosts", accounts: list[str], most: int | None = None) -> list[str]:
-    """Choose the queries, as the posts name them: accounts by name or pseudonym, else the ``most`` with most posts.
+def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
+    """Choose the queries, as the posts name them.
 
-    most : by default 500, of more than SHORT accounts 100. Raises ValueError where one has too few posts.
+    Parameters
+    ----------
+    posts : OwnPosts
+        of all accounts.
+    accounts : list[str]
+        by name or pseudonym; without any, QUERIES with most posts are chosen, of more than
+        FULL_GALLERY accounts FEWER_QUERIES.
+
+    Raises
+    ------
+    ValueError
+        Where an account is missing or has too few posts.
     """
     samples = newest_posts(posts.store)
-    there = posts.names[samples.authors]
+    compared = posts.names[samples.authors]
     if not accounts:
+        max_queries = QUERIES if len(compared) <= FULL_GALLERY else FEWER_QUERIES
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
-        return list(there[np.sort(order[: most or (500 if len(there) <= SHORT else 100)])])
+        return list(compared[np.sort(order[:max_queries])])
     names = [name if name in posts.names else pseudonym_of(name) for name in accounts]
-    if missing := sorted(set(names) - set(there)):
+    missing = sorted(set(names) - set(compared))
+    if missing:
         raise ValueError(
-            f"{len(missing)} of the accounts asked about are not in the file, have fewer than {LEAST} "
-            f"posts of their own words, or are not of the {MOST:,} largest; the first is {missing[0]}"
+            f"{len(missing)} of the accounts asked about are not in the file, have fewer than "
+            f"{MIN_POSTS} posts of their own words, or are not of the {MAX_ACCOUNTS:,} largest; "
+            f"the first is {missing[0]}"
         )
     return names
 
 
 def pseudonym_of(name: str) -> str:
-    """Return the name that :func:`read_posts` gives an account on this machine; a pseudonym stays as it is."""
-    return (
-        name
-        if re.fullmatch(PSEUDONYM, name)
-        else pseudonyms.pseudonymiser(pseudonyms.pseudonym_key())(name)
-    )
+    """Return the pseudonym that an account gets on this machine; a pseudonym stays as it is."""
+    if PSEUDONYM.fullmatch(name):
+        return name
+    return pseudonymiser(pseudonym_key())(name)
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
-    """Map pseudonyms to names of all authors of a file: only the machine that holds the key can."""
-    name, column = (
-        pseudonyms.pseudonymiser(pseudonyms.pseudonym_key()),
-        column_types(location, columns or {})["author"],
-    )
-    return {
-        name(author): author
-        for author in map(str, read_columns(location, usecols=[column])[column].dropna().unique())
-    }
+    """Map pseudonyms to names of all authors of a file: only the machine that holds the key can.
 
-
-def write_demo_csv(
-    path: str | Path,
-    evader: str = "demo-0013",
-    accounts: int = 60,
-    posts: int = 6000,
-    seed: int = 5,
-) -> None:
-    """Write the demo corpus as a CSV with columns of its own, one account banned and come back as "newcomer"."""
-    parts = open_source("demo", "", seed=seed, authors=accounts, posts=posts)
-    frame = pd.concat([each for part in parts for each in part.read(Counter())], ignore_index=True)
-    moments = frame.time[frame.author == evader]
-    frame.loc[(frame.author == evader) & (frame.time > moments.median()), "author"] = "newcomer"
-    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
-    names = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
-    with atomic_write(path) as partial:
-        frame.rename(columns=names).to_csv(partial, index=False)
+    Parameters
+    ----------
+    location : str
+        of the file.
+    columns : dict, optional
+        as in :func:`read_posts`.
+    """
+    column = column_types(location, columns or {})["author"]
+    authors = read_columns(location, usecols=[column])[column].dropna().unique()
+    pseudonym = pseudonymiser(pseudonym_key())
+    return {pseudonym(str(author)): str(author) for author in authors}

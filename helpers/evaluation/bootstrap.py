@@ -8,47 +8,103 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-ENDS = (2.5, 97.5)
+INTERVAL_ENDS = (2.5, 97.5)  # percentiles
 
 
 def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.ndarray]:
-    """How often each of the G sorted distinct groups is drawn, (G,), one resample at a time: bounded memory."""
-    size, rng = len(np.unique(groups)), np.random.default_rng(seed)
-    return (np.bincount(rng.integers(0, size, size), minlength=size) for _ in range(resamples))
+    """Draw groups with replacement, one resample at a time: bounded memory.
+
+    Parameters
+    ----------
+    groups : (N,)
+        the group of each row; G of them differ.
+    resamples : int
+        number of them.
+    seed : int
+        of the draws.
+
+    Yields
+    ------
+    (G,) int, how often each group, in sorted order, is drawn.
+    """
+    size = len(np.unique(groups))
+    rng = np.random.default_rng(seed)
+    for _ in range(resamples):
+        yield np.bincount(rng.integers(0, size, size), minlength=size)
 
 
 def bootstrap_interval(
     values: np.ndarray, groups: np.ndarray, resamples: int = 1000, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The 95% interval of the mean of each column of values (N, C): low, high (C,). groups (N,): whose each row is."""
+    """Return the 95% interval of the mean of each column of values: low and high, (C,) each.
+
+    Parameters
+    ----------
+    values : (N, C)
+        of N rows.
+    groups : (N,)
+        whose each row is.
+    resamples : int
+        number of them.
+    seed : int
+        of the draws.
+    """
     row = np.unique(groups, return_inverse=True)[1]
     count = np.bincount(row)
-    sums = np.stack([np.bincount(row, column) for column in np.asarray(values, np.float64).T], 1)
-    return percentile_interval(
-        [times @ sums / (times @ count) for times in resample_weights(groups, resamples, seed)],
-        sums.shape[1],
-    )
+    columns = np.asarray(values, np.float64).T
+    sums = np.stack([np.bincount(row, column) for column in columns], 1)
+    means = []
+    for weights in resample_weights(groups, resamples, seed):
+        means.append(weights @ sums / (weights @ count))
+    return percentile_interval(means, len(columns))
 
 
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Both ends of the 95% interval of each statistic, of its values in all resamples but NaN; NaN without any."""
+    """Return both ends of the 95% interval of each statistic, (C,) each; NaN without any resample.
+
+    Parameters
+    ----------
+    statistics : list
+        of each resample C values; NaN ones are left out.
+    columns : int
+        C.
+    """
     if not len(statistics):
         return np.full(columns, np.nan), np.full(columns, np.nan)
-    low, high = np.nanpercentile(statistics, ENDS, axis=0)
+    low, high = np.nanpercentile(statistics, INTERVAL_ENDS, axis=0)
     return low, high
 
 
 def bootstrap_means(
     columns: Mapping[str, np.ndarray], groups: np.ndarray, resamples: int = 1000, seed: int = 0
 ) -> pd.DataFrame:
-    """Means of named values (N,) with their intervals: :func:`metric_table`."""
+    """Return the means of named values with their intervals, as :func:`metric_table` does.
+
+    Parameters
+    ----------
+    columns : Mapping[str, array]
+        values (N,) by name.
+    groups : (N,)
+        whose each value is.
+    resamples : int
+        number of them.
+    seed : int
+        of the draws.
+    """
     values = np.column_stack(list(columns.values()))
-    return metric_table(
-        dict(zip(columns, values.mean(0))), *bootstrap_interval(values, groups, resamples, seed)
-    )
+    means = dict(zip(columns, values.mean(0)))
+    return metric_table(means, *bootstrap_interval(values, groups, resamples, seed))
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:
-    """What every evaluation returns: a row a metric, columns ``value``, ``low``, ``high`` (NaN: no interval)."""
+    """Make the table that every evaluation returns: a row a metric, columns value, low, high.
+
+    Parameters
+    ----------
+    values : Mapping[str, float]
+        by metric.
+    low, high : array or float
+        ends of the intervals, NaN for none.
+    """
     frame = pd.DataFrame({"value": pd.Series(values, dtype=float), "low": low, "high": high})
     return frame.rename_axis("metric")

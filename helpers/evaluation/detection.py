@@ -1,9 +1,10 @@
-"""Detection: are these two samples by one account? EER, DCF and error curves of scored trials (khan2021 section 4.3).
+"""Detection: are these two samples by one account? (khan2021 section 4.3).
 
-A trial is a pair of samples with a score; a higher score means more alike. A trial is accepted if its score reaches the
-threshold, so equal scores are accepted together. Exact error rates need only the number of different-account trials
-between each two neighbouring scores of same-account trials. Trials are therefore counted in blocks and never sorted.
-The counts are kept by account, for the bootstrap.
+EER, DCF and error curves of scored trials. A trial is a pair of samples with a score; a higher
+score means more alike. A trial is accepted if its score reaches the threshold, so equal scores are
+accepted together. Exact error rates need only the number of different-account trials between each
+two neighbouring scores of same-account trials. Trials are therefore counted in blocks and never
+sorted. The counts are kept by account, for the bootstrap.
 """
 
 from dataclasses import dataclass
@@ -16,20 +17,38 @@ from scipy.special import ndtri
 from helpers.core.config import Config
 from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
 
-BLOCK = 2**20  # trials counted at a time
+BLOCK_TRIALS = 2**20  # counted at a time
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
+METRICS = ("EER", "minDCF", "minDCF_released", *PRECISIONS)
 
 
 class DetectionCosts(Config):
-    """Costs of errors: prior = share of same-account trials (pi), miss = C_miss, false_accept = C_fa."""
+    """Costs of errors.
+
+    Parameters
+    ----------
+    prior : float
+        share of same-account trials, pi.
+    miss : float
+        C_miss, the cost of rejecting one.
+    false_accept : float
+        C_fa, the cost of accepting a different-account trial.
+    """
 
     prior: float = Field(0.05, gt=0, lt=1)
     miss: float = Field(1, gt=0)
     false_accept: float = Field(2, gt=0)
 
     def dcf(self, p_fa, p_miss):
-        """Return pi C_miss P_miss + (1 - pi) C_fa P_fa, over the cheaper of accepting all and none."""
-        miss, false_accept = self.prior * self.miss, (1 - self.prior) * self.false_accept
+        """Return pi C_miss P_miss + (1 - pi) C_fa P_fa, over the cheaper of accepting all and none.
+
+        Parameters
+        ----------
+        p_fa, p_miss : float or array
+            rates of accepted different-account and rejected same-account trials.
+        """
+        miss = self.prior * self.miss
+        false_accept = (1 - self.prior) * self.false_accept
         return (miss * p_miss + false_accept * p_fa) / min(miss, false_accept)
 
     @property
@@ -43,40 +62,81 @@ class DetectionCosts(Config):
         return self.false_accept / (self.false_accept + self.miss)
 
 
-PAPER = (
-    DetectionCosts()
-)  # of the printed tables, which can only be normalised: raw costs are at most 0.05
+# of the printed tables, which can only be normalised: raw costs are at most 0.05
+PAPER = DetectionCosts()
 RELEASED = DetectionCosts(prior=0.01, miss=1, false_accept=1)  # of the released code
 
 
 @dataclass(frozen=True)
 class ScoreCounts:
-    """How the trials of G accounts lie among the U distinct scores of same-account trials.
+    """Count the trials of G accounts by where they lie among the U scores of same-account trials.
 
-    values (U,), ascending; accounts (G,); same, other (G, 2U + 1): trials in each bin, as float64. Bin 2i + 1 holds
-    scores equal to values[i], bin 2i those between values[i - 1] and values[i]. 32 bytes per account and value.
+    Bin 2i + 1 holds scores equal to values[i], bin 2i those between values[i - 1] and values[i]. It
+    takes 32 bytes per account and value.
+
+    Parameters
+    ----------
+    values : (U,)
+        distinct scores of same-account trials, ascending.
+    accounts : (G,)
+        whose queries the trials are.
+    same, different : (G, 2U + 1) float64
+        trials of one and of two accounts in each bin.
     """
 
     values: np.ndarray
     accounts: np.ndarray
     same: np.ndarray
-    other: np.ndarray
+    different: np.ndarray
 
 
 def count_scores(
     scores: np.ndarray, same: np.ndarray, accounts: np.ndarray | None = None
 ) -> ScoreCounts:
-    """Count trials. scores (N,), same (N,) bool, accounts (N,): whose query a trial is, by default all of one.
+    """Count trials.
 
-    Beside the result and the accounts' numbers (8 bytes a trial) it needs a few BLOCKs. Raises ValueError for lengths
-    that do not fit, scores that are not finite, or trials of one kind only.
+    Beside the result and the accounts' numbers (8 bytes a trial) it needs a few blocks of
+    BLOCK_TRIALS.
+
+    Parameters
+    ----------
+    scores : (N,)
+        of the trials.
+    same : (N,) bool
+        whether a trial is of one account.
+    accounts : (N,)
+        whose query a trial is, by default all of one.
+
+    Raises
+    ------
+    ValueError
+        For lengths that do not fit, scores that are not finite, or trials of one kind only.
     """
-    scores, same = np.asarray(scores), np.asarray(same, bool)
-    row, accounts = (
-        (np.zeros(len(scores), np.int64), [0])
-        if accounts is None
-        else pd.factorize(np.asarray(accounts))
-    )
+    scores = np.asarray(scores)
+    same = np.asarray(same, bool)
+    if accounts is None:
+        row = np.zeros(len(scores), np.int64)
+        accounts = np.zeros(1, int)
+    else:
+        row, accounts = pd.factorize(np.asarray(accounts))
+    _check_trials(scores, same, row)
+
+    values = np.unique(scores[same])
+    bins = 2 * len(values) + 1
+    of_one = np.zeros(len(accounts) * bins)
+    of_two = np.zeros(len(accounts) * bins)
+    for begin in range(0, len(scores), BLOCK_TRIALS):
+        block = slice(begin, begin + BLOCK_TRIALS)
+        below = np.searchsorted(values, scores[block])
+        is_value = values[np.minimum(below, len(values) - 1)] == scores[block]
+        place = row[block] * bins + np.where(is_value, 2 * below + 1, 2 * below)
+        np.add.at(of_one, place[same[block]], 1)
+        np.add.at(of_two, place[~same[block]], 1)
+    shape = (len(accounts), bins)
+    return ScoreCounts(values, np.asarray(accounts), of_one.reshape(shape), of_two.reshape(shape))
+
+
+def _check_trials(scores, same, row):
     if not len(scores) == len(same) == len(row):
         raise ValueError(
             f"{len(scores)} scores, {len(same)} labels and {len(row)} accounts do not fit together"
@@ -87,123 +147,166 @@ def count_scores(
         raise ValueError(
             f"{same.sum()} of {len(same)} trials are of one account: error rates need both kinds"
         )
-    values = np.unique(scores[same])
-    bins = 2 * len(values) + 1
-    counts = np.zeros((2, len(accounts) * bins))
-    for begin in range(0, len(scores), BLOCK):
-        part = slice(begin, begin + BLOCK)
-        below = np.searchsorted(values, scores[part])
-        place = (
-            2 * below
-            + (values[np.minimum(below, len(values) - 1)] == scores[part])
-            + row[part] * bins
-        )
-        for kind in (0, 1):
-            np.add.at(counts[kind], place[same[part] == kind], 1)
-    of_two, of_one = counts.reshape(2, len(accounts), bins)
-    return ScoreCounts(values, np.asarray(accounts), of_one, of_two)
 
 
 def error_rates(
-    counted: ScoreCounts, times: np.ndarray | None = None
+    counts: ScoreCounts, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return P_fa and P_miss (2U + 2,) at every corner of the curve, from rejecting all to accepting all.
+    """Return P_fa and P_miss at every corner of the curve, from rejecting all to accepting all.
 
-    times (G,): how often each account counts. All NaN where no trial of either kind is left.
+    Parameters
+    ----------
+    counts : ScoreCounts
+        of the trials.
+    weights : (G,)
+        how often each account counts, by default once.
+
+    Returns
+    -------
+    Two arrays (2U + 2,), all NaN where no trial of either kind is left.
     """
-    times = np.ones(len(counted.accounts)) if times is None else times
-    accepted = [
-        np.concatenate([[0], np.cumsum((times @ side)[::-1])])
-        for side in (counted.other, counted.same)
-    ]
+    if weights is None:
+        weights = np.ones(len(counts.accounts))
     with np.errstate(invalid="ignore"):
-        return accepted[0] / accepted[0][-1], 1 - accepted[1] / accepted[1][-1]
+        p_fa = _accepted_share(weights @ counts.different)
+        return p_fa, 1 - _accepted_share(weights @ counts.same)
+
+
+def _accepted_share(trials):
+    """Return the share of trials that are accepted, as the threshold falls from bin to bin."""
+    accepted = np.concatenate([[0], np.cumsum(trials[::-1])])
+    return accepted / accepted[-1]
 
 
 def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> float:
-    """Return the equal error rate: P_fa = P_miss on the straight lines between corners."""
+    """Return the equal error rate: P_fa = P_miss on the straight lines between corners.
+
+    Parameters
+    ----------
+    p_fa, p_miss : (K,)
+        of :func:`error_rates`.
+    """
     return float(np.interp(0, p_fa - p_miss, p_fa))
 
 
 def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> float:
-    """Return the lowest normalised detection cost of any threshold; at most 1, since a threshold may reject all."""
+    """Return the lowest normalised detection cost of any threshold, at most 1.
+
+    Parameters
+    ----------
+    p_fa, p_miss : (K,)
+        of :func:`error_rates`.
+    costs : DetectionCosts
+        of errors.
+    """
     return float(costs.dcf(p_fa, p_miss).min())
 
 
 def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
-    """Return the largest share of same-account trials that a threshold accepts at a precision, 0 if there is none.
+    """Return the largest share of same-account trials accepted at a precision, 0 if there is none.
 
-    precision : share of same-account trials among the accepted ones, at the prior.
-    prior : share of same-account trials where the threshold is used, which may differ from the share in a test.
+    Parameters
+    ----------
+    p_fa, p_miss : (K,)
+        of :func:`error_rates`.
+    precision : float
+        share of same-account trials among the accepted ones, at the prior.
+    prior : float
+        share of same-account trials where the threshold is used, which may differ from the share in
+        a test.
     """
-    right, wrong = prior * (1 - p_miss), (1 - prior) * p_fa
+    right = prior * (1 - p_miss)
+    wrong = (1 - prior) * p_fa
     return float((1 - p_miss)[right >= precision * (right + wrong)].max())
-
-
-def actual_dcf(
-    scores: np.ndarray, same: np.ndarray, threshold: float, costs: DetectionCosts = PAPER
-) -> float:
-    """Return the normalised detection cost of a given threshold."""
-    accepted, same = np.asarray(scores) >= threshold, np.asarray(same, bool)
-    return float(costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean()))
 
 
 def detection_metrics(
     tallies: list[ScoreCounts], costs: DetectionCosts = PAPER, seed: int = 0, resamples: int = 1000
 ) -> pd.DataFrame:
-    """Return EER, minDCF, minDCF_released (costs of the released code) and recall at PRECISIONS: means over topics.
+    """Return METRICS: EER, minDCF by given and by released costs, recall at PRECISIONS.
 
-    Accounts are resampled with all their trials in all topics, because trials of one query depend on each other. A
-    topic without an account in a resample is left out of it. The table has the columns value, low and high.
+    They are means over topics. Accounts are resampled with all their trials in all topics, because
+    trials of one query depend on each other. A topic without an account in a resample is left out
+    of it.
+
+    Parameters
+    ----------
+    tallies : list[ScoreCounts]
+        of each topic the counts of its trials.
+    costs : DetectionCosts
+        of errors.
+    seed : int
+        of the resamples.
+    resamples : int
+        number of them.
+
+    Returns
+    -------
+    A row a metric, columns value, low and high.
     """
-
-    def measure(drawn):
-        rates = [error_rates(one, each) for one, each in zip(tallies, drawn)]
-        rates = [pair for pair in rates if np.isfinite(pair).all()]
-        return np.mean([[eer(*pair), min_dcf(*pair, costs), min_dcf(*pair, RELEASED),
-                         *(recall_at(*pair, share, costs.prior) for share in PRECISIONS.values())]
-                        for pair in rates], axis=0)  # fmt: skip
-
-    everyone = np.concatenate([one.accounts for one in tallies])
-    row = np.unique(everyone, return_inverse=True)[1]
-    row = np.split(row, np.cumsum([len(one.accounts) for one in tallies])[:-1])
-    resampled = [
-        measure([times[rows] for rows in row])
-        for times in resample_weights(everyone, resamples, seed)
-    ]
-    values = dict(
-        zip(("EER", "minDCF", "minDCF_released", *PRECISIONS), measure([None] * len(tallies)))
-    )
-    return metric_table(values, *percentile_interval(resampled, len(values)))
+    accounts = np.concatenate([counts.accounts for counts in tallies])
+    row = np.unique(accounts, return_inverse=True)[1]
+    ends = np.cumsum([len(counts.accounts) for counts in tallies])
+    rows_of_tally = np.split(row, ends[:-1])
+    resampled = []
+    for weights in resample_weights(accounts, resamples, seed):
+        weights_of_tally = [weights[rows] for rows in rows_of_tally]
+        resampled.append(_mean_metrics(tallies, weights_of_tally, costs))
+    values = _mean_metrics(tallies, [None] * len(tallies), costs)
+    low, high = percentile_interval(resampled, len(METRICS))
+    return metric_table(dict(zip(METRICS, values)), low, high)
 
 
-def det_curve(counted: ScoreCounts) -> pd.DataFrame:
-    """Return the error curve from rejecting all to accepting all: columns ``threshold``, ``P_fa``, ``P_miss``.
+def _mean_metrics(tallies, weights_of_tally, costs):
+    """Return METRICS (5,), means over the topics that have trials of both kinds."""
+    metrics = []
+    for counts, weights in zip(tallies, weights_of_tally):
+        rates = error_rates(counts, weights)
+        if not np.isfinite(rates).all():
+            continue
+        recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
+        metrics.append([eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls])
+    return np.mean(metrics, axis=0)
 
-    Corners that lie closer together than 1/500 of a rate and 1/50 of its probit are left out, since nobody sees them.
-    At most some thousand corners remain, and every line stays within that distance.
+
+def det_curve(counts: ScoreCounts) -> pd.DataFrame:
+    """Return the error curve from rejecting all to accepting all.
+
+    Corners that lie closer together than 1/500 of a rate and 1/50 of its probit are left out, since
+    nobody sees them. At most some thousand corners remain, and every line stays within that
+    distance.
+
+    Returns
+    -------
+    Columns ``threshold``, ``P_fa``, ``P_miss``.
     """
-    p_fa, p_miss = error_rates(counted)
-    at = np.column_stack([counted.values, np.nextafter(counted.values, np.inf)]).ravel()
-    threshold = np.concatenate([[-np.inf], at, [np.inf]])[::-1]
+    p_fa, p_miss = error_rates(counts)
+    corners = np.column_stack([counts.values, np.nextafter(counts.values, np.inf)]).ravel()
+    threshold = np.concatenate([[-np.inf], corners, [np.inf]])[::-1]
     rates = np.column_stack([p_fa, p_miss])
-    seen = np.hstack([500 * rates, 50 * ndtri(rates).clip(-5, 5)]).astype(int)
-    new = (seen[1:] != seen[:-1]).any(1)
-    keep = np.append(True, new) | np.append(new, True)  # the first and the last corner of each cell
-    return pd.DataFrame({"threshold": threshold, "P_fa": p_fa, "P_miss": p_miss})[keep].reset_index(
-        drop=True
-    )
+    cell = np.hstack([500 * rates, 50 * ndtri(rates).clip(-5, 5)]).astype(int)
+    is_new = (cell[1:] != cell[:-1]).any(1)
+    is_kept = np.append(True, is_new) | np.append(is_new, True)  # both ends of each cell
+    curve = pd.DataFrame({"threshold": threshold, "P_fa": p_fa, "P_miss": p_miss})
+    return curve[is_kept].reset_index(drop=True)
 
 
 def mean_det_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFrame:
-    """Return the mean P_miss of several curves at each P_fa (khan2021 Figure 7): columns ``P_fa``, ``P_miss``."""
-    p_fa = np.unique(
-        np.concatenate([[0], np.geomspace(1e-6, 1, points), np.linspace(0, 1, points)])
-    )
-    # where a curve falls at once, interp takes the lower end: the better of the thresholds with that P_fa
-    return pd.DataFrame(
-        {
-            "P_fa": p_fa,
-            "P_miss": np.mean([np.interp(p_fa, c.P_fa, c.P_miss) for c in curves], axis=0),
-        }
-    )
+    """Return the mean P_miss of several curves at each P_fa (khan2021 Figure 7).
+
+    Parameters
+    ----------
+    curves : list[frame]
+        of :func:`det_curve`.
+    points : int
+        on a linear, and again on a logarithmic scale of P_fa.
+
+    Returns
+    -------
+    Columns ``P_fa``, ``P_miss``.
+    """
+    logarithmic = np.geomspace(1e-6, 1, points)
+    p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
+    # where a curve falls at once, interp takes the lower end: the better of the thresholds
+    p_miss = [np.interp(p_fa, curve.P_fa, curve.P_miss) for curve in curves]
+    return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})

@@ -1,6 +1,7 @@
-"""PAN's files of verification: ``answers.jsonl`` of a system, ``truth.jsonl``, and the one scored against the other.
+"""PAN's files of verification: the answers of a system, the truth, and their metrics.
 
-One JSON object a line. An answer is ``{"id", "value"}``, the value in [0, 1]; a truth is ``{"id", "same", ...}``.
+One JSON object a line. An answer is ``{"id", "value"}``, the value in [0, 1]; a truth is ``{"id",
+"same", ...}``.
 """
 
 import json
@@ -13,17 +14,23 @@ from helpers.core.artifacts import atomic_write
 from helpers.evaluation.bootstrap import metric_table
 from helpers.evaluation.pan_metrics import pan_metrics
 
+NEEDED = {"value": "a number in [0, 1]", "same": "true or false"}
+
 
 def read_answers(path: str | Path) -> pd.Series:
-    """Scores by id, float64. Raises ValueError, with the line, for what is no answer, or an id twice."""
-    return pd.Series(_read(path, "value", _is_score), dtype="float64", name="value").rename_axis(
-        "id"
-    )
+    """Return scores by id, float64.
+
+    Raises ValueError, with the line, for what is no answer, or an id twice.
+    """
+    return pd.Series(_read(path, "value"), dtype="float64", name="value").rename_axis("id")
 
 
 def read_truth(path: str | Path) -> pd.Series:
-    """Whether each pair is of one author, by id, bool. Raises ValueError as :func:`read_answers`, or where empty."""
-    truth = _read(path, "same", lambda value: isinstance(value, bool))
+    """Return whether each pair is of one author, by id, bool.
+
+    Raises ValueError as :func:`read_answers`, or where empty.
+    """
+    truth = _read(path, "same")
     if not truth:
         raise ValueError(f"{Path(path).name} holds no pair")
     return pd.Series(truth, dtype="bool", name="same").rename_axis("id")
@@ -32,61 +39,116 @@ def read_truth(path: str | Path) -> pd.Series:
 def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float]) -> None:
     """Write scores with all their digits: a rounded one could become 0.5, which is no answer.
 
-    Raises ValueError for lengths that do not fit, an id twice, or a score outside [0, 1].
+    Parameters
+    ----------
+    path : str | Path
+        of the file.
+    ids : Iterable[str]
+        of the N pairs.
+    scores : Iterable[float]
+        N of them, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For lengths that do not fit, an id twice, or a score outside [0, 1].
     """
-    ids, scores = [str(each) for each in ids], [float(score) for score in scores]
+    ids = [str(name) for name in ids]
+    scores = [float(score) for score in scores]
     if len(ids) != len(scores) or len(set(ids)) != len(ids):
         raise ValueError(
             f"{len(ids)} ids, of which {len(set(ids))} differ, for {len(scores)} scores"
         )
-    if outside := [score for score in scores if not _is_score(score)]:
+    outside = [score for score in scores if not 0 <= score <= 1]
+    if outside:
         raise ValueError(f"{len(outside)} scores are not in [0, 1], the first is {outside[0]}")
-    _write(path, ({"id": each, "value": score} for each, score in zip(ids, scores)))
+    _write(path, [{"id": name, "value": score} for name, score in zip(ids, scores)])
 
 
 def truth_of(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
-    """What :func:`write_truth` takes, of pairs of documents (:mod:`helpers.evaluation.document_pairs`): ids are row numbers."""
-    author_a, author_b = (documents.author.to_numpy()[pairs[side]] for side in ("first", "second"))
-    ids = pairs["first"].astype(str) + "-" + pairs["second"].astype(str)
-    return pd.DataFrame({"id": ids, "same": pairs.same, "author_a": author_a, "author_b": author_b})
+    """Return what :func:`write_truth` takes; ids are row numbers of documents.
+
+    Parameters
+    ----------
+    pairs : frame
+        of :mod:`helpers.evaluation.document_pairs`.
+    documents : frame
+        column ``author``, one row a document.
+    """
+    author = documents.author.to_numpy()
+    return pd.DataFrame(
+        {
+            "id": pairs["first"].astype(str) + "-" + pairs["second"].astype(str),
+            "same": pairs.same,
+            "author_a": author[pairs["first"]],
+            "author_b": author[pairs["second"]],
+        }
+    )
 
 
 def write_truth(path: str | Path, pairs: pd.DataFrame) -> None:
-    """Write the columns ``id``, ``same``, ``author_a``, ``author_b``. Raises ValueError where an id is there twice."""
+    """Write which pairs are of one author.
+
+    Parameters
+    ----------
+    path : str | Path
+        of the file.
+    pairs : frame
+        columns ``id``, ``same``, ``author_a``, ``author_b``.
+
+    Raises
+    ------
+    ValueError
+        Where an id is there twice.
+    """
     if pairs.id.duplicated().any():
         raise ValueError(f"{pairs.id.duplicated().sum()} ids are there twice")
-    rows = zip(pairs.id, pairs.same, pairs.author_a, pairs.author_b)
-    _write(path, ({"id": each, "same": bool(same), "authors": [a, b]} for each, same, a, b in rows))
-
-
-def align(truth: pd.Series, answers: pd.Series) -> tuple[pd.Series, int]:
-    """Scores in the order of the truth, 0.5 where an answer is missing, and how many are.
-
-    Raises ValueError where answers are for pairs that the truth does not know.
-    """
-    if len(unknown := answers.index.difference(truth.index)):
-        raise ValueError(
-            f"{len(unknown)} answers are for unknown pairs, the first is {unknown[0]!r}"
-        )
-    scores = answers.reindex(truth.index)
-    return scores.fillna(0.5), int(scores.isna().sum())
+    records = []
+    for pair in pairs.itertuples():
+        authors = [pair.author_a, pair.author_b]
+        records.append({"id": pair.id, "same": bool(pair.same), "authors": authors})
+    _write(path, records)
 
 
 def evaluate_answers(
     truth_path: str | Path, answers_path: str | Path, definition: str = "pan21"
 ) -> pd.DataFrame:
-    """Table (value, low, high) of :func:`helpers.evaluation.pan_metrics.pan_metrics`, ``n_pairs``, ``n_missing``.
+    """Compute :func:`helpers.evaluation.pan_metrics.pan_metrics`, ``n_pairs`` and ``n_missing``.
 
     Pairs are matched by id. A missing answer counts as unanswered, and both counts hold it.
+
+    Parameters
+    ----------
+    truth_path, answers_path : str | Path
+        of the files.
+    definition : str
+        of the metrics.
+
+    Returns
+    -------
+    A row a metric, columns value, low, high.
+
+    Raises
+    ------
+    ValueError
+        Where a file is at fault, or answers are for pairs that the truth does not know.
     """
     truth = read_truth(truth_path)
-    scores, missing = align(truth, read_answers(answers_path))
-    metrics = pan_metrics(scores.to_numpy(), truth.to_numpy(), definition)
-    return metric_table(metrics | {"n_pairs": len(truth), "n_missing": missing})
+    answers = read_answers(answers_path)
+    unknown = answers.index.difference(truth.index)
+    if len(unknown):
+        raise ValueError(
+            f"{len(unknown)} answers are for unknown pairs, the first is {unknown[0]!r}"
+        )
+    scores = answers.reindex(truth.index)
+    metrics = pan_metrics(scores.fillna(0.5).to_numpy(), truth.to_numpy(), definition)
+    counts = {"n_pairs": len(truth), "n_missing": scores.isna().sum()}
+    return metric_table(metrics | counts)
 
 
-def _read(path, field, is_valid):
-    records = {}
+def _read(path, field):
+    """Return a field of each record by id."""
+    values = {}
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
@@ -96,23 +158,24 @@ def _read(path, field, is_valid):
                 record = json.loads(line)
             except (ValueError, RecursionError):
                 record = None
-            if not (
-                isinstance(record, dict)
-                and isinstance(record.get("id"), str)
-                and is_valid(record.get(field))
-            ):
-                need = "a number in [0, 1]" if field == "value" else "true or false"
-                raise ValueError(f"{where}: need an id and {need} as {field}")
-            if record["id"] in records:
+            if not _is_record(record, field):
+                raise ValueError(f"{where}: need an id and {NEEDED[field]} as {field}")
+            if record["id"] in values:
                 raise ValueError(f"{where}: {record['id']!r} is there twice")
-            records[record["id"]] = record[field]
-    return records
+            values[record["id"]] = record[field]
+    return values
 
 
-def _is_score(value):
+def _is_record(record, field):
+    if not isinstance(record, dict) or not isinstance(record.get("id"), str):
+        return False
+    value = record.get(field)
+    if field == "same":
+        return isinstance(value, bool)
     return type(value) in (int, float) and 0 <= value <= 1
 
 
 def _write(path, records):
     with atomic_write(path) as partial, open(partial, "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(record) + "\n" for record in records)
+        for record in records:
+            file.write(json.dumps(record) + "\n")

@@ -5,6 +5,7 @@ import pytest
 from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.paths import Run
+from helpers.sources.demo_csv import write_demo_csv
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +17,7 @@ def encoder():
 def invented(tmp_path_factory):
     """A CSV of 40 invented accounts, one of whom came back as newcomer."""
     path = tmp_path_factory.mktemp("invented") / "posts.csv"
-    reading.write_demo_csv(path, evader="demo-0003", accounts=40, posts=1600)
+    write_demo_csv(path, evader="demo-0003", accounts=40, posts=1600)
     return path
 
 

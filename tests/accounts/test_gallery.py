@@ -93,7 +93,7 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     gallery.save(tmp_path)
     again = AccountGallery.load(encoder, tmp_path)
     ask = lambda one: one.rank(one.accounts(["newcomer"]), ["newcomer"])  # noqa: E731
-    same = dict(check_exact=False, atol=1e-4)
+    same = {"check_exact": False, "atol": 1e-4}
     pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
     calibrated = encoder.calibrated_on(gallery.targets.store, True)
     assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), (

@@ -25,7 +25,7 @@ def unit(count, seed=0, dim=DIM):
 
 
 def product(vectors, queries, k):
-    """Scores and rows of the k best, of the vectors as they are kept; of equal scores the first row first."""
+    """Scores and rows of the k best, of the vectors as they are kept; ties in order of the rows."""
     scores = round_scores(
         queries.astype(np.float64) @ vectors.astype(np.float16).astype(np.float64).T
     )
@@ -33,12 +33,17 @@ def product(vectors, queries, k):
     return np.take_along_axis(scores, rows, 1), rows
 
 
-def found(rows, expected):
-    return np.mean([len(set(one) & set(other)) / len(other) for one, other in zip(rows, expected)])
+def recall(rows, expected):
+    return np.mean(
+        [
+            len(set(found_rows) & set(true_rows)) / len(true_rows)
+            for found_rows, true_rows in zip(rows, expected)
+        ]
+    )
 
 
-def same(one, other):
-    for left, right in zip(one, other):
+def same(result, wanted):
+    for left, right in zip(result, wanted):
         np.testing.assert_array_equal(left, right)
 
 
@@ -89,17 +94,17 @@ class TestSearch:
         vectors, queries = unit(30_000, dim=dim), unit(20, 1, dim)
         best = product(vectors, queries, 100)[1]
         rows = VectorIndex(vectors, True).search(queries, 100)[1]
-        assert found(rows, best) >= 0.99
+        assert recall(rows, best) >= 0.99
 
     @needs_faiss
     def test_large_ones_are_coded(self, monkeypatch):
-        monkeypatch.setattr(module, "EXACT", 100)
+        monkeypatch.setattr(module, "EXACT_ROWS", 100)
         assert VectorIndex(unit(100)).codes is None
         assert VectorIndex(unit(101)).codes is not None
         assert VectorIndex(unit(101), False).codes is None
 
     def test_without_faiss_it_warns_and_compares_with_all(self, monkeypatch):
-        monkeypatch.setattr(module, "EXACT", 100)
+        monkeypatch.setattr(module, "EXACT_ROWS", 100)
         monkeypatch.setitem(sys.modules, "faiss", None)  # as if it were not installed
         with pytest.warns(UserWarning, match="101 accounts .* pip install faiss-cpu"):
             index = VectorIndex(unit(101))
@@ -118,10 +123,17 @@ class TestSearch:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("spoil, message", [
-        (lambda rows: rows[:0], "empty"), (lambda rows: rows[0], "shape"), (lambda rows: rows * 2, "unit length"),
-        (lambda rows: rows * 0, "unit length"), (lambda rows: np.where(rows == rows.max(), np.nan, rows), "must be finite"),
-        (lambda rows: np.where(rows == rows.max(), np.inf, rows), "must be finite")])  # fmt: skip
+    @pytest.mark.parametrize(
+        "spoil, message",
+        [
+            (lambda rows: rows[:0], "empty"),
+            (lambda rows: rows[0], "shape"),
+            (lambda rows: rows * 2, "unit length"),
+            (lambda rows: rows * 0, "unit length"),
+            (lambda rows: np.where(rows == rows.max(), np.nan, rows), "must be finite"),
+            (lambda rows: np.where(rows == rows.max(), np.inf, rows), "must be finite"),
+        ],
+    )
     def test_vectors(self, spoil, message):
         rows = spoil(unit(9))
         with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""The command line: vectors in a file, nearest accounts, two files compared, and errors in one line."""
+"""The command line: vectors in a file, nearest accounts, two files compared, one-line errors."""
 
 import json
 
@@ -23,16 +23,14 @@ def test_encode(invented, tmp_path, capsys):
 
 def test_nearest_with_names_and_without(invented, tmp_path, capsys):
     assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
-    told = capsys.readouterr().out
-    assert "demo-0003" in told and CARE in told and "nobody of these" in told
+    printed = capsys.readouterr().out
+    assert "demo-0003" in printed and CARE in printed and "nobody of these" in printed
     assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
-    told = capsys.readouterr().out
-    assert "demo-" not in told and "false links in 10,000" in told
-    asked = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
+    printed = capsys.readouterr().out
+    assert "demo-" not in printed and "false links in 10,000" in printed
+    log = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
     assert (
-        len(asked) == 2
-        and asked[0]["asked"] == asked[1]["asked"]
-        and asked[0]["asked"][0].startswith("u")
+        len(log) == 2 and log[0]["asked"] == log[1]["asked"] and log[0]["asked"][0].startswith("u")
     )
 
 
@@ -57,15 +55,15 @@ def test_compare(invented, tmp_path, capsys):
     ],
 )
 def test_errors_are_one_line(invented, arguments, capsys):
-    assert main([each.format(posts=invented) for each in arguments]) == 1
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1 and "Traceback" not in told
+    assert main([argument.format(posts=invented) for argument in arguments]) == 1
+    printed = capsys.readouterr().err
+    assert printed.count("\n") == 1 and "Traceback" not in printed
 
 
 def test_the_same_file_twice_is_said(invented, capsys):
     assert main(["compare", str(invented), str(invented)]) in (0, 1)
-    told = capsys.readouterr()
-    assert "of 41 accounts of the first file" in told.out or "do they overlap?" in told.err
+    printed = capsys.readouterr()
+    assert "of 41 accounts of the first file" in printed.out or "do they overlap?" in printed.err
 
 
 def test_a_prior_is_a_probability(invented, capsys):

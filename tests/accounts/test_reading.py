@@ -20,7 +20,9 @@ def outputs(tmp_path, monkeypatch):
 
 def written(path, authors=6, posts=12, **columns):
     rng = np.random.default_rng(0)
-    words = "the a tea coffee maybe never always ok well then so but green red two three like want".split()
+    words = (
+        "the a tea coffee maybe never always ok well then so but green red two three like want"
+    ).split()
     rows = [
         {
             "user": f"person {author}",
@@ -94,9 +96,10 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
-def test_only_the_largest_are_kept(tmp_path, encoder):
+def test_only_the_largest_are_kept(tmp_path, encoder, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
     written(tmp_path / "a.csv", authors=6)
-    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, most=4)
+    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -193,43 +196,48 @@ def test_one_spelling(written, common):
     assert validation.one_spelling(written) == common == validation.one_spelling(common)
 
 
-def test_who_is_asked(mine):
+def test_who_is_asked(mine, monkeypatch):
     assert reading.choose_queries(mine, ["newcomer"]) == ["newcomer"]
     assert len(reading.choose_queries(mine, [])) == len(mine.names)
-    assert len(reading.choose_queries(mine, [], most=5)) == 5
     assert NOBODY not in reading.choose_queries(mine, [])
+    monkeypatch.setattr(reading, "QUERIES", 5)
+    assert len(reading.choose_queries(mine, [])) == 5
 
 
 @pytest.fixture
 def many(monkeypatch):
     """As if forty accounts were too many to be compared in full."""
-    for name, count in (("SHORT", 10), ("NEAR", (12, 12)), ("COHORT", 30)):
+    for name, count in (
+        ("FULL_GALLERY", 10),
+        ("NEAREST_OF_ALL", 12),
+        ("NEAREST_OF_QUERY", 12),
+        ("COHORT_ACCOUNTS", 30),
+    ):
         monkeypatch.setattr(reading, name, count)
 
 
 def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery, many):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     assert len(part) + part.beyond == 41 > len(part) >= 30 and part.drawn.sum() == 30
     vectors = encoder.vectors(mine.samples(list(mine.names)), True)
     nearest = mine.names[np.argsort(-(vectors @ vectors[list(mine.names).index("newcomer")]))[:12]]
     assert {"newcomer", "demo-0003", *nearest} <= set(part.names)
-    found, whole = (
-        one.rank(one.accounts(["newcomer"]), ["newcomer"], 5) for one in (part, gallery)
-    )
-    assert found.target[0] == whole.target[0] == "demo-0003"
-    assert abs(found.score[0] - whole.score[0]) < 0.2 * whole.score[0], (
+    partial = part.rank(part.accounts(["newcomer"]), ["newcomer"], 5)
+    whole = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], 5)
+    assert partial.target[0] == whole.target[0] == "demo-0003"
+    assert abs(partial.score[0] - whole.score[0]) < 0.2 * whole.score[0], (
         "normalised by a draw, not by the most alike"
     )
-    some = mine.around(encoder, mine.samples(list(mine.names[:8])))
-    assert set(mine.names[:8]) <= set(some.names)
+    part_of_eight = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
+    assert set(mine.names[:8]) <= set(part_of_eight.names)
 
 
 def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_path):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
     part.save(tmp_path)
-    again = AccountGallery.load(encoder, tmp_path)
-    assert (again.drawn == part.drawn).all() and again.beyond == part.beyond
-    grown = again.with_accounts(
+    loaded = AccountGallery.load(encoder, tmp_path)
+    assert (loaded.drawn == part.drawn).all() and loaded.beyond == part.beyond
+    grown = loaded.with_accounts(
         [["A wholly new account.", "It says this and that."]], ["new"], [[1700000000, 1700003600]]
     )
     assert not grown.drawn[-1] and grown.drawn.sum() == 30
@@ -238,38 +246,42 @@ def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_p
 
 
 def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):
-    made = []
+    embedded = []
     original = type(encoder).vectors
     monkeypatch.setattr(
         type(encoder),
         "vectors",
-        lambda self, samples, *rest: (made.append(len(samples)), original(self, samples, *rest))[1],
+        lambda self, samples, *rest: (
+            embedded.append(len(samples)),
+            original(self, samples, *rest),
+        )[1],
     )
     written(tmp_path / "a.csv", authors=6)
     first = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     vectors = first.vectors(encoder)
-    again = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
-    np.testing.assert_array_equal(again.vectors(encoder), vectors)
-    assert made == [6], "read again, not made again"
+    second = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
+    np.testing.assert_array_equal(second.vectors(encoder), vectors)
+    assert embedded == [6], "read again, not made again"
     changed = [
         member | {"weight": 0.5 if member["name"] == "hours" else member["weight"]}
         for member in encoder.uses["alone_hours"].members
     ]
     uses = {"alone_hours": replace(encoder.uses["alone_hours"], members=changed)}
     other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | uses, {})
-    assert np.abs(again.vectors(other) - vectors).max() > 0.01 and made == [6, 6]
-    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, most=4)
+    assert np.abs(second.vectors(other) - vectors).max() > 0.01 and embedded == [6, 6]
+    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
+    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
     assert len(fewer.vectors(encoder)) == 4
-    fewer.kept.write_bytes(fewer.kept.read_bytes()[:-5])
-    assert len(fewer.vectors(encoder)) == 4 and made == [6, 6, 4, 4], "damaged, so made anew"
+    fewer.vectors_path.write_bytes(fewer.vectors_path.read_bytes()[:-5])
+    assert len(fewer.vectors(encoder)) == 4 and embedded == [6, 6, 4, 4], "damaged, so made anew"
 
 
 def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, many):
-    part = mine.around(encoder, mine.samples(["newcomer"]))
-    found = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
-    weighed = 0.05 / 40 * np.exp(found.llr[:-1].astype(float))
+    part = mine.gallery_for(encoder, mine.samples(["newcomer"]))
+    ranking = part.rank(part.accounts(["newcomer"]), ["newcomer"], len(part))
+    weighed = 0.05 / 40 * np.exp(ranking.llr[:-1].astype(float))
     np.testing.assert_allclose(
-        found.probability[:-1].astype(float), weighed / (0.95 + weighed.sum()), rtol=1e-9
+        ranking.probability[:-1].astype(float), weighed / (0.95 + weighed.sum()), rtol=1e-9
     )
 
 
@@ -284,10 +296,14 @@ def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
 
 def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
-    form = ("the form of this place is always filled in with the number {} and with nothing else at all because "
-            "whoever reads it later on wants to find the same words in the same place")  # fmt: skip
-    ends = ("cats like warm old chairs|rain fell over our hills|bread costs more every year|music helps people think better|"
-            "ships sail far from home|winter comes early up north").split("|")  # fmt: skip
+    form = (
+        "the form of this place is always filled in with the number {} and with nothing else at "
+        "all because whoever reads it later on wants to find the same words in the same place"
+    )
+    ends = (
+        "cats like warm old chairs|rain fell over our hills|bread costs more every year|"
+        "music helps people think better|ships sail far from home|winter comes early up north"
+    ).split("|")
     forms = frame.iloc[:6].assign(
         user="clerk", message=[f"{form.format(n * 37)} {end}" for n, end in enumerate(ends)]
     )

@@ -1,12 +1,17 @@
-"""Texts become samples as notebook 01 cleans them; what several posts share word for word is nobody's own."""
+"""Texts become samples as notebook 01 cleans them; passages of several posts are nobody's own."""
 
 import numpy as np
 import pytest
 
+from helpers.accounts import passages
 from helpers.accounts import samples as module
+from helpers.accounts.passages import without_passages
 from tests.factories import store_in_memory
 
-FORM = "Please fill in this form: name of the package, its version {}, and what you expected to happen instead."
+FORM = (
+    "Please fill in this form: name of the package, its version {}, and what you expected to "
+    "happen instead."
+)
 
 
 def test_texts_times_and_lengths(encoder):
@@ -22,17 +27,17 @@ def test_texts_times_and_lengths(encoder):
 
 
 def test_rooms_go_with_their_posts(encoder):
-    one, other = (
+    first, second = (
         module.samples_of(posts, encoder.tokenizer, topics=topics)
         for posts, topics in (
             ([["> quoted only", "a first"], ["b"]], [["gone", "tea"], [None]]),
             ([["c", "d", "e"]], [["tea", 7, float("nan")]]),
         )
     )
-    assert module.rooms_of(one.store).tolist() == ["tea", ""]
-    both = module.concatenate_samples(one, other)
-    assert module.rooms_of(both.store).tolist() == ["tea", "", "tea", "7", ""]
-    assert module.rooms_of(module.in_memory(both[np.array([2, 0])]).store).tolist() == [
+    assert module.rooms_of(first.store).tolist() == ["tea", ""]
+    joined = module.concatenate_samples(first, second)
+    assert module.rooms_of(joined.store).tolist() == ["tea", "", "tea", "7", ""]
+    assert module.rooms_of(module.in_memory(joined[np.array([2, 0])]).store).tolist() == [
         "tea",
         "7",
         "",
@@ -97,19 +102,22 @@ def repeated_naively(posts, length):
     ]
 
 
-def test_passages_equal_those_of_a_loop():
+def test_passages_equal_those_of_a_loop(monkeypatch):
+    monkeypatch.setattr(passages, "PASSAGE_TOKENS", 4)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 3, size).tolist() for size in (30, 4, 25, 3, 40, 0)]
     store = store_in_memory([2, 4], lengths=[len(post) for post in texts], vocabulary=3)
     store.tokens[:] = np.concatenate(texts)
     kinds = np.arange(1, 4).astype(np.uint64)
-    left, dropped = module.without_passages(store, kinds, length=4)
+    left, dropped = without_passages(store, kinds)
     expected = [
         own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)
     ]
-    found = [left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])]
-    assert found == expected and dropped == sum(map(len, texts)) - sum(map(len, expected)) > 0
-    assert left.author_offsets[-1] == len(found) == len(left.hour)
+    kept_posts = [
+        left.tokens[a:b].tolist() for a, b in zip(left.post_offsets, left.post_offsets[1:])
+    ]
+    assert kept_posts == expected and dropped == sum(map(len, texts)) - sum(map(len, expected)) > 0
+    assert left.author_offsets[-1] == len(kept_posts) == len(left.hour)
 
 
 def test_forms_that_differ_in_a_number_are_one_form(encoder):
@@ -117,7 +125,7 @@ def test_forms_that_differ_in_a_number_are_one_form(encoder):
     samples = module.samples_of(
         [[FORM.format(3), own[0]], [FORM.format(41), own[1]]], encoder.tokenizer
     )
-    left, dropped = module.without_passages(samples.store, encoder.kinds)
+    left, dropped = without_passages(samples.store, encoder.kinds)
     texts = [
         encoder.tokenizer.decode(left.tokens[a:b])
         for a, b in zip(left.post_offsets, left.post_offsets[1:])
@@ -126,10 +134,10 @@ def test_forms_that_differ_in_a_number_are_one_form(encoder):
 
 
 def test_stores_are_joined_and_cut(encoder):
-    one = module.samples_of([["a first one", "b"], ["c d"]], encoder.tokenizer)
-    other = module.samples_of([["e f g", "h"]], encoder.tokenizer)
-    both = module.concatenate_samples(one, other)
-    assert both.count.tolist() == [2, 1, 2]
-    assert both.store.tokens.tolist() == [*one.store.tokens, *other.store.tokens]
-    alone = module.in_memory(both[np.array([2])])
-    assert alone.store.tokens.tolist() == other.store.tokens.tolist()
+    first = module.samples_of([["a first one", "b"], ["c d"]], encoder.tokenizer)
+    second = module.samples_of([["e f g", "h"]], encoder.tokenizer)
+    joined = module.concatenate_samples(first, second)
+    assert joined.count.tolist() == [2, 1, 2]
+    assert joined.store.tokens.tolist() == [*first.store.tokens, *second.store.tokens]
+    alone = module.in_memory(joined[np.array([2])])
+    assert alone.store.tokens.tolist() == second.store.tokens.tolist()

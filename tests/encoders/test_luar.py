@@ -15,7 +15,6 @@ from helpers.encoders.base import embed
 from helpers.encoders.baselines import BASELINES, check_installed, fit_baseline, zero_shot
 from helpers.encoders.pooling import LUARPooling
 from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.evaluation.steb import STEBModel
 from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
@@ -290,11 +289,11 @@ def test_by_name_it_is_a_baseline_like_any_other(folder, made, tmp_path, monkeyp
         pretrained_tokenizers.tokenizer_file("luar_crud")
     )  # as docs/data.md shows it
     luar = zero_shot("luar_crud", words)
-    model = STEBModel("LUAR", lambda episodes: embed(luar, samples_in_memory(episodes, words), 510))
     plain = [[POSTS[0]], [POSTS[0], POSTS[1], POSTS[4]]]
     ours = samples_of(words, [POSTS[0], POSTS[1], "w07 w31 w07..."], [(0, 1), (0, 3)])
     expected = embed(zero_shot(str(folder), words), ours, 510)
-    np.testing.assert_allclose(model.embed_multiple(plain, 1), expected, atol=1e-5)
+    found = embed(luar, samples_in_memory(plain, words), 510)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_the_last_layer_is_that_of_the_release_where_one_is_asked_for(folder, made):

@@ -19,10 +19,10 @@ def test_a_resample_is_that_of_the_copied_rows():
     groups = np.array(["b", "a", "b", "c", "c", "c"])
     values = np.random.default_rng(0).random((6, 2))
     means = []
-    for times in resample_weights(groups, 300, seed=4):
-        assert times.sum() == len(times) == 3
-        drawn = np.repeat(list("abc"), times)
-        rows = np.concatenate([np.flatnonzero(groups == name) for name in drawn])
+    for weights in resample_weights(groups, 300, seed=4):
+        assert weights.sum() == len(weights) == 3
+        drawn_groups = np.repeat(list("abc"), weights)
+        rows = np.concatenate([np.flatnonzero(groups == name) for name in drawn_groups])
         means.append(values[rows].mean(0))
     np.testing.assert_allclose(
         bootstrap_interval(values, groups, 300, seed=4), np.percentile(means, [2.5, 97.5], axis=0)

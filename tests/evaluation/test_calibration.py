@@ -1,4 +1,4 @@
-"""Calibration against known likelihood ratios, Cllr by hand, PAV and reliability against scikit-learn."""
+"""Calibration against known ratios, Cllr by hand, PAV and reliability against scikit-learn."""
 
 import json
 import math
@@ -38,25 +38,25 @@ class TestFit:
     @pytest.mark.parametrize("share", [0.02, 0.4])
     def test_it_recovers_the_true_ratio_whatever_the_shares(self, prior, share):
         scores, same, true = gaussian(200_000, share, apart=1.0)
-        found = fit_calibration(scores, same, prior=prior)
-        assert found.weights == pytest.approx([4.0], rel=0.05)
-        assert found.intercept == pytest.approx(-2.0, rel=0.1)
-        assert np.abs(found.llr(scores) - true).max() < 0.5
+        fitted = fit_calibration(scores, same, prior=prior)
+        assert fitted.weights == pytest.approx([4.0], rel=0.05)
+        assert fitted.intercept == pytest.approx(-2.0, rel=0.1)
+        assert np.abs(fitted.llr(scores) - true).max() < 0.5
 
     def test_a_shifted_and_scaled_score_gives_the_same_ratios(self):
         scores, same, _ = gaussian(apart=1.0)
-        other = 7 * scores - 3
+        scaled_scores = 7 * scores - 3
         np.testing.assert_allclose(
             fit_calibration(scores, same).llr(scores),
-            fit_calibration(other, same).llr(other),
+            fit_calibration(scaled_scores, same).llr(scaled_scores),
             atol=1e-3,
         )
 
     def test_with_the_sizes_it_knows_how_much_a_score_is_worth(self):
-        """The score's deviation falls with the number of posts; what one slope for all sizes loses."""
+        """The score's deviation falls with the number of posts; one slope for all sizes loses."""
         rng = np.random.default_rng(0)
         size = rng.choice([1, 4, 16, 64], 60_000)
-        other = np.full(len(size), 100)
+        target_size = np.full(len(size), 100)
         same = rng.random(len(size)) < 0.3
         # slope 1 + log size in the score, and -log size / 2 - 1 without it: within the family
         slope, level = 1 + np.log(size), -1 - np.log(size) / 2
@@ -64,29 +64,34 @@ class TestFit:
         gap = np.where(same, slope / 2, -slope / 2)
         scores = mean + gap / slope + rng.standard_normal(len(size)) / np.sqrt(slope)
         true = slope * scores + level
-        plain, aware = fit_calibration(scores, same), fit_calibration(scores, same, size, other)
-        assert np.abs(aware.llr(scores, size, other) - true).mean() < 0.1
-        assert cllr(aware.llr(scores, size, other), same) < cllr(plain.llr(scores), same) - 0.02
-        assert cllr(aware.llr(scores, size, other), same) == pytest.approx(
+        plain, aware = (
+            fit_calibration(scores, same),
+            fit_calibration(scores, same, size, target_size),
+        )
+        assert np.abs(aware.llr(scores, size, target_size) - true).mean() < 0.1
+        assert (
+            cllr(aware.llr(scores, size, target_size), same) < cllr(plain.llr(scores), same) - 0.02
+        )
+        assert cllr(aware.llr(scores, size, target_size), same) == pytest.approx(
             cllr(true, same), abs=0.005
         )
 
     def test_each_pair_is_scored_alone(self):
         scores, same, _ = gaussian(2000)
         sizes = np.random.default_rng(0).integers(1, 100, (2, 2000))
-        found = fit_calibration(scores, same, *sizes)
-        together = found.llr(scores, *sizes)
+        fitted = fit_calibration(scores, same, *sizes)
+        together = fitted.llr(scores, *sizes)
         for rows in (slice(0, 1), slice(5, 9), slice(None, None, -1)):
-            np.testing.assert_array_equal(found.llr(scores[rows], *sizes[:, rows]), together[rows])
+            np.testing.assert_array_equal(fitted.llr(scores[rows], *sizes[:, rows]), together[rows])
 
     def test_trials_without_an_error_give_a_finite_slope(self):
-        found = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
-        assert 0 < found.weights[0] < 100
+        fitted = fit_calibration(np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1]))
+        assert 0 < fitted.weights[0] < 100
 
     def test_it_is_kept_as_json(self):
         scores, same, _ = gaussian(500)
-        found = fit_calibration(scores, same)
-        assert Calibration(**json.loads(json.dumps(asdict(found)))) == found
+        fitted = fit_calibration(scores, same)
+        assert Calibration(**json.loads(json.dumps(asdict(fitted)))) == fitted
 
     def test_errors(self):
         scores, same, _ = gaussian(50, 0.5)
@@ -201,28 +206,32 @@ class TestOperatingPoint:
     @pytest.mark.parametrize("costs", [PAPER, EVEN])
     def test_true_ratios_reach_the_minimum_without_looking(self, costs):
         _, same, true = gaussian(200_000, 0.3, apart=1.0)
-        found = calibration_metrics(true, same, costs).value
-        assert found["threshold"] == pytest.approx(
+        metrics = calibration_metrics(true, same, costs).value
+        assert metrics["threshold"] == pytest.approx(
             math.log((1 - costs.prior) * costs.false_accept / costs.prior)
         )
-        assert found["minDCF"] <= found["DCF"] < found["minDCF"] + 0.01
+        assert metrics["minDCF"] <= metrics["DCF"] < metrics["minDCF"] + 0.01
         wanted = (
-            costs.prior * found["P_miss"] + (1 - costs.prior) * costs.false_accept * found["P_fa"]
+            costs.prior * metrics["P_miss"]
+            + (1 - costs.prior) * costs.false_accept * metrics["P_fa"]
         )
-        assert found["DCF"] == pytest.approx(wanted / costs.prior)
+        assert metrics["DCF"] == pytest.approx(wanted / costs.prior)
         shifted = calibration_metrics(true + 2, same, costs).value
-        assert shifted["DCF"] > found["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(
-            found["minDCF"]
+        assert shifted["DCF"] > metrics["DCF"] + 0.05 and shifted["minDCF"] == pytest.approx(
+            metrics["minDCF"]
         )
         assert (
-            shifted["minCllr"] == pytest.approx(found["minCllr"])
-            and shifted["Cllr"] > found["Cllr"]
+            shifted["minCllr"] == pytest.approx(metrics["minCllr"])
+            and shifted["Cllr"] > metrics["Cllr"]
         )
 
     def test_fitted_on_dev_it_holds_on_test(self):
         scores, same, _ = gaussian(50_000, 0.1, apart=1.0)
-        others, labels, _ = gaussian(50_000, 0.02, apart=1.0, seed=1)
-        found = calibration_metrics(
-            calibration.fit_calibration(scores, same).llr(others), labels
+        test_scores, test_same, _ = gaussian(50_000, 0.02, apart=1.0, seed=1)
+        metrics = calibration_metrics(
+            calibration.fit_calibration(scores, same).llr(test_scores), test_same
         ).value
-        assert found["Cllr"] < found["minCllr"] + 0.02 and found["DCF"] < found["minDCF"] + 0.02
+        assert (
+            metrics["Cllr"] < metrics["minCllr"] + 0.02
+            and metrics["DCF"] < metrics["minDCF"] + 0.02
+        )

@@ -15,9 +15,8 @@ from helpers.evaluation.decisions import (
     legacy_min_max,
     threshold_surface,
     to_scores,
-)  # fmt: skip
+)
 from helpers.evaluation.pan_metrics import DEFINITIONS, pan_metrics
-from helpers.evaluation.verification import trial_distances
 from tests.oracles import slow_pan_metrics
 
 
@@ -30,8 +29,8 @@ def trials(size=200, seed=0):
 
 class TestThresholds:
     def test_by_hand(self):
-        found = apply_thresholds([0, 0.2, 0.4, 0.5, 0.6, 0.8, 1], 0.4, 0.6)
-        assert found == pytest.approx([0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
+        answers = apply_thresholds([0, 0.2, 0.4, 0.5, 0.6, 0.8, 1], 0.4, 0.6)
+        assert answers == pytest.approx([0, 0.25, 0.5, 0.5, 0.5, 0.75, 1])
 
     @pytest.mark.parametrize(
         "lower, upper", [PUBLISHED_THRESHOLDS, (0.1, 0.3), (0.7, 0.7), (0, 1), (0, 0), (1, 1)]
@@ -43,10 +42,10 @@ class TestThresholds:
                 [np.random.default_rng(0).random(1000), near, [lower, upper, 0, 1, 1e-300]]
             )
         )
-        found = apply_thresholds(scores, lower, upper)
-        np.testing.assert_array_equal(found == 0.5, (lower <= scores) & (scores <= upper))
-        np.testing.assert_array_equal(found < 0.5, scores < lower)
-        assert (np.diff(found) >= 0).all() and found.min() >= 0 and found.max() <= 1
+        answers = apply_thresholds(scores, lower, upper)
+        np.testing.assert_array_equal(answers == 0.5, (lower <= scores) & (scores <= upper))
+        np.testing.assert_array_equal(answers < 0.5, scores < lower)
+        assert (np.diff(answers) >= 0).all() and answers.min() >= 0 and answers.max() <= 1
 
     def test_in_the_middle_nothing_changes(self):
         scores = np.random.default_rng(0).random(1000)
@@ -65,8 +64,14 @@ class TestThresholds:
         surface = threshold_surface(scores, same, grid=grid)
         assert len(surface) == 45 and (surface.lower <= surface.upper).all()
         lower, upper = best_thresholds(surface)
-        scored = {(low, high): slow_pan_metrics(apply_thresholds(scores, low, high), same, "pan21")["overall"]
-                  for low in grid for high in grid if low <= high}  # fmt: skip
+        scored = {
+            (low, high): slow_pan_metrics(apply_thresholds(scores, low, high), same, "pan21")[
+                "overall"
+            ]
+            for low in grid
+            for high in grid
+            if low <= high
+        }
         assert scored[lower, upper] == pytest.approx(max(scored.values())) == surface.overall.max()
         assert (lower, upper) == max(scored, key=scored.get) and lower >= 0.3
 
@@ -81,8 +86,14 @@ class TestThresholds:
             assert row == pytest.approx(alone)
 
     def test_of_equal_ones_the_fewest_unanswered(self):
-        surface = pd.DataFrame({"lower": [0.2, 0.3, 0.1], "upper": [0.6, 0.5, 0.5], "overall": [0.8, 0.8, 0.7],
-                                "n_unanswered": [4, 2, 0]})  # fmt: skip
+        surface = pd.DataFrame(
+            {
+                "lower": [0.2, 0.3, 0.1],
+                "upper": [0.6, 0.5, 0.5],
+                "overall": [0.8, 0.8, 0.7],
+                "n_unanswered": [4, 2, 0],
+            }
+        )
         assert best_thresholds(surface) == (0.3, 0.5)
 
 

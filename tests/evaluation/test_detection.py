@@ -1,4 +1,4 @@
-"""Error rates against scikit-learn, a sweep over all thresholds, and cases by hand; ties, blocks, the bootstrap."""
+"""Error rates against scikit-learn, a sweep over thresholds, cases by hand; the bootstrap."""
 
 import math
 
@@ -14,7 +14,6 @@ from helpers.evaluation.detection import (
     PAPER,
     RELEASED,
     DetectionCosts,
-    actual_dcf,
     count_scores,
     det_curve,
     detection_metrics,
@@ -22,19 +21,25 @@ from helpers.evaluation.detection import (
     error_rates,
     mean_det_curve,
     min_dcf,
-)  # fmt: skip
+)
 
 EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 
 
 def trials(seed=0, size=400, levels=None, apart=1.0):
-    """Scores of which ``levels`` differ (None: all), float32, and labels, a third of one account."""
+    """Float32 scores of which ``levels`` differ (None: all), and labels, a third of one account."""
     rng = np.random.default_rng(seed)
     same = rng.random(size) < 0.3
     scores = rng.standard_normal(size) + apart * same
     if levels:
         scores = np.clip(np.round(scores * levels / 6), -levels // 2, levels // 2)
     return scores.astype(np.float32), same
+
+
+def cost_at(scores, same, threshold, costs=PAPER):
+    """The normalised cost of one threshold; a score at the threshold is accepted."""
+    accepted = scores >= threshold
+    return costs.dcf(accepted[~same].mean(), 1 - accepted[same].mean())
 
 
 def sweep(scores, same, costs):
@@ -86,8 +91,9 @@ class TestCurve:
         scores = np.array([0.9, 0.8, 0.8, 0.7, 0.4, 0.3])
         same = np.array([True, True, False, False, True, False])
         points = det_curve(count_scores(scores, same))
-        assert {(round(3 * fa), round(3 * miss)) for fa, miss in zip(points.P_fa, points.P_miss)} == {
-            (0, 3), (0, 2), (1, 1), (2, 1), (2, 0), (3, 0)}  # fmt: skip
+        assert {
+            (round(3 * fa), round(3 * miss)) for fa, miss in zip(points.P_fa, points.P_miss)
+        } == {(0, 3), (0, 2), (1, 1), (2, 1), (2, 0), (3, 0)}
         # from (1/3, 1/3)
         assert eer(points.P_fa.to_numpy(), points.P_miss.to_numpy()) == pytest.approx(1 / 3)
 
@@ -97,10 +103,10 @@ class TestCurve:
         p_fa, p_miss = error_rates(counted)
         points = det_curve(counted)
         assert len(points) < 4000 < len(p_fa) / 10
-        drawn = np.interp(p_fa + 1 - p_miss, points.P_fa + 1 - points.P_miss, points.P_fa)
-        assert np.abs(drawn - p_fa).max() < 1 / 500
+        thinned = np.interp(p_fa + 1 - p_miss, points.P_fa + 1 - points.P_miss, points.P_fa)
+        assert np.abs(thinned - p_fa).max() < 1 / 500
         inner = (p_fa > 1e-4) & (p_miss > 1e-4)
-        assert np.abs(stats.norm.ppf(drawn[inner]) - stats.norm.ppf(p_fa[inner])).max() < 1 / 50
+        assert np.abs(stats.norm.ppf(thinned[inner]) - stats.norm.ppf(p_fa[inner])).max() < 1 / 50
 
     def test_the_mean_of_curves(self):
         curves = [
@@ -108,7 +114,7 @@ class TestCurve:
             for same in ([1, 1, 0, 0], [0, 1, 1, 0])
         ]
         mean = mean_det_curve(curves).set_index("P_fa").P_miss
-        # the first is perfect, the second finds nothing until half is accepted: the mean misses half until then
+        # the first is perfect, the second finds nothing until half is accepted
         assert mean[0.0] == 0.5 and mean[1.0] == 0
         assert mean[(mean.index < 0.499)].eq(0.5).all() and mean[mean.index > 0.501].eq(0).all()
 
@@ -162,20 +168,20 @@ class TestCost:
 
     def test_by_hand(self):
         scores, same = np.array([4, 3, 2, 1.0]), np.array([True, False, True, False])
-        # one of two missed, none or one of two accepted wrongly; normalised by min(0.05 x 1, 0.95 x 2)
-        assert actual_dcf(scores, same, 3.5) == pytest.approx(0.5)
-        assert actual_dcf(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
-        assert actual_dcf(scores, same, 2.5, RELEASED) == pytest.approx(
+        # one of two missed, none or one of two accepted wrongly; over min(0.05 x 1, 0.95 x 2)
+        assert cost_at(scores, same, 3.5) == pytest.approx(0.5)
+        assert cost_at(scores, same, 2.5) == pytest.approx((0.05 * 0.5 + 0.95 * 2 * 0.5) / 0.05)
+        assert cost_at(scores, same, 2.5, RELEASED) == pytest.approx(
             (0.01 * 0.5 + 0.99 * 0.5) / 0.01
         )
-        assert actual_dcf(scores, same, 3) == actual_dcf(scores, same, 2.5), (
+        assert cost_at(scores, same, 3) == cost_at(scores, same, 2.5), (
             "a score at the threshold is accepted"
         )
 
     @each_case
     def test_no_threshold_beats_the_minimum(self, scores, same):
         points = det_curve(count_scores(scores, same))
-        costs = [actual_dcf(scores, same, threshold) for threshold in points.threshold]
+        costs = [cost_at(scores, same, threshold) for threshold in points.threshold]
         assert min(costs) == pytest.approx(
             min_dcf(points.P_fa.to_numpy(), points.P_miss.to_numpy())
         )
@@ -203,17 +209,17 @@ class TestTally:
     @each_case
     @pytest.mark.parametrize("block", [1, 7, 10**6])
     def test_blocks_and_accounts_add_up(self, monkeypatch, scores, same, block):
-        monkeypatch.setattr(detection, "BLOCK", block)
+        monkeypatch.setattr(detection, "BLOCK_TRIALS", block)
         whole, parts = (
             count_scores(scores, same),
             count_scores(scores, same, np.arange(len(scores)) % 5 + 10),
         )
         assert sorted(parts.accounts) == [10, 11, 12, 13, 14]
-        for name in ("same", "other"):
+        for name in ("same", "different"):
             assert (getattr(parts, name).sum(0) == getattr(whole, name)[0]).all()
-        one = np.flatnonzero(parts.accounts == 12)[0]
+        row = np.flatnonzero(parts.accounts == 12)[0]
         accepted = scores[(np.arange(len(scores)) % 5 == 2) & ~same][:, None] >= parts.values
-        assert (parts.other[one, ::-1].cumsum()[::-1][1::2] == accepted.sum(0)).all()
+        assert (parts.different[row, ::-1].cumsum()[::-1][1::2] == accepted.sum(0)).all()
 
     def test_errors(self):
         scores, same = trials()
@@ -228,11 +234,11 @@ class TestTally:
 
 class TestIntervals:
     @staticmethod
-    def linking(accounts, others, seed=0, spread=1.0):
-        """One trial of the own account and ``others`` of others for each account, whose level varies."""
+    def linking(accounts, impostors, seed=0, spread=1.0):
+        """One trial of the own account and some of impostors for each, whose level varies."""
         rng = np.random.default_rng(seed)
-        account = np.repeat(np.arange(accounts), others + 1)
-        same = np.arange(len(account)) % (others + 1) == 0
+        account = np.repeat(np.arange(accounts), impostors + 1)
+        same = np.arange(len(account)) % (impostors + 1) == 0
         return (
             rng.standard_normal(len(account))
             + same
@@ -248,12 +254,15 @@ class TestIntervals:
             np.random.default_rng(1).integers(0, 4, 12),
         )
         rows = np.concatenate(
-            [np.flatnonzero(account == one) for one in np.repeat(np.arange(12), weights)]
+            [
+                np.flatnonzero(account == drawn_account)
+                for drawn_account in np.repeat(np.arange(12), weights)
+            ]
         )
-        again = error_rates(count_scores(scores[rows], same[rows]))
-        drawn = error_rates(counted, weights[counted.accounts])
-        assert eer(*drawn) == pytest.approx(eer(*again))
-        assert min_dcf(*drawn) == pytest.approx(min_dcf(*again))
+        copied_rates = error_rates(count_scores(scores[rows], same[rows]))
+        weighted_rates = error_rates(counted, weights[counted.accounts])
+        assert eer(*weighted_rates) == pytest.approx(eer(*copied_rates))
+        assert min_dcf(*weighted_rates) == pytest.approx(min_dcf(*copied_rates))
 
     def test_they_hold_the_value_repeat_and_shrink(self):
         widths = []
@@ -267,7 +276,7 @@ class TestIntervals:
         assert widths[0] > 1.4 * widths[1] > 2 * widths[2]
 
     def test_they_cover_the_true_value_where_trials_of_a_query_depend_on_each_other(self):
-        """True EER of sums of normals: the scores of both kinds have variance 1 + spread^2 and lie 1 apart."""
+        """True EER of normals: scores of both kinds have variance 1 + spread^2 and lie 1 apart."""
         true = stats.norm.cdf(-0.5 / math.sqrt(2))
         inside = 0
         for seed in range(60):
@@ -278,11 +287,13 @@ class TestIntervals:
         assert inside >= 51  # 57 expected of 95%; resampling trials would cover less
 
     def test_the_mean_over_topics(self):
-        parts = [count_scores(*self.linking(20, 30, seed)) for seed in (0, 1, 2)]
-        alone = [detection_metrics([one], resamples=200) for one in parts]
-        table = detection_metrics(parts, resamples=200)
-        np.testing.assert_allclose(table.value, np.mean([one.value for one in alone], 0))
-        width = [one.high["EER"] - one.low["EER"] for one in (table, *alone)]
+        tallies = [count_scores(*self.linking(20, 30, seed)) for seed in (0, 1, 2)]
+        tables_of_parts = [detection_metrics([result], resamples=200) for result in tallies]
+        table = detection_metrics(tallies, resamples=200)
+        np.testing.assert_allclose(
+            table.value, np.mean([result.value for result in tables_of_parts], 0)
+        )
+        width = [result.high["EER"] - result.low["EER"] for result in (table, *tables_of_parts)]
         assert width[0] < min(width[1:])
 
     def test_a_topic_that_draws_nobody_is_left_out(self):
@@ -306,13 +317,14 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
     scores = np.round(rng.normal(size=400) + 2 * same, 1)  # with ties
     rates = detection.error_rates(detection.count_scores(scores, same))
     for precision, prior in ((0.9, 0.05), (0.99, 0.05), (0.9, 0.5)):
-        found = 0.0
+        best_recall = 0.0
         for threshold in np.unique(scores):
             hit, false = (np.mean(scores[kind] >= threshold) for kind in (same, ~same))
             if prior * hit / (prior * hit + (1 - prior) * false) >= precision:
-                found = max(found, hit)
+                best_recall = max(best_recall, hit)
         assert (
-            detection.recall_at(*rates, precision, prior) == pytest.approx(found) and 0 < found < 1
+            detection.recall_at(*rates, precision, prior) == pytest.approx(best_recall)
+            and 0 < best_recall < 1
         )
     worthless = detection.error_rates(
         detection.count_scores(np.zeros(4), np.array([True, False, True, False]))

@@ -26,7 +26,7 @@ def documents(size=60, authors=8, topics=4, seed=0):
     )
     topic = (author + rng.integers(0, 2, size)) % topics
     return pd.DataFrame(
-        {"author": [f"a{each}" for each in author], "topic": [f"t{each}" for each in topic]}
+        {"author": [f"a{number}" for number in author], "topic": [f"t{number}" for number in topic]}
     )
 
 
@@ -39,7 +39,7 @@ def enumerated(table):
     return kinds
 
 
-def drawn(pairs):
+def pairs_by_kind(pairs):
     """The pairs by kind; none may be there twice."""
     kinds = {kind: set() for kind in KINDS}
     for row in pairs.itertuples():
@@ -56,12 +56,13 @@ def test_capacity_and_kinds_are_those_of_the_enumeration(seed):
     assert pair_capacity(table) == {kind: len(pairs) for kind, pairs in every.items()}
     for count in (1, 40, 2 * min(len(every[True, True]) + len(every[True, False]), 10**9)):
         pairs = make_pairs(table, count, seed)
-        found = drawn(pairs)
-        assert len(pairs) == count and all(found[kind] <= every[kind] for kind in KINDS)
+        pairs_of_kind = pairs_by_kind(pairs)
+        assert len(pairs) == count and all(pairs_of_kind[kind] <= every[kind] for kind in KINDS)
         assert abs(pairs.same.sum() - count / 2) <= 0.5
-    assert found[True, True] == every[True, True] and found[True, False] == every[True, False], (
-        "all there are"
-    )
+    assert (
+        pairs_of_kind[True, True] == every[True, True]
+        and pairs_of_kind[True, False] == every[True, False]
+    ), "all there are"
 
 
 def test_kinds_are_counted_in_words_in_the_order_of_the_published_ones():
@@ -77,7 +78,7 @@ def test_all_pairs_of_every_kind_can_be_had():
     table = documents(40)
     every = enumerated(table)
     of_one, total = len(every[True, True]) + len(every[True, False]), 40 * 39 // 2
-    assert drawn(make_pairs(table, total, same_share=of_one / total)) == every
+    assert pairs_by_kind(make_pairs(table, total, same_share=of_one / total)) == every
 
 
 def test_topics_are_balanced_where_they_can_be():
@@ -103,7 +104,7 @@ def test_a_rare_kind_is_found_without_trying_all():
     pairs = make_pairs(table, 50_000, same_share=0)
     assert pairs.same_topic.sum() == 25_000, "of 29,998 across topics"
     for kind in ((True, False), (False, False)):
-        assert len(drawn(pairs)[kind]) == (kind == (False, False)) * 25_000
+        assert len(pairs_by_kind(pairs)[kind]) == (kind == (False, False)) * 25_000
 
 
 @pytest.mark.parametrize("count", [300, 10_000, 60_000])
@@ -113,9 +114,9 @@ def test_authors_come_alike_as_far_as_their_pairs_go(count):
     pairs = make_pairs(pd.DataFrame({"author": author, "topic": 0}), count, same_share=1)
     times = Counter(author[pairs["first"]].tolist())
     if count == 300:
-        assert times[30] > 100 and all(2 <= times[each] <= 6 for each in range(30))
+        assert times[30] > 100 and all(2 <= times[number] <= 6 for number in range(30))
     else:
-        assert all(times[each] == 6 for each in range(30))
+        assert all(times[number] == 6 for number in range(30))
     few = make_pairs(pd.DataFrame({"author": author, "topic": 0}), 62, same_share=1, seed=1)
     assert Counter(author[few["first"]].tolist())[30] < 10
 
@@ -124,21 +125,21 @@ def test_uniform_over_the_pairs_of_two_authors():
     table = pd.DataFrame({"author": list("aabbc"), "topic": list("xyxyz")})
     times = Counter()
     for seed in range(300):
-        times.update(drawn(make_pairs(table, 4, seed, same_share=0))[False, False])
+        times.update(pairs_by_kind(make_pairs(table, 4, seed, same_share=0))[False, False])
     assert set(times) == enumerated(table)[False, False]
     assert sum(times.values()) == 600 and max(times.values()) < 1.4 * min(times.values())
 
 
 def test_deterministic_and_shuffled():
     table = documents(500, 20)
-    one, again, other = (
+    first_draw, second_draw, other_seed = (
         make_pairs(table, 200, 3),
         make_pairs(table, 200, 3),
         make_pairs(table, 200, 4),
     )
-    pd.testing.assert_frame_equal(one, again)
-    assert not one.equals(other)
-    assert 60 < one.same[:100].sum() + one.same_topic[:100].sum() < 140
+    pd.testing.assert_frame_equal(first_draw, second_draw)
+    assert not first_draw.equals(other_seed)
+    assert 60 < first_draw.same[:100].sum() + first_draw.same_topic[:100].sum() < 140
     ordered = make_pairs(table.sort_values(["author", "topic"]), 200)
     for _, part in ordered.groupby("same"):
         assert 30 < (part["first"] < part["second"]).sum() < 70, "the order of a pair says nothing"
@@ -158,7 +159,7 @@ def test_errors():
 
 
 def test_topic_alone_never_tells_who_wrote():
-    """Few texts of one author on one topic: pairs of two authors are then as seldom within a topic."""
+    """Few texts of one author on one topic: pairs of two authors are as seldom within a topic."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"author": rng.integers(0, 40, 200), "topic": rng.integers(0, 30, 200)})
     pairs = make_pairs(table, 240)
@@ -175,18 +176,24 @@ def test_given_pairs_are_found_again_in_any_order():
     rng = np.random.default_rng(0)
     author = rng.integers(0, 30, (40, 2))
     author[::2, 1] = author[::2, 0]
-    texts = pd.DataFrame([(f"{author[row, side]}", f"t{(row + side) % 3}", f"pair {row}/{'ab'[side]}")
-                          for row in range(40) for side in (0, 1)], columns=["author", "topic", "id"])  # fmt: skip
+    texts = pd.DataFrame(
+        [
+            (f"{author[row, side]}", f"t{(row + side) % 3}", f"pair {row}/{'ab'[side]}")
+            for row in range(40)
+            for side in (0, 1)
+        ],
+        columns=["author", "topic", "id"],
+    )
     table = texts.sample(frac=1, random_state=0).drop(5).reset_index(drop=True)
-    found = given_pairs(table)
-    assert len(found) == 39, "one text is not there any more"
-    for row in found.itertuples():
-        one, other = table.loc[row.first], table.loc[row.second]
-        assert one.id.endswith("/a") and other.id == one.id[:-1] + "b"
-        assert row.same == (one.author == other.author) and row.same_topic == (
-            one.topic == other.topic
+    pairs = given_pairs(table)
+    assert len(pairs) == 39, "one text is not there any more"
+    for row in pairs.itertuples():
+        first_text, second_text = table.loc[row.first], table.loc[row.second]
+        assert first_text.id.endswith("/a") and second_text.id == first_text.id[:-1] + "b"
+        assert row.same == (first_text.author == second_text.author) and row.same_topic == (
+            first_text.topic == second_text.topic
         )
-    assert found["first"].is_monotonic_increasing and 10 < found.same.sum() < 30
+    assert pairs["first"].is_monotonic_increasing and 10 < pairs.same.sum() < 30
     with pytest.raises(ValueError, match="no two documents"):
         given_pairs(table.assign(id=[f"{row}" for row in range(len(table))]))
     for wrong in (table.drop(columns="id"), table.assign(id="p/a")):

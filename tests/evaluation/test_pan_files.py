@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation.pan_files import (
-    align,
     evaluate_answers,
     read_answers,
     read_truth,
@@ -20,7 +19,9 @@ from helpers.evaluation.verification import pan_metrics
 
 def lines(path, *records):
     path.write_text(
-        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records)
+        "".join(
+            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
+        )
     )
     return path
 
@@ -29,8 +30,8 @@ class TestFiles:
     def test_there_and_back_with_all_digits(self, tmp_path):
         scores = [0.1, np.nextafter(0.5, 1), 1, np.float32(0.3)]
         write_answers(tmp_path / "answers.jsonl", "abcd", scores)
-        found = read_answers(tmp_path / "answers.jsonl")
-        assert found.index.tolist() == list("abcd") and found.tolist() == scores
+        answers = read_answers(tmp_path / "answers.jsonl")
+        assert answers.index.tolist() == list("abcd") and answers.tolist() == scores
         pairs = pd.DataFrame(
             {
                 "id": ["p", "q"],
@@ -66,9 +67,12 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         "line",
-        ['{"id": "a"', '{"id": "a"}', '{"id": 1, "value": 0.2}', "[]", '{"value": 0.2}'] +
-        [f'{{"id": "a", "value": {value}}}' for value in ("1.1", "-0.1", "NaN", "Infinity", "true", '"0.2"', "null")],
-    )  # fmt: skip
+        ['{"id": "a"', '{"id": "a"}', '{"id": 1, "value": 0.2}', "[]", '{"value": 0.2}']
+        + [
+            f'{{"id": "a", "value": {value}}}'
+            for value in ("1.1", "-0.1", "NaN", "Infinity", "true", '"0.2"', "null")
+        ],
+    )
     def test_what_is_no_answer_is_named(self, tmp_path, line):
         with pytest.raises(ValueError, match="answers.jsonl, line 2: need an id and a number"):
             read_answers(lines(tmp_path / "answers.jsonl", {"id": "b", "value": 1}, line))
@@ -80,8 +84,11 @@ class TestFiles:
             read_truth(lines(tmp_path / "a", {"id": "a", "same": 1}))
         with pytest.raises(ValueError, match="holds no pair"):
             read_truth(lines(tmp_path / "a", ""))
+        truth = lines(tmp_path / "a", {"id": "a", "same": True})
+        answers = lines(tmp_path / "b", {"id": "a", "value": 0.2}, {"id": "c", "value": 0.3})
         with pytest.raises(ValueError, match="1 answers are for unknown pairs, the first is 'c'"):
-            align(pd.Series({"a": True}), pd.Series({"a": 0.2, "c": 0.3}))
+            evaluate_answers(truth, answers)
+        answers.unlink()
         wrong = (
             ("ab", [1], "for 1 scores"),
             ("aa", [1, 0], "1 differ"),

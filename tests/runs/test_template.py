@@ -5,11 +5,11 @@ import shutil
 import pandas as pd
 import pytest
 
-from helpers.accounts import reading
 from helpers.core import paths
 from helpers.evaluation.ranking import ranking_trials
 from helpers.runs import pipeline
 from helpers.runs.stages import stages
+from helpers.sources.demo_csv import write_demo_csv
 from helpers.tokens.store import open_store
 
 
@@ -17,7 +17,7 @@ from helpers.tokens.store import open_store
 def ours(tmp_path, monkeypatch):
     """A copy of the folder for a small file: 120 invented accounts, 4,000 posts."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    reading.write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
+    write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
     frame = pd.read_csv(tmp_path / "posts.csv").rename(columns={"nick": "user", "written": "date"})
     frame.to_csv(tmp_path / "posts.csv", index=False)
     folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")

@@ -1,0 +1,147 @@
+"""The fused score of a pair of accounts, split exactly into members and, within these, features.
+
+The s-normed score of a member is linear in its raw score, and the raw score of TF-IDF and LSA-WCCN
+is a sum over features, so the contributions of a pair add up to its score. The score of the network
+cannot be split. The constant of s-norm is one term a member: it stands for how similar the two
+accounts are to all others.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pandas as pd
+import torch
+
+from helpers.accounts.gallery import AccountGallery
+from helpers.accounts.samples import MAX_TOKENS
+from helpers.encoders.base import Encoder, embed
+from helpers.encoders.frequent_tokens import FrequentTokens
+from helpers.encoders.lsa import LSAEncoder
+from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
+from helpers.encoders.wccn import WCCN
+from helpers.tokens.batch import PAD, Samples
+
+MEAN = "(unlike the mean of all)"
+OFFSET = "(s-norm: similarity to all others)"
+WHOLE = "(the whole member)"
+HIDDEN_WORD = " \u2423"  # a word that "LSA-WCCN, frequent" does not see
+
+Parts = Iterable[tuple[str, float]]  # features, and what each adds to a product
+
+
+def contributions(
+    gallery: AccountGallery, query: Samples, target: str, name: str = ""
+) -> pd.DataFrame:
+    """Split a query's score with a target into the contributions of features.
+
+    Parameters
+    ----------
+    gallery : AccountGallery
+        the accounts, the target among them.
+    query : Samples
+        one sample.
+    target : str
+        name of an account of the gallery.
+    name : str
+        of the query, where it is an account of the gallery too.
+
+    Returns
+    -------
+    Columns ``member``, ``feature``, ``contribution``, the largest first. Contributions add up to
+    the ``score`` of :meth:`~helpers.accounts.gallery.AccountGallery.rank`, which rounds to 2**-20.
+    Features are those of the query's posts.
+
+    Raises
+    ------
+    ValueError
+        Where the target is no account of the gallery.
+    """
+    gallery.accounts([target])
+    target_row, query_row = gallery.columns([target, name])
+    tokenizer = gallery.encoder.tokenizer
+    pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary)]
+    rows = []
+    for member in gallery.model.used_members:
+        opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
+        slope, offset = opened.line(query_vector, target_row, query_row)
+        target_vector = opened.rows[target_row : target_row + 1]
+        for feature, value in _features(opened.encoder, query, target_vector, pieces):
+            if value:
+                rows.append((member.name, feature, member.weight * slope * value))
+        rows.append((member.name, OFFSET, member.weight * offset))
+
+    frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
+    frame = frame.groupby(["member", "feature"], sort=False, as_index=False).sum()
+    return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+
+
+def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
+    """Sum :func:`contributions` by member, its offset within it; the total comes last."""
+    sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
+    total = pd.Series({"All members": sums.sum()})
+    return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
+
+
+def _features(encoder: Encoder, query: Samples, target, pieces: list[str]) -> Parts:
+    """Split the product of one query and one row of a target."""
+    batch = query.batch(slice(0, 1), MAX_TOKENS)
+    if isinstance(encoder, TfidfEncoder):
+        return _tfidf_features(encoder, batch, target, pieces)
+    if isinstance(encoder, WCCN):
+        return _wccn_features(encoder, batch, torch.as_tensor(target)[0], pieces)
+    vector = torch.as_tensor(embed(encoder, query, MAX_TOKENS))[0]
+    return [(WHOLE, float(vector @ torch.as_tensor(target)[0]))]
+
+
+def _tfidf_features(encoder, batch, target, pieces):
+    product = encoder(batch).multiply(target).tocoo()
+    if encoder.kind == "tfidf_subword":
+        names = _feature_names(batch, len(pieces), PAIR_BUCKETS, pieces)
+    else:
+        names = encoder.weighting.get_feature_names_out()
+    features = product.coords[1]
+    return [(names[feature], float(value)) for feature, value in zip(features, product.data)]
+
+
+@torch.no_grad()
+def _wccn_features(encoder, batch, target, pieces):
+    """Split ``normalize((sum of feature rows - mean) W) . target``; the mean is a part, too."""
+    names, rows = _summands(encoder.encoder, batch, pieces)
+    length = ((rows.sum(0) - encoder.mean) @ encoder.whiten).norm()
+    direction = encoder.whiten @ target / length
+    return [*zip(names, (rows @ direction).tolist()), (MEAN, -float(encoder.mean @ direction))]
+
+
+def _summands(encoder, batch, pieces):
+    """Return names of features, and the rows whose sum is the encoder's row of one sample."""
+    if isinstance(encoder, FrequentTokens):
+        shown = {number: pieces[token] for token, number in enumerate(encoder.shown.tolist())}
+        shown[encoder.encoder.vocabulary - 1] = HIDDEN_WORD  # the number of all that are not shown
+        return _lsa_summands(encoder.encoder, encoder.view(batch), shown)
+    if isinstance(encoder, LSAEncoder):
+        return _lsa_summands(encoder, batch, pieces)
+    hours = batch.hours[batch.mask]
+    has_post = torch.ones(len(hours), 1, dtype=torch.bool)
+    single_posts = replace(batch, hours=hours[:, None], mask=has_post)  # each a sample of its own
+    return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(single_posts) / len(hours)
+
+
+def _lsa_summands(encoder, batch, pieces):
+    _, feature, count = ngram_counts(batch.tokens, encoder.vocabulary, encoder.buckets)
+    weight = (1 + count.float().log()) * encoder.idf[feature]
+    latent = encoder.axes[feature] * weight[:, None]
+    names = _feature_names(batch, encoder.vocabulary, encoder.buckets, pieces)
+    return [names[number] for number in feature.tolist()], latent / latent.sum(0).norm()
+
+
+def _feature_names(batch, vocabulary, buckets, pieces):
+    """Name each feature that occurs; pairs that share a bucket are listed together."""
+    texts = {}
+    for post in batch.tokens[batch.mask].tolist():
+        tokens = [token for token in post if token != PAD]
+        for token in tokens:
+            texts.setdefault(token, {})[pieces[token]] = None
+        for left, right in zip(tokens, tokens[1:]):
+            hashed = pair_bucket(left, right, buckets) + vocabulary
+            texts.setdefault(hashed, {})[pieces[left] + pieces[right]] = None
+    return {feature: " / ".join(spellings) for feature, spellings in texts.items()}

@@ -1,0 +1,82 @@
+"""Posts as HTML, coloured by what their subwords contribute to a score."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from helpers.accounts.samples import MAX_TOKENS
+from helpers.accounts.topic_words import pieces_of_words
+from helpers.figures.style import escape_html
+from helpers.tokens.batch import PAD, Samples
+
+SUBWORD_MEMBERS = ("tfidf_subword", "lsa", "lsa_masked")  # features: subwords and pairs of them
+FOR_COLOUR = "0,114,178"
+AGAINST_COLOUR = "213,94,0"
+MIN_STRENGTH = 0.05  # of the strongest subword; paler colours would not be seen
+
+
+def highlight(
+    parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()
+) -> str:
+    """Show, as HTML, the posts of a sample that a score rests on most.
+
+    Blue speaks for one person, orange against. A subword's colour is what it and its pairs
+    contribute wherever they occur; what only TF-IDF of characters, hours or the network see has
+    none. Text is escaped.
+
+    Parameters
+    ----------
+    parts : frame
+        of :func:`helpers.accounts.contributions.contributions`.
+    samples : Samples
+        of which the first is shown.
+    tokenizer : tokenizer
+        of the samples.
+    posts : int
+        shown at most.
+    words : Collection[str]
+        that are underlined, such as those of :func:`helpers.accounts.topic_words.topic_words`.
+    """
+    of_subwords = parts[parts.member.isin(SUBWORD_MEMBERS)]
+    contribution = of_subwords.groupby("feature").contribution.sum().to_dict()
+    batch = samples.batch(slice(0, 1), MAX_TOKENS)
+
+    rated_posts = []
+    for post in batch.tokens[batch.mask].tolist():
+        pieces = [tokenizer.piece(token) for token in post if token != PAD]
+        rated_posts.append((_strengths(pieces, contribution), pieces))
+    largest = max((np.abs(strengths).max(initial=0) for strengths, _ in rated_posts), default=0)
+    rated_posts.sort(key=_total_strength, reverse=True)
+
+    paragraphs = []
+    for strengths, pieces in rated_posts[:posts]:
+        underlined = pieces_of_words(pieces, words)
+        relative = strengths / (largest or 1.0)
+        spans = [_span(*values) for values in zip(pieces, relative, underlined)]
+        paragraphs.append(f"<p>{''.join(spans)}</p>")
+    return "".join(paragraphs)
+
+
+def _strengths(pieces, contribution):
+    """Sum what each piece contributes, and half of what each pair with a neighbour does."""
+    singles = np.array([contribution.get(piece, 0.0) for piece in pieces])
+    pairs = [contribution.get(left + right, 0.0) / 2 for left, right in zip(pieces, pieces[1:])]
+    return singles + np.array([0.0, *pairs]) + np.array([*pairs, 0.0])
+
+
+def _total_strength(rated_post):
+    return np.abs(rated_post[0]).sum()
+
+
+def _span(piece, strength, underlined):
+    text = escape_html(piece)
+    style = ""
+    if abs(strength) >= MIN_STRENGTH:
+        colour = FOR_COLOUR if strength > 0 else AGAINST_COLOUR
+        style = f"background:rgba({colour},{abs(strength):.2f});"
+    if underlined:
+        style += "text-decoration:underline dotted"
+    if not style:
+        return text
+    return f'<span style="{style}">{text}</span>'

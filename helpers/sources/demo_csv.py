@@ -1,0 +1,41 @@
+"""The demo corpus as somebody's own CSV file, with one account that came back."""
+
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from helpers.core.artifacts import atomic_write
+from helpers.sources import open_source
+
+COLUMN_NAMES = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
+SEED = 5
+
+
+def write_demo_csv(
+    path: str | Path,
+    evader: str = "demo-0013",
+    accounts: int = 60,
+    posts: int = 6000,
+) -> None:
+    """Write the demo corpus as a CSV, one account banned and come back as "newcomer".
+
+    Parameters
+    ----------
+    path : str | Path
+        of the file.
+    evader : str
+        the account whose newer half of posts is by "newcomer".
+    accounts, posts : int
+        numbers of them.
+    """
+    frames = []
+    for part in open_source("demo", "", seed=SEED, authors=accounts, posts=posts):
+        frames.extend(part.read(Counter()))
+    frame = pd.concat(frames, ignore_index=True)
+    is_evader = frame.author == evader
+    banned = frame.time[is_evader].median()
+    frame.loc[is_evader & (frame.time > banned), "author"] = "newcomer"
+    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
+    with atomic_write(path) as partial:
+        frame.rename(columns=COLUMN_NAMES).to_csv(partial, index=False)

@@ -11,7 +11,6 @@ is 0 or more unless ``SETTING_BOUNDS`` says otherwise. Losses normalise their in
 but for distance "raw". Memory is O(B^2); only ``class_weights`` depend on the number of authors.
 """
 
-from collections.abc import Callable
 from functools import partial
 from inspect import isclass, signature
 from typing import Any, Literal

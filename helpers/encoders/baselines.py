@@ -15,8 +15,8 @@ from helpers.encoders.stream import build_stream_encoder, stream_config
 from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
 from helpers.encoders.wccn import WCCN
 from helpers.tokens import pretrained_tokenizers
-from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
+from helpers.tokens.windows import training_windows
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # most frequent tokens, which the masked view shows

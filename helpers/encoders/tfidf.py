@@ -18,8 +18,8 @@ from torch import Tensor
 
 from helpers.encoders.base import Encoder, batches_of
 from helpers.tokens.batch import PAD, Batch, Samples
-from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
+from helpers.tokens.windows import training_windows
 
 PAIR_BUCKETS = 2**18  # for the hashes of pairs of subwords
 MAX_TOPICS = 2**16  # a store lists no more

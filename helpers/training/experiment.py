@@ -23,8 +23,8 @@ from helpers.evaluation import ranking
 from helpers.losses import LossConfig, make_loss
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import TokenStore
+from helpers.tokens.windows import training_windows
 from helpers.training import checkpoints
 from helpers.training.loop import Trainer, TrainingConfig
 

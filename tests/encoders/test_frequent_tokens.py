@@ -12,9 +12,9 @@ from helpers.encoders.baselines import FREQUENT, fit_baseline
 from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
 from helpers.tokens.batch import PAD
-from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
+from helpers.tokens.windows import training_windows
 from tests.factories import styled_posts
 
 

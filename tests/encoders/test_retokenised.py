@@ -13,9 +13,9 @@ from helpers.losses import LossConfig
 from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import Samples
 from helpers.tokens.samplers import SamplerConfig
-from helpers.tokens.samplers.windows import training_windows
 from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
+from helpers.tokens.windows import training_windows
 from helpers.training import experiment as door
 from tests.factories import store_in_memory, styled_posts
 

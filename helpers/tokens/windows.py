@@ -1,4 +1,7 @@
-"""Samples of a whole store, to fit on: every author, and nothing drawn at random."""
+"""Samples of a whole store, to fit on: every author, and nothing drawn at random.
+
+It is no sampler: an encoder imports it, and samplers need all of scipy.stats.
+"""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Galleries: ranks with an open end, no account against itself, kept, grown and shrunk without another answer."""
+"""Galleries: ranks with an open end, no account against itself, kept, grown and shrunk."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,10 @@ from helpers.accounts.samples import halves, rooms_of
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
 
-FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
+FORM = (
+    "Thank you for your report, it has been filed and somebody will look at it soon, ticket number "
+    "{}."
+)
 
 
 POSTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
@@ -93,7 +96,7 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     gallery.save(tmp_path)
     again = AccountGallery.load(encoder, tmp_path)
     ask = lambda one: one.rank(one.accounts(["newcomer"]), ["newcomer"])  # noqa: E731
-    same = dict(check_exact=False, atol=1e-4)
+    same = {"check_exact": False, "atol": 1e-4}
     pd.testing.assert_frame_equal(ask(again), ask(gallery), **same)
     calibrated = encoder.calibrated_on(gallery.targets.store, True)
     assert len(AccountGallery.load(calibrated, tmp_path)) == len(gallery), (

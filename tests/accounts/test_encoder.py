@@ -1,4 +1,4 @@
-"""The encoder that ships: vectors, eight bits, files, and the numbers that the notebooks' own functions give."""
+"""The encoder that ships: vectors, eight bits, files, and the numbers of the notebooks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Galleries: ranks with an open end, no account against itself, kept, grown and shrunk without another answer."""
+"""Galleries: ranks with an open end, no account against itself, kept, grown and shrunk."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,10 @@ from helpers.accounts.samples import halves, rooms_of
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
 
-FORM = "Thank you for your report, it has been filed and somebody will look at it soon, ticket number {}."
+FORM = (
+    "Thank you for your report, it has been filed and somebody will look at it soon, ticket number "
+    "{}."
+)
 
 
 POSTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]

@@ -1,4 +1,4 @@
-"""Models and fusions: scores of several models against the weighted mean; weights against trying all."""
+"""Models and fusions: scores against the weighted mean; weights against trying all."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Account linking: trials against loops over the posts, scores and error tables against direct computation."""
+"""Account linking: trials against loops over posts, tables against direct computation."""
 
 import time
 from dataclasses import replace
@@ -20,15 +20,30 @@ from helpers.evaluation.linking import (
     linking_metrics,
     linking_trials,
     score_linking,
-)  # fmt: skip
+)
 from tests.factories import HabitCounts, LookUp
 
 EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
 DAY = 86_400
-SMALL = {"topics": 2, "enrolled": 5, "accounts": 20, "query_posts": 6, "min_query_posts": 3,
-         "target_posts": 2, "min_target_posts": 4, "targets": "any_topic"}  # fmt: skip
-PAPERS = {"topics": 2, "enrolled": 5, "accounts": 12, "query_posts": 6, "min_query_posts": 3,
-          "target_posts": 2, "min_target_posts": 4}  # fmt: skip
+SMALL = {
+    "topics": 2,
+    "enrolled": 5,
+    "accounts": 20,
+    "query_posts": 6,
+    "min_query_posts": 3,
+    "target_posts": 2,
+    "min_target_posts": 4,
+    "targets": "any_topic",
+}
+PAPERS = {
+    "topics": 2,
+    "enrolled": 5,
+    "accounts": 12,
+    "query_posts": 6,
+    "min_query_posts": 3,
+    "target_posts": 2,
+    "min_target_posts": 4,
+}
 
 
 def trials_of(store, sizes=(), **settings):
@@ -37,13 +52,17 @@ def trials_of(store, sizes=(), **settings):
 
 @pytest.fixture
 def corpus(make_store):
-    """40 authors with 5 to 80 posts each and times that grow within an author; its posts are numbered by tokens."""
+    """40 authors with 5 to 80 posts each, in time order; posts are numbered by tokens."""
     counts = np.random.default_rng(1).integers(5, 80, 40)
     rng = np.random.default_rng(2)
     times = np.concatenate([np.sort(rng.integers(0, 100 * DAY, count)) for count in counts])
     posts = np.arange(counts.sum())
-    return replace(make_store(counts, topics=4), time=times, tokens=posts.astype("u2"),
-                   post_offsets=np.arange(len(posts) + 1))  # fmt: skip
+    return replace(
+        make_store(counts, topics=4),
+        time=times,
+        tokens=posts.astype("u2"),
+        post_offsets=np.arange(len(posts) + 1),
+    )
 
 
 @pytest.fixture
@@ -58,8 +77,11 @@ def far_from_utc(monkeypatch):
 def posts_of(samples, number=None):
     """The posts of one sample, or of all of them."""
     rows = range(len(samples)) if number is None else [number]
-    return [int(samples.store.tokens[post]) for row in rows
-            for post in range(samples.first[row], samples.first[row] + samples.count[row])]  # fmt: skip
+    return [
+        int(samples.store.tokens[post])
+        for row in rows
+        for post in range(samples.first[row], samples.first[row] + samples.count[row])
+    ]
 
 
 def owner(store, post):
@@ -97,10 +119,21 @@ class TestProtocol:
             sizes = len(set(mine.tolist())), len(set(everyone.tolist()))
             assert sizes == (5, small["accounts"]) and set(mine) <= set(everyone)
             for samples, wanted, least, most in (
-                (topic.queries, lambda p: in_period(store, p, begin, split) and store.topic[p] == row, 3, 6),
-                (topic.targets,
-                 lambda p: in_period(store, p, split, end) and (anywhere or store.topic[p] == row), 4, 2),
-            ):  # fmt: skip
+                (
+                    topic.queries,
+                    lambda p: in_period(store, p, begin, split) and store.topic[p] == row,
+                    3,
+                    6,
+                ),
+                (
+                    topic.targets,
+                    lambda p: (
+                        in_period(store, p, split, end) and (anywhere or store.topic[p] == row)
+                    ),
+                    4,
+                    2,
+                ),
+            ):
                 for number, author in enumerate(samples.authors):
                     own = [
                         p
@@ -161,7 +194,7 @@ class TestProtocol:
         )
 
     def test_who_falls_silent_is_not_chosen_and_the_instant_itself_is_later(self, make_store):
-        """Authors 0..4 stop before the split; 5..9 write once before it, at it and once after it."""
+        """Authors 0..4 stop before the split; 5..9 write once before, at and once after it."""
         store = make_store([3] * 10, topics=2)
         store.topic[:] = 0
         times = np.tile([DAY, 2 * DAY, 3 * DAY], 10)
@@ -169,8 +202,14 @@ class TestProtocol:
         store = replace(
             store, time=times, tokens=np.arange(30, dtype="u2"), post_offsets=np.arange(31)
         )
-        settings = {"target_from": "1970-01-03", "topics": 1, "query_posts": 1, "target_posts": 2,
-                    "min_target_posts": 2, "accounts": None}  # fmt: skip
+        settings = {
+            "target_from": "1970-01-03",
+            "topics": 1,
+            "query_posts": 1,
+            "target_posts": 2,
+            "min_target_posts": 2,
+            "accounts": None,
+        }
         (topic,) = trials_of(store, enrolled=5, **settings)
         assert topic.queries.authors.tolist() == topic.targets.authors.tolist() == [5, 6, 7, 8, 9]
         assert posts_of(topic.queries) == [15, 18, 21, 24, 27]
@@ -229,11 +268,17 @@ class TestProtocol:
             ]
 
     def test_topic_tells_nobody_apart(self, corpus):
-        """Khan et al., section 4.3: queries and targets are posts to one topic, unless asked for otherwise."""
+        """Khan et al., section 4.3: queries and targets are posts to one topic by default."""
 
         def topics(**settings):
-            return [{int(corpus.topic[post]) for side in (one.queries, one.targets) for post in posts_of(side)}
-                    for one in trials_of(corpus, **settings)]  # fmt: skip
+            return [
+                {
+                    int(corpus.topic[post])
+                    for side in (one.queries, one.targets)
+                    for post in posts_of(side)
+                }
+                for one in trials_of(corpus, **settings)
+            ]
 
         assert all(len(one) == 1 for one in topics(**PAPERS)) and all(
             len(one) == 4 for one in topics(**SMALL)
@@ -243,8 +288,11 @@ class TestProtocol:
         store = corpus
         for message, wrong in {
             "0 of 2 topics .* 4 later, among 99 with so many later": {"accounts": 99},
-            "1 of 2 topics have 19 accounts with 6 posts .* there: topic 0 19, topic 1 17, topic 2 17": {
-                "enrolled": 19, "min_query_posts": None},
+            "1 of 2 topics have 19 accounts with 6 posts .* there: topic 0 19, topic 1 17, "
+            "topic 2 17": {
+                "enrolled": 19,
+                "min_query_posts": None,
+            },
             "3 of 4 topics": {"topics": 4},
             r"need min_query_posts \(7\) <= query_posts \(6\)": {"min_query_posts": 7},
             r"target_posts \(5\) <= min_target_posts \(4\)": {"target_posts": 5},
@@ -256,7 +304,7 @@ class TestProtocol:
             "0 of 2 topics": {"target_from": "1970-01-01"},
             "unknown setting 'distinguished'": {"distinguished": 3},
             "targets of 9 posts: min_target_posts is 4": {"sizes": (2, 9)},
-        }.items():  # fmt: skip
+        }.items():
             with pytest.raises(ValueError, match=message):
                 trials_of(store, **SMALL | wrong)
 
@@ -296,8 +344,10 @@ class TestScores:
         for trial in scored.sample(60, random_state=0).itertuples():
             (topic,) = (one for one in chosen if one.name == trial.topic)
             rows = []
-            for samples, author, size in ((topic.queries, trial.query_author, trial.query_posts),
-                                          (topic.targets, trial.target_author, trial.target_posts)):  # fmt: skip
+            for samples, author, size in (
+                (topic.queries, trial.query_author, trial.query_posts),
+                (topic.targets, trial.target_author, trial.target_posts),
+            ):
                 posts = posts_of(samples, samples.authors.tolist().index(author))
                 assert {owner(corpus, post) for post in posts} == {author} and len(posts) == size
                 rows.append(row(posts))
@@ -400,8 +450,15 @@ class TestResults:
         """Authors with their own hours are linked; the same posts with hours shuffled are not."""
         store = make_store(np.full(60, 60), topics=3, habits=True)
         store = replace(store, time=np.tile(np.arange(60) * DAY, 60))
-        settings = {"topics": 2, "enrolled": 30, "accounts": 60, "query_posts": 10, "min_query_posts": 5,
-                    "target_posts": 8, "targets": "any_topic"}  # fmt: skip
+        settings = {
+            "topics": 2,
+            "enrolled": 30,
+            "accounts": 60,
+            "query_posts": 10,
+            "min_query_posts": 5,
+            "target_posts": 8,
+            "targets": "any_topic",
+        }
         linked = linking_metrics(
             score_linking(HabitCounts(hours=True), trials_of(store, **settings))
         ).loc["EER"]

@@ -1,4 +1,4 @@
-"""Ranks against plain counting and hand-made scores: ties, own targets, blocks; summaries and paired differences."""
+"""Ranks against plain counting and hand-made scores; summaries and paired differences."""
 
 import math
 
@@ -17,7 +17,7 @@ from helpers.evaluation.ranking import (
     ranking_metrics,
     ranking_trials,
     trials_by_community,
-)  # fmt: skip
+)
 from helpers.evaluation.trials import Trials
 from tests.factories import HabitCounts, LookUp, one_token_samples, store_in_memory, unit_rows
 from tests.oracles import slow_ranks
@@ -28,8 +28,10 @@ E1, E2 = [1.0, 0.0], [0.0, 1.0]
 def sides(queries, targets, query_authors=None, target_authors=None, **settings):
     """A model and trials of the given rows; author n by default for query n and target n."""
     rows = np.concatenate([queries, targets]).astype(np.float32)
-    authors = [np.arange(len(side)) if given is None else np.asarray(given)
-               for side, given in ((queries, query_authors), (targets, target_authors))]  # fmt: skip
+    authors = [
+        np.arange(len(side)) if given is None else np.asarray(given)
+        for side, given in ((queries, query_authors), (targets, target_authors))
+    ]
     samples = one_token_samples(np.concatenate(authors))
     return LookUp(rows, **settings), Trials(samples[: len(queries)], samples[len(queries) :])
 
@@ -46,7 +48,8 @@ class TestRanks:
                 np.float32,
             )
 
-        # from 0 degrees the targets are 50 (own), 20, 90 and 10 away: 3rd; from 90: 40, 70, 0 and 80 (own): 4th
+        # from 0 degrees the targets are 50 (own), 20, 90 and 10 away: 3rd;
+        # from 90 degrees 40, 70, 0 and 80 (own): 4th
         assert ranked(at(0, 30, 80, 90), at(50, 20, 90, 10)) == [3, 1, 1, 4]
 
     @pytest.mark.parametrize("dim", [3, 64, 1024])
@@ -88,7 +91,7 @@ class TestRanks:
         assert ranked(unit_rows(1, 1024), targets, [1234]) == [3000]
 
     def test_raw_rows_are_ranked_by_their_distance(self):
-        """As unit rows the first target would win: it lies in the query's direction, but far away."""
+        """As unit rows the first target would win: its direction is the query's, but it is far."""
         queries, targets = np.array([[1.0, 1.0]]), np.array([[1.0, 0.5], [9.0, 9.0]])
         assert ranked(queries, targets, [0], unit=False) == [1] and ranked(
             queries, targets, [0]
@@ -261,7 +264,7 @@ class TestDifferences:
 
 
 def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
-    """Accounts 0..14 write in a/..., 15..26 in b/..., the last three in topics that are not listed."""
+    """Accounts 0..14 write in a/..., 15..26 in b/..., the last three in no listed topic."""
     store = make_store([40] * 30, topics=3, habits=True)
     store.meta["topics"] = ["a/x", "b/y"]
     author = np.repeat(np.arange(30), 40)
@@ -273,8 +276,12 @@ def test_within_communities_only_accounts_of_the_own_one_are_rivals(make_store):
         "a": [*range(15)],
         "b": [*range(15, 27)],
     }
-    rows = {side: np.stack([np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first])
-            for side, samples in (("query", trials.queries), ("target", trials.targets))}  # fmt: skip
+    rows = {
+        side: np.stack(
+            [np.bincount(store.hour[first : first + 8], minlength=24) for first in samples.first]
+        )
+        for side, samples in (("query", trials.queries), ("target", trials.targets))
+    }
     unit = {side: part / np.linalg.norm(part, axis=1, keepdims=True) for side, part in rows.items()}
     table, rank = evaluate_by_community(model, apart)
     for members in ([*range(15)], [*range(15, 27)], [27, 28, 29]):

@@ -65,8 +65,10 @@ class TestEvaluate:
         model = LookUp(sparse.csr_array(rows) if kind == "sparse" else rows)
         table, rank = evaluate_retrieval(model, trials, resamples=10)
         queries, targets = trials.queries.first, trials.targets.first
-        authors, topics = ([values[side] for side in (queries, targets)]
-                           for values in (np.repeat(np.arange(12), store.posts_per_author()), store.topic))  # fmt: skip
+        authors, topics = (
+            [values[side] for side in (queries, targets)]
+            for values in (np.repeat(np.arange(12), store.posts_per_author()), store.topic)
+        )
         assert rank.tolist() == slow_ranks(rows[queries], rows[targets], *authors)
         assert rank.index.tolist() == authors[0].tolist()
         value = table.value
@@ -113,15 +115,18 @@ class TestEvaluate:
             unit_rows(200, 6),
             np.random.default_rng(5).permutation(np.repeat(np.arange(20), 10)),
         )
-        near = NearestNeighbors(n_neighbors=8, metric="cosine").fit(rows[100:]).kneighbors(
-            rows[:100], return_distance=False)  # fmt: skip
+        near = (
+            NearestNeighbors(n_neighbors=8, metric="cosine")
+            .fit(rows[100:])
+            .kneighbors(rows[:100], return_distance=False)
+        )
         hit = authors[100:][near] == authors[:100, None]
         table, _ = evaluate_retrieval(*sides(rows, authors, range(100), range(100, 200)))
         assert table.value["R@8"] == pytest.approx(hit.any(1).mean())
         assert table.value["R@1"] == pytest.approx(hit[:, 0].mean())
 
     def test_intervals_are_over_authors(self):
-        """One prolific author that is always found, many that never are: queries are no independent sample."""
+        """One prolific author is always found, many never: queries are no independent sample."""
         rows = np.concatenate([np.tile([[1.0, 0, 0]], (200, 1)), np.tile([[0, 1.0, 0]], (40, 1))])
         store = one_token_store([200] + [2] * 20)
         row = evaluate_retrieval(LookUp(rows.astype(np.float32)), retrieval_trials(store))[0].loc[
@@ -151,7 +156,7 @@ class TestDifferences:
         return [pd.Series(row, self.authors, dtype=float) for row in rows]
 
     def test_by_hand(self):
-        """Two seeds; author a gains nothing, b gains a hit in one of two seeds, at two of its four queries."""
+        """Two seeds; a gains nothing, b a hit in one of two seeds, at two of its four queries."""
         base = self.ranks([1, 9, 9, 9, 9, 9], [1, 9, 9, 9, 9, 9])
         one = self.ranks([1, 9, 8, 1, 9, 9], [1, 9, 9, 9, 9, 9])
         row = compare(one, base).loc["R@8_difference"]

@@ -41,8 +41,14 @@ def test_gallery_normalisation_is_that_of_a_loop(trials):
     raw = all_scores(model, trials.queries, trials.targets)
     among = all_scores(model, trials.targets, trials.targets)
     made = as_model(with_s_norm(model))
-    expected = [[z(raw[q, t], raw[q]) + z(raw[q, t], [among[other, t] for other in range(30) if other != t])
-                 for t in range(30)] for q in range(30)]  # fmt: skip
+    expected = [
+        [
+            z(raw[q, t], raw[q])
+            + z(raw[q, t], [among[other, t] for other in range(30) if other != t])
+            for t in range(30)
+        ]
+        for q in range(30)
+    ]
     np.testing.assert_allclose(
         all_scores(made, trials.queries, trials.targets), expected, atol=1e-4
     )
@@ -93,8 +99,10 @@ def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch)
         ranking_trials(make_store([20] * 12, topics=4, habits=True), 8).queries,
     )
     raw = all_scores(model, trials.queries, trials.targets)
-    close = {side: np.sort(all_scores(model, samples, cohort))[:, -5:]
-             for side, samples in (("q", trials.queries), ("t", trials.targets))}  # fmt: skip
+    close = {
+        side: np.sort(all_scores(model, samples, cohort))[:, -5:]
+        for side, samples in (("q", trials.queries), ("t", trials.targets))
+    }
     expected = [
         [z(raw[q, t], close["q"][q]) + z(raw[q, t], close["t"][t]) for t in range(30)]
         for q in range(30)
@@ -112,7 +120,7 @@ def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch)
 
 
 def test_a_hub_is_a_hub_no_more(trials):
-    """A target that resembles every query outranks all own targets, until its scores are measured against itself."""
+    """A target like every query outranks all own targets, until it is measured against itself."""
     store = trials.queries.store
     rows = (
         np.eye(store.authors, dtype=np.float32)[
@@ -123,8 +131,10 @@ def test_a_hub_is_a_hub_no_more(trials):
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     rows[trials.targets.first[7]] = 1 / np.sqrt(store.authors)
     rows[trials.queries.first] += 2 * rows[trials.targets.first[7]]
-    raw, mended = (evaluate_ranking(model, trials, resamples=0)[0].value["R@1"]
-                   for model in (LookUp(rows), with_s_norm(LookUp(rows))))  # fmt: skip
+    raw, mended = (
+        evaluate_ranking(model, trials, resamples=0)[0].value["R@1"]
+        for model in (LookUp(rows), with_s_norm(LookUp(rows)))
+    )
     assert raw < 0.2 and mended > 0.9
 
 
@@ -189,7 +199,7 @@ def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):
 
 
 def test_counting_of_the_gallery_learns_words_that_training_lacked(make_store):
-    """Words that only the gallery's accounts use tell them apart, once the idf is the gallery's own."""
+    """Words that only the gallery's accounts use tell them apart by the gallery's own idf."""
     words = Bytes()
     store = make_store([40] * 30, topics=4, vocabulary=256)
     train = make_store([40] * 5, topics=4, vocabulary=256, seed=1)

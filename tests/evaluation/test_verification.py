@@ -93,7 +93,7 @@ class TestEvaluate:
         assert table.loc[["n_unanswered", "dev_overall"], ["low", "high"]].isna().all(axis=None)
 
     def test_intervals_are_those_of_copied_pairs(self, sides):
-        """A pair is there as often as its author was drawn, one of two authors as often as both were, multiplied."""
+        """A pair is there as often as its author was drawn, of two authors the product."""
         config = VerificationConfig(resamples=20, seed=3)
         table, scored = evaluate_verification(*sides, config=config)
         test, score, drawn = sides[2], scored["test"].score.to_numpy(), []

@@ -7,8 +7,8 @@ from itertools import groupby
 CODE = re.compile(
     r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ "
     r"|.*[{}]\s*$|[^;]*[=()\[\]{}][^;]*;\s*$"
-    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot|data"
-    r"|rm|attach)\("
+    r"|(?:library|require|source|install\.packages|sessionInfo|str|summary|set\.seed|print|plot"
+    r"|data|rm|attach)\("
     r"|[\w.]+\([^()]*[\w\"'=]+\)?\s*[,{;]\s*$|[\w.]+\(.*\)\s*$|[\w.:]+\([^)]*$"
     r"|[\w.]+ ?= ?[\w.]+\("
     r"|.*[^\s.):*-]\s{4,}\S"  # columns

@@ -83,27 +83,23 @@ def collect(
 ) -> dict:
     """Read a source into ``posts.parquet`` of a run; return the data card.
 
-    Parts already read with the same settings are not read again. What the steps took is kept for
-    :mod:`helpers.corpus.capacity`.
+    Parts already read with the same settings are not read again.
 
     Parameters
     ----------
-    run
-        The run, to whose folder the posts are written.
-    config
-        What to read, and how.
-    memory_limit
-        Memory of DuckDB, which works on disk beyond it; with ``daft``, of each worker.
-    workers : int
-        Processes that read parts, and threads of DuckDB.
+    run, config
+        The run to whose folder the posts are written; what to read, and how.
+    memory_limit, workers
+        Memory and threads of DuckDB, which works on disk beyond it; with ``daft``, memory of each
+        worker. As many processes read parts.
     engine
         One of ENGINES; all write the same bytes.
 
     Returns
     -------
-    dict, also written as ``data_card.json``. ``rows_read`` is ``posts`` and all ``dropped_*``;
-    ``note_*`` are facts that the source counted beside its drops, and no rows; ``names_left`` is
-    the share of SAMPLE_POSTS posts that hold a known name.
+    dict, also written as ``data_card.json``: ``rows_read`` is ``posts`` and all ``dropped_*``,
+    ``note_*`` are facts that the source counted beside its drops, ``names_left`` is the share of
+    SAMPLE_POSTS posts that hold a known name.
 
     Raises
     ------
@@ -111,9 +107,7 @@ def collect(
         Where nothing is left, with the counts, or where the source is at fault.
     """
     parts = _open_parts(config)
-    key = None
-    if config.pseudonymise and config.source not in sources.INVENTED:
-        key = pseudonyms.pseudonym_key()
+    key = _pseudonym_key(config)
     origin, fingerprint = _fingerprints(config, key, parts)
     posts = run.folder / "posts.parquet"
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
@@ -127,22 +121,33 @@ def collect(
     counts, people, salutation_names = _add_up(records)
 
     names = personal_names.words_of_names(people, salutation_names)
-    name_words = sorted(set().union(*names.values()))
-    count_letter_case = partial(personal_names.count_letter_case, name_words)
-    letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
+    letter_case = _count_letter_case(names, files, run_jobs, workers)
     hidden = personal_names.names_to_mask(names, salutation_names, letter_case)
     merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
     steps = [step_row("read", records, files), step_row("names", letter_case, [])]
     write_json(folder / "steps.json", {"steps": steps + merged.pop("steps")})
 
-    account = _account(counts, merged)
+    card = config.model_dump() | _account(counts, merged)
+    card |= {"location": _public(config.location), "pseudonymise": key is not None}
     known_words = personal_names.identifying_words(people, salutation_names)
-    facts = _facts(posts, account, config.source, known_words)
-    settings = config.model_dump()
-    settings |= {"location": _public(config.location), "pseudonymise": key is not None}
-    seals = {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
-    write_json(run.data_card, settings | account | facts | seals)
+    card |= _facts(posts, card, known_words)
+    card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
+    write_json(run.data_card, card)
     return read_json(run.data_card)
+
+
+def _pseudonym_key(config):
+    """Return the key of pseudonyms, None where authors keep their names."""
+    if config.pseudonymise and config.source not in sources.INVENTED:
+        return pseudonyms.pseudonym_key()
+    return None
+
+
+def _count_letter_case(names, files, run_jobs, workers):
+    """Return the records of how the files of all parts write the words of names."""
+    name_words = sorted(set().union(*names.values()))
+    count_letter_case = partial(personal_names.count_letter_case, name_words)
+    return run_jobs(count_letter_case, [(file,) for file in files], workers)
 
 
 def _open_parts(config):
@@ -218,14 +223,15 @@ def _account(read_counts, merge_counts):
     return {"rows_read": rows_read, **drops, "truncated": truncated, **notes, **changes}
 
 
-def _facts(posts, account, source, known_words):
-    """Return statistics of the posts table, which must hold what the account says is left."""
-    drops = {name: count for name, count in account.items() if name.startswith("dropped_")}
-    rows_read = account["rows_read"]
+def _facts(posts, card, known_words):
+    """Return statistics of the posts table, which must hold what the card says is left."""
+    drops = {name: count for name, count in card.items() if name.startswith("dropped_")}
+    rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())
     if not posts_left:
         raise ValueError(
-            f"nothing is left of {rows_read} posts of source {source!r}: {drops or 'none there'}"
+            f"nothing is left of {rows_read} posts of source {card['source']!r}: "
+            f"{drops or 'none there'}"
         )
     facts = corpus_statistics(posts)
     if facts["posts"] != posts_left:

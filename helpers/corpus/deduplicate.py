@@ -41,10 +41,8 @@ def merge_posts(
 
     Parameters
     ----------
-    connection
-        Connection of :func:`helpers.corpus.posts_table.open_database`.
-    scratch
-        Folder for files in between.
+    connection, scratch
+        Of :func:`helpers.corpus.posts_table.open_database`; a folder for files in between.
     parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`
         Time is int64, in seconds.
     target
@@ -82,12 +80,17 @@ def merge_posts(
         near_duplicates.near_pairs(connection, "distinct_posts", near_duplicate)
     counts["near_duplicate"] = query_scalar(connection, "SELECT count(*) FROM copies")
     if distinct_posts > counts["near_duplicate"]:
-        columns = SCHEMA.names
-        if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts"):
-            columns = columns[:-1]
-        query = f"SELECT {', '.join(columns)} FROM distinct_posts ANTI JOIN copies USING (n)"
-        write_posts(connection, query, target)
+        _write_table(connection, target)
     return counts
+
+
+def _write_table(connection, target):
+    """Write the posts that are no near copies, with their ids where there are any."""
+    columns = SCHEMA.names
+    if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts"):
+        columns = columns[:-1]
+    query = f"SELECT {', '.join(columns)} FROM distinct_posts ANTI JOIN copies USING (n)"
+    write_posts(connection, query, target)
 
 
 def _make_unique_posts(connection, path):

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import ClassVar
 
-import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import (
@@ -138,14 +137,8 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
             return report
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
 
-    available = pq.read_schema(posts_path).names
-    columns = ", ".join(name for name in SCHEMA.names if name in available)
     with open_database(folder / "work", memory_limit) as connection:
-        table = connection.read_parquet(str(posts_path), file_row_number=True)
-        fields = f"{columns}, file_row_number AS n"
-        if "id" not in available:
-            fields += ", NULL::VARCHAR AS id"
-        table.project(fields).create_view("posts")
+        columns = _number_posts(connection, posts_path)
         facts = rule.assign(connection)
         sizes, unused = _sizes(connection, rule)
         query = f"""
@@ -164,6 +157,17 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
     audit_split(folder, report, memory_limit)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
+
+
+def _number_posts(connection, posts_path):
+    """Make the view ``posts``, with its place ``n`` and an id, or NULL; return the columns."""
+    table = connection.read_parquet(str(posts_path), file_row_number=True)
+    columns = ", ".join(name for name in SCHEMA.names if name in table.columns)
+    fields = f"{columns}, file_row_number AS n"
+    if "id" not in table.columns:
+        fields += ", NULL::VARCHAR AS id"
+    table.project(fields).create_view("posts")
+    return columns
 
 
 def _sizes(connection, rule):

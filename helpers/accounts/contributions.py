@@ -24,6 +24,7 @@ from helpers.tokens.batch import PAD, Samples
 MEAN = "(unlike the mean of all)"
 OFFSET = "(s-norm: similarity to all others)"
 WHOLE = "(the whole member)"
+NOT_WORDS = (MEAN, OFFSET, WHOLE)  # features that are nothing a post says
 HIDDEN_WORD = " \u2423"  # a word that "LSA-WCCN, frequent" does not see
 
 Parts = Iterable[tuple[str, float]]  # features, and what each adds to a product

@@ -199,8 +199,6 @@ def reliability_bins(
     ``observed_high`` (95%, Wilson's, as if pairs did not depend on each other), ``same``,
     ``different`` (counts).
     """
-    from scipy.stats import binomtest
-
     same = np.asarray(same, bool)
     predicted = probability(llr, prior)
     weight = np.where(same, prior / same.sum(), (1 - prior) / (~same).sum())
@@ -215,11 +213,7 @@ def reliability_bins(
         }
     )
     sums = trials.groupby("bin").sum()
-    intervals = []
-    for positives, negatives in zip(sums.same, sums.different):
-        test = binomtest(int(positives), int(positives + negatives))
-        intervals.append(test.proportion_ci(method="wilson"))
-    ends = np.array(intervals)
+    ends = _wilson_intervals(sums.same, sums.different)
     odds = prior / (1 - prior) * (~same).sum() / same.sum()  # as the counts are weighted
     ends = ends * odds / (ends * odds + 1 - ends)
     table = pd.DataFrame(
@@ -235,6 +229,14 @@ def reliability_bins(
         }
     )
     return table.reset_index(drop=True)
+
+
+def _wilson_intervals(positives, negatives):
+    """Return both ends of the 95% interval of each share of positives, (bins, 2)."""
+    from scipy.stats import binomtest
+
+    tests = [binomtest(int(k), int(k + m)) for k, m in zip(positives, negatives)]
+    return np.array([test.proportion_ci(method="wilson") for test in tests])
 
 
 def calibration_metrics(

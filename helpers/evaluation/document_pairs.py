@@ -111,13 +111,9 @@ def make_pairs(
     for kind in KINDS:
         first, second = _draw(author, topic, kind, counts[kind], rng)
         is_swapped = rng.random(len(first)) < 0.5
-        pairs = {
-            "first": np.where(is_swapped, second, first),
-            "second": np.where(is_swapped, first, second),
-            "same": kind[0],
-            "same_topic": kind[1],
-        }
-        frames.append(pd.DataFrame(pairs))
+        pairs = pd.DataFrame({"first": np.where(is_swapped, second, first)})
+        pairs["second"] = np.where(is_swapped, first, second)
+        frames.append(pairs.assign(same=kind[0], same_topic=kind[1]))
     return pd.concat(frames).iloc[rng.permutation(count)].reset_index(drop=True)
 
 

@@ -39,8 +39,8 @@ class Transformer(nn.Module):
     settings : StreamConfig
         of :mod:`helpers.encoders.stream`, of which are read
 
-        * model : as of :mod:`helpers.tokens.pretrained_tokenizers` (paper: bert-base-cased), or "tiny":
-          two layers with random weights for the tokens of any tokenizer
+        * model : as of :mod:`helpers.tokens.pretrained_tokenizers` (paper: bert-base-cased), or
+          "tiny": two layers with random weights for the tokens of any tokenizer
         * max_tokens : of a text, with those that the model puts around it
         * precision : "bf16" for the transformer, "no" for float32
         * depth : of its layers the first so many, 0 for all

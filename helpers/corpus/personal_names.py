@@ -186,13 +186,14 @@ def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str])
             continue
 
         before = text[end : matches[i].start()]
-        if length == 1 and BEFORE_FIRST_NAME.search(before[-20:]):
-            surname = SURNAME.match(text, matches[i].end())
-            if surname:
-                length += len(WORD.findall(surname[0]))
         end = matches[i + length - 1].end()
+        if length == 1 and BEFORE_FIRST_NAME.search(before[-20:]):
+            surname = SURNAME.match(text, end)
+            if surname:
+                end = surname.end()
         pieces += [before, "@self" if _signs(before, text, end) else "@user"]
-        i += length
+        while i < len(matches) and matches[i].start() < end:
+            i += 1
     return "".join(pieces) + text[end:]
 
 

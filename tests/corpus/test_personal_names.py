@@ -71,6 +71,18 @@ def test_the_rest_of_a_damaged_name_is_no_name(tmp_path):
     ]
 
 
+def test_a_surname_that_is_no_plain_word_ends_the_name_and_nothing_else():
+    """Such as before a path: the words behind it stay, and the end of a text is no error."""
+    names = {("jane",): False, ("bob",): False, ("bob", "lee"): False}
+    first_words = frozenset({"jane", "bob"})
+    for text, masked in (
+        ("as I told Jane Smith/x", "as I told @user/x"),
+        ("I told Jane Smith@x and Bob Lee", "I told @user@x and @user"),
+        ("as I told Jane Smith and Bob", "as I told @user and @user"),
+    ):
+        assert personal_names.mask_known_names(text, names, first_words) == masked
+
+
 def test_a_path_says_nothing_about_a_name(tmp_path):
     assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == [
         "/bob x/bob $bob, ask @user"

@@ -56,14 +56,14 @@ def bare(members, queries):
                 block @ columns.T
 
 
-def model_of(rows, samples):
-    """Fuse members whose rows of some samples are there already."""
+def model_of(rows, queries, targets):
+    """Fuse members whose rows are there: row n is target n, the first ones are the queries."""
     members = []
-    for number, member_rows in enumerate(rows):
+    for number, target_rows in enumerate(rows):
         member = Member(str(number), Encoder(), "s_norm")
-        for part in samples:
-            part_rows = member_rows[part.first]
-            member.embeddings.put(member.encoder, part, MAX_TOKENS, part_rows)
+        member.embeddings.put(member.encoder, targets, MAX_TOKENS, target_rows)
+        query_rows = target_rows[: len(queries)]
+        member.embeddings.put(member.encoder, queries, MAX_TOKENS, query_rows)
         members.append(member)
     return Model(tuple(members))
 
@@ -88,7 +88,7 @@ def main():
         *(counted(len(place), dim, rng) for dim in SPARSE),
     ]
     queries = targets[place[: arguments.queries]]
-    model = model_of(members, (queries, targets))
+    model = model_of(members, queries, targets)
     began = time.perf_counter()
     for member in model.members:
         member.gallery(targets, MAX_TOKENS)

@@ -16,8 +16,8 @@ SHARED_NAMES = {"main", "parts"}
 SHARED_MODULES = {"__init__", "__main__", "base"}
 # the section ends where the next one begins
 PARAMETERS = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", re.M | re.S)
-# "low, high : float", "*parts : Tensor", with more about them behind the colon or indented below
-PARAMETER_LINE = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?:", re.M)
+# "low, high : float", "*parts : Tensor", "connection", with more behind the colon or indented below
+PARAMETER_LINE = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?(?::|$)", re.M)
 
 
 def is_function(node):

@@ -297,7 +297,8 @@ def test_every_number_and_list_of_every_notebook_is_checked(path):
     Of the lists the call must name those that may be empty.
     """
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-    call = ast.unparse(ast.parse(next(cell for cell in cells if cell.startswith("check("))).body[0])
+    cell = next(cell for cell in cells if cell.startswith(("check(", "parameters.check(")))
+    call = ast.unparse(ast.parse(cell).body[0])
     good = {"__name__": "__main__"}
     imported = {}
     exec(next(cell for cell in cells if cell.startswith("run: str")), good)

@@ -92,7 +92,7 @@ class AuthorEncoder:
         Raises
         ------
         ValueError
-            There is none, or it is damaged.
+            There is none, or it is damaged, or an earlier version saved it.
         """
         folder = SHIPPED / name if (SHIPPED / name).exists() else Path(name)
         if not (folder / "model.json").exists():
@@ -104,6 +104,8 @@ class AuthorEncoder:
         packed, _ = checkpoints.read_checkpoint(folder / WEIGHTS)
         tensors = restore(packed)
         about = read_json(folder / "model.json")
+        if any("members" not in use for use in about["uses"].values()):
+            raise ValueError(f"{folder} was saved by an earlier version: fit and save it again")
         tokenizer = tokenizers.load_tokenizer(folder)
         members = {}
         for member, config in about["members"].items():

@@ -9,6 +9,7 @@ from helpers.accounts import weights
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.samples import halves
 from helpers.accounts.scoring import ScoringConfig
+from helpers.core.artifacts import read_json, write_json
 from helpers.evaluation.calibration import Calibration
 
 POSTS = [["The first post here.", "And a second one, quite short :)"], ["another account's post"]]
@@ -60,6 +61,16 @@ def test_damage_is_seen(encoder, tmp_path, name):
     content[len(content) // 2] ^= 1
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match="damaged|not valid JSON"):
+        AuthorEncoder.load(tmp_path)
+
+
+def test_what_an_earlier_version_saved_is_refused_by_name(encoder, tmp_path):
+    encoder.save(tmp_path)
+    about = read_json(tmp_path / "model.json")
+    for use in about["uses"].values():
+        use["weights"] = {member["name"]: member["weight"] for member in use.pop("members")}
+    write_json(tmp_path / "model.json", about)
+    with pytest.raises(ValueError, match="earlier version"):
         AuthorEncoder.load(tmp_path)
 
 

@@ -49,8 +49,8 @@ class VectorIndex:
     Raises
     ------
     ValueError
-        For no vectors, for vectors that are not finite or not of unit length, and where ``coded`` is
-        True and FAISS is not installed.
+        For no vectors, for vectors that are not finite or not of unit length, and where ``coded``
+        is True and FAISS is not installed.
     """
 
     def __init__(self, vectors: np.ndarray, coded: bool | None = None):

@@ -292,7 +292,7 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
 
 
 def pseudonym_of(name: str) -> str:
-    """Return the pseudonym of an account, made with this machine's key; keep a pseudonym as it is."""
+    """Return the pseudonym that this machine's key makes of a name; a pseudonym stays as it is."""
     if PSEUDONYM.fullmatch(name):
         return name
     return pseudonymiser(pseudonym_key())(name)

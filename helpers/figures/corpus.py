@@ -179,7 +179,7 @@ def size_distributions(densities: pd.DataFrame, sizes: pd.DataFrame) -> go.Figur
     colours = colour_map([*densities.columns[1:], *sizes.sizes])
     for name in densities.columns[1:]:
         style = {"name": html_label(name), "legendgroup": name, "line_color": colours[name]}
-        is_shown = name not in set(sizes.sizes)  # in the legend only once: the other panel has it too
+        is_shown = name not in set(sizes.sizes)  # in the legend, once
         figure.add_scatter(
             x=densities.x, y=densities[name], showlegend=is_shown, **style, row=1, col=1
         )

@@ -9,7 +9,7 @@ from helpers.figures.results import best_system, select_results
 from helpers.figures.style import DARK, DOTTED, colour_map, error_bars, html_label, set_title
 
 FALSE_LINKS = 0.1  # the title gives the recall at this false-link rate
-DODGE = 1.03  # factor on the x axis between two systems at one size, so that whiskers do not overlap
+DODGE = 1.03  # factor that shifts systems apart on the x axis, so that whiskers do not overlap
 
 
 def roc_curves(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:

@@ -196,7 +196,7 @@ def _messages(table, better, accounts):
 
 
 def _judge(gallery, older, use, costs):
-    """Return metrics and reliability bins of a calibration, on every older with every newer half."""
+    """Return metrics and reliability bins of a calibration, on all older with all newer halves."""
     target_posts = gallery.targets.count
     ratios = []
     for rows, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):

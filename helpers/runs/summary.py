@@ -139,6 +139,6 @@ def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _order(group: tuple[tuple[str, bool], pd.DataFrame]) -> tuple[bool, list[bool]]:
-    """Return a sort key of a table: differences come last, MAIN_PROTOCOLS before other protocols."""
+    """Return a sort key for a table: differences come last, MAIN_PROTOCOLS before all others."""
     (protocol, is_difference), _ = group
     return is_difference, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]

@@ -72,6 +72,7 @@ def _total_strength(rated_post):
     return np.abs(rated_post[0]).sum()
 
 
+# Return a piece as HTML: with a colour for its strength in [-1, 1], underlined or plain.
 def _span(piece, strength, underlined):
     text = escape_html(piece)
     style = ""

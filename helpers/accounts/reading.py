@@ -220,6 +220,7 @@ def _tokenise(run, tokenizer):
     )
 
 
+# Tokenise texts and cut each to STORED_TOKENS tokens.
 def _encode(tokenizer, texts):
     return [tokens[:STORED_TOKENS] for tokens in tokenizer.encode(texts)]
 

@@ -56,6 +56,7 @@ def loss_picture(
     return set_title(figure, f"{label(loss)} {_what_it_does(labels, pairs, is_vector)}")
 
 
+# Draw one line through the points ``ends``, its x and its y values, without an entry in the legend.
 def _add_lines(figure, ends, colour, width=None, **style):
     x, y = ends
     line = {"color": colour, "width": width}
@@ -105,6 +106,7 @@ def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) 
     )
 
 
+# Count the pairs of one kind on which a loss acts: "3 of 12".
 def _count(acts: np.ndarray, kind: np.ndarray) -> str:
     return f"{(acts & kind).sum()} of {kind.sum()}"
 
@@ -160,6 +162,7 @@ def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
     return finding
 
 
+# Describe a growth from one number of MB to another: "3.2 times, from 12 to 38 MB".
 def _from_to(first: float, last: float) -> str:
     factor = last / first
     digits = 0 if factor >= 10 else 1

@@ -13,8 +13,8 @@ from helpers.core import paths
 from helpers.runs.pipeline import DISK_FULL, StageFailed, disk_full, run_all
 from helpers.runs.stages import stages
 
-# Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow down
-# every other process.
+# Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
+# down every other process.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
 

@@ -15,6 +15,7 @@ ALIGNED = re.compile(r"(begin|end){(aligned|align|equation)\*?}")
 ARG_MIN = re.compile(r"\\arg\s*\\(min|max)")
 
 
+# Renders Markdown with its formulas as MathML.
 class _Renderer(IPythonRenderer):
     def inline_math(self, body: str) -> str:
         return mathml(body)

@@ -321,6 +321,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         future.result()  # raises what failed
 
 
+# Say how a stage ended: "failed", "reused" if it was current, else its seconds.
 def _outcome(future: Future) -> str:
     if future.exception():
         return "failed"

@@ -158,6 +158,7 @@ def _words_and_tables(html: str) -> str:
     return tree.html or ""
 
 
+# The filter of the template for Markdown cells, which are trusted: attached pictures are embedded.
 @pass_context
 def _markdown_cell(context, source):
     from helpers.runs.markdown import markdown_html

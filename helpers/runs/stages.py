@@ -241,6 +241,7 @@ def _code_fingerprint(code):
     return artifacts.fingerprint_of(ast.dump(_parse(code)))
 
 
+# Parse Python source; of source with a syntax error return an empty module.
 @cache
 def _parse(code):
     try:

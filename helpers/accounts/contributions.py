@@ -102,7 +102,7 @@ def _features(encoder: Encoder, query: Samples, target, pieces: list[str]) -> Pa
     return [(WHOLE, float(vector @ torch.as_tensor(target)[0]))]
 
 
-# Return the product of query and target in each feature that both have.
+# Return each feature that query and target share, and the product of its two weights.
 def _tfidf_features(encoder, batch, target, pieces):
     product = encoder(batch).multiply(target).tocoo()
     if encoder.kind == "tfidf_subword":
@@ -140,7 +140,7 @@ def _summands(encoder, batch, pieces):
     return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(single_posts) / len(hours)
 
 
-# Return the same for LSA: each feature's row, over the length of the sum of all rows.
+# Return the names and rows of :func:`_summands` for LSA; rows are divided by the length of their sum.
 def _lsa_summands(encoder, batch, pieces):
     _, feature, count = ngram_counts(batch.tokens, encoder.vocabulary, encoder.buckets)
     weight = (1 + count.float().log()) * encoder.idf[feature]

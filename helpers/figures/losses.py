@@ -18,9 +18,9 @@ def loss_picture(
 ) -> go.Figure:
     """Draw points on a circle, the pairs that a loss acts on, and where it moves the points.
 
-    A line joins each pair that the loss acts on; its width is the derivative. An arrow at a point
-    is the sum of the forces of its pairs, along the circle. Widths and lengths are relative to the
-    largest of the figure.
+    A line joins each pair that the loss acts on, the wider the larger the derivative. An arrow at a
+    point is the sum of the forces of its pairs, along the circle. Widths and lengths are relative
+    to the largest of the figure.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def _add_arrows(figure, points, pairs):
 def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) -> str:
     """Return the end of the title: how many pairs the loss acts on.
 
-    Pairs are counted by same or different author; with class vectors, by samples or class vectors.
+    Without class vectors, same-author and different-author pairs are counted; with class vectors,
+    pairs of samples, and pairs of a sample and a class vector.
     """
     once = np.triu(np.ones(pairs.shape, bool), 1)
     if is_vector.any():

@@ -1,7 +1,7 @@
 """Write the executed notebooks of a run to one HTML file, the report.
 
 The file needs no network: it contains plotly.js once, compressed, formulas are MathML, and a
-content security policy forbids to load anything. Since posts may hold harmful HTML, text is
+content security policy forbids loading anything. Since posts may hold harmful HTML, text is
 escaped, only words and tables are kept of the HTML that a notebook outputs, and the policy allows
 only two scripts, plotly.js and ``report.js``, by their hashes.
 """

@@ -140,7 +140,7 @@ def _summands(encoder, batch, pieces):
     return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(single_posts) / len(hours)
 
 
-# Return the names and rows of :func:`_summands` for LSA; rows are divided by the length of their sum.
+# Return the names and rows of :func:`_summands` for LSA, divided by the length of the rows' sum.
 def _lsa_summands(encoder, batch, pieces):
     _, feature, count = ngram_counts(batch.tokens, encoder.vocabulary, encoder.buckets)
     weight = (1 + count.float().log()) * encoder.idf[feature]

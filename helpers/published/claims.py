@@ -71,8 +71,9 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
     Columns ``id, where, claim, published, ours, verdict, note``, where ``where`` holds the headings
     under which the row is shown. There is one row for each claim and protocol in which both models
     were measured; its ``note`` names protocol and split. A row of docs/coverage.md without any has
-    one row, whose ``verdict`` is its state and whose ``note`` says what is missing. The table is
-    empty where docs/coverage.md does not exist, as in an installed package.
+    one row, whose ``verdict`` is its state ("on own data" becomes "not measurable here") and whose
+    ``note`` says what is missing. The table is empty where docs/coverage.md does not exist, as in
+    an installed package.
     """
     for name in ("seed", "max_tokens"):
         is_first = results[name].isna() | (results[name] == results[name].min())

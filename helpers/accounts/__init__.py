@@ -1,7 +1,7 @@
 """Own accounts: from posts to vectors, ranks, probabilities and the evidence for them.
 
-In come a person's posts, as lists of texts or as a file with columns of any name. Out go vectors of
-accounts, ranked and calibrated answers about who belongs to whom, and the words that speak for
-them. It never trains a network, never shows a name that it was not told to show, and never calls an
-answer a proof.
+This room takes the posts of accounts, as lists of texts or as a file with columns of any name. It
+returns one vector per account, a ranking of the accounts that may belong to the same person as
+another one, calibrated probabilities, and the words that support each answer. It never trains a
+network, shows pseudonyms unless it is told to show names, and never calls an answer a proof.
 """

@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-COMMANDS = {  # the arguments of each, and what it does
+COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
     "nearest": ("posts account", "rank the accounts that are most similar to one account"),
     "compare": (
@@ -21,15 +21,20 @@ COMMANDS = {  # the arguments of each, and what it does
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command.
+    """Run one command and return its exit code.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        words of the command line; by default those that the program was started with
 
     Returns
     -------
-    The exit code: 0, 1 after a message about an error, 130 where the user stopped it.
+    0; 1 after a message about an error; 130 where the user pressed Ctrl-C.
     """
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch is imported
-    from helpers.accounts import commands  # here, as what it needs takes seconds
+    from helpers.accounts import commands  # not at the top: this import takes seconds
 
     try:
         getattr(commands, options.command)(options)
@@ -42,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+# Return the parser with one subcommand for each of COMMANDS.
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="authorbook", description=__doc__.split("\n\n")[1])
     commands = parser.add_subparsers(dest="command", required=True)

@@ -1,4 +1,4 @@
-"""Which column of a file is the author, the text, the time, the topic, and who its authors are."""
+"""Read files of posts, and find their columns of author, text, time and topic."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from helpers.core.paths import resolve
 
-# what columns are often called, best first, in lower case
+# kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {
     "author": (
         "author account user username user_name screen_name handle nick nickname sender from "
@@ -29,18 +29,20 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
     Parameters
     ----------
     location : str
-        of the file.
+        path of the file.
     given : dict
-        column by kind; a kind that is missing is guessed by what its column is often called.
+        kind ("author", "text", "time", "topic") -> name of the column; a kind that is missing is
+        guessed by USUAL_NAMES.
 
     Returns
     -------
-    The column of each kind; None for time or topic where there is none.
+    Kind -> name of the column; None for a time or topic that was not given and not found.
 
     Raises
     ------
     ValueError
-        Where author or text cannot be told, a column is not there, or the file cannot be read.
+        Where no column of authors or texts is found, a given column is not in the file, the file is
+        separated by semicolons, or it cannot be read.
     """
     file = Path(location).name
     columns = [str(column) for column in read_columns(location, nrows=100).columns]
@@ -61,6 +63,7 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
     return types
 
 
+# Return the column whose name comes first among the usual names of a kind, None for none.
 def _guess(kind: str, columns: list[str]) -> str | None:
     first_of_name = {column.lower().strip(): column for column in reversed(columns)}
     for name in USUAL_NAMES[kind].split():
@@ -72,16 +75,20 @@ def _guess(kind: str, columns: list[str]) -> str | None:
 def read_columns(
     location: str, nrows: int | None = None, usecols: list[str] | None = None
 ) -> pd.DataFrame:
-    """Read a CSV, TSV, JSON lines or Parquet file as text.
+    """Read a CSV, TSV, JSON lines or Parquet file.
+
+    Values of CSV and TSV files stay text, and malformed rows of these are skipped. A name without
+    one of the endings .tsv, .jsonl, .ndjson and .parquet, before .gz, is read as CSV.
 
     Parameters
     ----------
     location : str
-        of the file.
+        path of the file.
     nrows : int, optional
-        the first rows only; of a Parquet file no row, but its columns.
+        number of rows to read from the start; by default all. Of a Parquet file, any number gives
+        an empty table that has the columns.
     usecols : list[str], optional
-        columns; by default all.
+        columns to read; by default all. Ignored for JSON lines, and for Parquet with ``nrows``.
 
     Raises
     ------

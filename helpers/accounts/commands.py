@@ -26,7 +26,10 @@ NOTEBOOK = "13_your_accounts.ipynb"
 
 
 def encode(options: Namespace) -> None:
-    """Write accounts as vectors to a Parquet file: ``account, posts, vector``."""
+    """Write the vectors of all accounts to a Parquet file.
+
+    Its columns are ``account``, ``posts`` (the number that was read) and ``vector``.
+    """
     encoder = AuthorEncoder.load(options.encoder)
     posts, names = _read(options, options.posts, options.run, encoder)
     samples = newest_posts(posts.store)
@@ -43,7 +46,7 @@ def encode(options: Namespace) -> None:
 
 
 def nearest(options: Namespace) -> None:
-    """Rank the accounts that are most similar to one account."""
+    """Print the accounts of a file that are most similar to one of them, best first."""
     encoder = AuthorEncoder.load(options.encoder)
     posts, names = _read(options, options.posts, options.run, encoder)
     queries = reading.choose_queries(posts, [options.account])
@@ -52,7 +55,17 @@ def nearest(options: Namespace) -> None:
 
 
 def compare(options: Namespace) -> None:
-    """Rank the accounts of a second file for each account of a first one."""
+    """Print, for each account of a first file, the most similar accounts of a second one.
+
+    Posts of the first file lose the passages that the second file holds word for word; accounts
+    with too few posts left are not asked about.
+
+    Raises
+    ------
+    ValueError
+        Where only one of the files has times, or no account of the first file has enough posts
+        left.
+    """
     encoder = AuthorEncoder.load(options.encoder)
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
@@ -78,9 +91,14 @@ def compare(options: Namespace) -> None:
 
 
 def mine(options: Namespace) -> None:
-    """Run notebook 13 on own posts and make one page of it.
+    """Run notebook 13 on own posts and write it to one HTML page.
 
-    After an error the page holds what was done before.
+    After an error the page shows the notebook up to the error.
+
+    Raises
+    ------
+    ValueError
+        Where the notebook fails, after the page is written.
     """
     import papermill
 
@@ -88,7 +106,7 @@ def mine(options: Namespace) -> None:
     run.notebooks.mkdir(parents=True, exist_ok=True)
     executed = run.notebooks / NOTEBOOK
     path = Path(options.posts).absolute()
-    os.environ.setdefault("TQDM_DISABLE", "1")  # of the notebook: its bars would stand on the page
+    os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars would be saved in the page
     problem = ""
     try:
         with pipeline.run_lock(options.run):
@@ -101,7 +119,7 @@ def mine(options: Namespace) -> None:
             )
     except Exception as error:
         problem = pipeline.failure(error)
-    if executed.exists():  # no folder of anybody is shown
+    if executed.exists():  # the page must not show the user's folders
         executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
         title = f"authorbook: {options.run}"
         page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
@@ -111,7 +129,7 @@ def mine(options: Namespace) -> None:
 
 
 def _parameters(options, path):
-    """Return the parameters of notebook 13."""
+    """Return the parameters of notebook 13; without --names, accounts become pseudonyms."""
     accounts = options.accounts
     if not options.names:
         accounts = [reading.pseudonym_of(name) for name in accounts]
@@ -123,13 +141,13 @@ def _parameters(options, path):
 
 
 def _columns(options):
-    """Return the columns that were named, by kind."""
+    """Return the columns that the user named: kind -> column."""
     columns = {kind: getattr(options, kind) for kind in ("author", "time", "topic", "text")}
     return {kind: column for kind, column in columns.items() if column}
 
 
 def _read(options, location, run, encoder):
-    """Return the posts of a file, and the names to show in place of pseudonyms."""
+    """Return the posts of a file, and a dict pseudonym -> name to show, empty without --names."""
     location = str(Path(location).absolute())
     columns = _columns(options)
     posts = reading.read_posts(paths.Run(run), location, encoder, columns)
@@ -138,12 +156,16 @@ def _read(options, location, run, encoder):
     return posts, reading.own_names(location, columns)
 
 
+# Replace each pseudonym by its name, where ``names`` has one.
 def _shown(accounts, names):
     return [names.get(account, account) for account in accounts]
 
 
 def _print_ranking(options, gallery, queries, query_names, names):
-    """Rank, log and print."""
+    """Rank the gallery's accounts for each query, log the ranking by pseudonym, and print it.
+
+    ``query_names`` are shown for the queries; ``names`` (pseudonym -> name) replaces pseudonyms.
+    """
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
     ranking = gallery.rank(queries, query_names, options.k, costs)
     log_ranking(paths.Run(options.run), ranking)

@@ -1,9 +1,9 @@
-"""The fused score of a pair of accounts, split exactly into members and, within these, features.
+"""Split the fused score of two accounts into contributions of members and of their features.
 
-The s-normed score of a member is linear in its raw score, and the raw score of TF-IDF and LSA-WCCN
-is a sum over features, so the contributions of a pair add up to its score. The score of the network
-cannot be split. The constant of s-norm is one term a member: it stands for how similar the two
-accounts are to all others.
+The split is exact: the s-normed score of a member is a linear function of its raw score, and the
+raw score of TF-IDF and of LSA-WCCN is a sum over features. The score of the network has no such
+sum, so it stays one term. The constant of the linear function is one more term of each member: it
+says how similar the two accounts are to all others.
 """
 
 from collections.abc import Iterable
@@ -24,10 +24,10 @@ from helpers.tokens.batch import PAD, Samples
 MEAN = "(unlike the mean of all)"
 OFFSET = "(s-norm: similarity to all others)"
 WHOLE = "(the whole member)"
-NOT_WORDS = (MEAN, OFFSET, WHOLE)  # features that are nothing a post says
-HIDDEN_WORD = " \u2423"  # a word that "LSA-WCCN, frequent" does not see
+NOT_WORDS = (MEAN, OFFSET, WHOLE)  # terms that are no feature of a post
+HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 
-Parts = Iterable[tuple[str, float]]  # features, and what each adds to a product
+Parts = Iterable[tuple[str, float]]  # (feature, its summand of the raw score) pairs
 
 
 def contributions(
@@ -38,19 +38,20 @@ def contributions(
     Parameters
     ----------
     gallery : AccountGallery
-        the accounts, the target among them.
+        holds the target, and the accounts that s-norm compares with.
     query : Samples
         one sample.
     target : str
         name of an account of the gallery.
     name : str
-        of the query, where it is an account of the gallery too.
+        name of the query, where it is itself an account of the gallery.
 
     Returns
     -------
-    Columns ``member``, ``feature``, ``contribution``, the largest first. Contributions add up to
-    the ``score`` of :meth:`~helpers.accounts.gallery.AccountGallery.rank`, which rounds to 2**-20.
-    Features are those of the query's posts.
+    Columns ``member``, ``feature``, ``contribution``, sorted by absolute contribution, the largest
+    first. ``feature`` is a feature of the query's posts or one of NOT_WORDS; features that
+    contribute nothing are left out. The contributions add up to the ``score`` of
+    :meth:`~helpers.accounts.gallery.AccountGallery.rank`, which is rounded to 2**-20.
 
     Raises
     ------
@@ -77,14 +78,21 @@ def contributions(
 
 
 def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
-    """Sum :func:`contributions` by member, its offset within it; the total comes last."""
+    """Sum the result of :func:`contributions` by member, the largest sum first.
+
+    The sum of a member includes its s-norm constant.
+
+    Returns
+    -------
+    Columns ``member``, ``contribution``; the last row, "All members", holds the total.
+    """
     sums = parts.groupby("member", sort=False).contribution.sum().sort_values(ascending=False)
     total = pd.Series({"All members": sums.sum()})
     return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
 def _features(encoder: Encoder, query: Samples, target, pieces: list[str]) -> Parts:
-    """Split the product of one query and one row of a target."""
+    """Split one member's raw score, the product of the query's and the target's vector (1, D)."""
     batch = query.batch(slice(0, 1), MAX_TOKENS)
     if isinstance(encoder, TfidfEncoder):
         return _tfidf_features(encoder, batch, target, pieces)
@@ -94,6 +102,7 @@ def _features(encoder: Encoder, query: Samples, target, pieces: list[str]) -> Pa
     return [(WHOLE, float(vector @ torch.as_tensor(target)[0]))]
 
 
+# Return each feature that query and target share, and the product of its two weights.
 def _tfidf_features(encoder, batch, target, pieces):
     product = encoder(batch).multiply(target).tocoo()
     if encoder.kind == "tfidf_subword":
@@ -106,7 +115,11 @@ def _tfidf_features(encoder, batch, target, pieces):
 
 @torch.no_grad()
 def _wccn_features(encoder, batch, target, pieces):
-    """Split ``normalize((sum of feature rows - mean) W) . target``; the mean is a part, too."""
+    """Split the product of the whitened query and the target by feature.
+
+    The score is ``normalize((sum of feature rows - mean) W) . target``, W being the whitening
+    matrix; the term of the mean is named MEAN.
+    """
     names, rows = _summands(encoder.encoder, batch, pieces)
     length = ((rows.sum(0) - encoder.mean) @ encoder.whiten).norm()
     direction = encoder.whiten @ target / length
@@ -114,10 +127,10 @@ def _wccn_features(encoder, batch, target, pieces):
 
 
 def _summands(encoder, batch, pieces):
-    """Return names of features, and the rows whose sum is the encoder's row of one sample."""
+    """Return the names of F features, and rows (F, D) that add up to the encoder's row."""
     if isinstance(encoder, FrequentTokens):
         shown = {number: pieces[token] for token, number in enumerate(encoder.shown.tolist())}
-        shown[encoder.encoder.vocabulary - 1] = HIDDEN_WORD  # the number of all that are not shown
+        shown[encoder.encoder.vocabulary - 1] = HIDDEN_WORD  # all masked words share this number
         return _lsa_summands(encoder.encoder, encoder.view(batch), shown)
     if isinstance(encoder, LSAEncoder):
         return _lsa_summands(encoder, batch, pieces)
@@ -127,6 +140,7 @@ def _summands(encoder, batch, pieces):
     return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(single_posts) / len(hours)
 
 
+# Return the names and rows of :func:`_summands` for LSA, divided by the length of the rows' sum.
 def _lsa_summands(encoder, batch, pieces):
     _, feature, count = ngram_counts(batch.tokens, encoder.vocabulary, encoder.buckets)
     weight = (1 + count.float().log()) * encoder.idf[feature]
@@ -136,7 +150,11 @@ def _lsa_summands(encoder, batch, pieces):
 
 
 def _feature_names(batch, vocabulary, buckets, pieces):
-    """Name each feature that occurs; pairs that share a bucket are listed together."""
+    """Map the number of each feature of a batch to its text.
+
+    A feature is a token or a hashed pair of neighbouring tokens; pairs that fall into one bucket
+    share a name, "a b / c d".
+    """
     texts = {}
     for post in batch.tokens[batch.mask].tolist():
         tokens = [token for token in post if token != PAD]

@@ -1,9 +1,9 @@
-"""An author encoder for use: accounts' posts in, unit vectors, ranks and calibrated answers out.
+"""The author encoder that ships: it turns the posts of accounts into unit vectors.
 
-Its members are those of Fusion T in notebook 06 but TF-IDF shape: Stream, LSA-WCCN, "LSA-WCCN,
-frequent" and the hour profile, whose weights ship, and three TF-IDFs that each gallery fits on its
-own texts. Fusion weights and calibration are fitted on dev accounts, once with the s-norm of a
-gallery, and once for two accounts without a gallery.
+Its members are those of Fusion T in notebook 06 without "TF-IDF shape": Stream, LSA-WCCN,
+"LSA-WCCN, frequent" and the hour profile, whose weights ship, and three TF-IDFs that each gallery
+fits on its own texts. Fusion weights and calibration are fitted on dev accounts, once for scores
+that a gallery s-norms, and once for two accounts without a gallery.
 """
 
 import hashlib
@@ -34,28 +34,30 @@ from helpers.training import checkpoints
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"
-ENOUGH = 30  # accounts, from which on scores are s-normed by the gallery
-# trials that bound the calibration without a gallery: far from its archives, all are alike to the
-# encoder
+ENOUGH = 30  # a gallery of at least so many accounts s-norms its scores
+# Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
+# texts unlike those it was fitted on all look alike to the encoder.
 ALONE = 9
-COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # fitted on every gallery
-# kind: frequent tokens shown (0: all), dimensions, buckets of pairs; small enough to be shipped
+COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits these on its own texts
+# member: (number of frequent tokens left unmasked, 0 for all; dimensions; buckets of token pairs).
+# The sizes are small, so that the weights can ship.
 LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
-TRAINING_POSTS = 16  # of a sample that members, weights and the first calibration are fitted on
+TRAINING_POSTS = 16  # posts in each sample that LSA-WCCN and the fusion weights are fitted on
+# with or without s-norm by a gallery, with or without the hours of posts
 USES = ("gallery", "gallery_hours", "alone", "alone_hours")
 
 
 class AuthorEncoder:
-    """An encoder of accounts; ``encode`` gives vectors.
+    """An encoder of accounts: :meth:`encode` turns posts into vectors.
 
-    An :class:`~helpers.accounts.gallery.AccountGallery` of it ranks and links accounts.
+    To rank and link accounts, give it to an :class:`~helpers.accounts.gallery.AccountGallery`.
 
     Parameters
     ----------
-    tokenizer : of the members
-    members : encoders by name, "stream", "lsa", "lsa_masked", "hours"
-    uses : by name, see :meth:`use`
-    card : what it was made of and measured on
+    tokenizer : turns texts into the tokens that all members read
+    members : name -> encoder, for "stream", "lsa", "lsa_masked", "hours"
+    uses : name of a use, see :meth:`use` -> its weights and calibration
+    card : what the encoder was made from, and its measured errors
     """
 
     def __init__(
@@ -68,17 +70,17 @@ class AuthorEncoder:
 
     @cached_property
     def kinds(self) -> np.ndarray:
-        """Kinds of its tokens, as :func:`helpers.accounts.passages.without_passages` takes them."""
+        """The kind of each token, see :func:`helpers.accounts.passages.token_kinds`."""
         return token_kinds(self.tokenizer)
 
     @cached_property
     def encoders(self) -> dict[str, Encoder | GalleryTfidf]:
-        """All encoders by name: the TF-IDFs that each gallery fits, and the members that ship."""
+        """Name -> encoder, of the TF-IDFs that each gallery fits and the members that ship."""
         return {kind: GalleryTfidf(kind, self.tokenizer) for kind in COUNTED} | self.members
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identity of tokens and members, whatever weights and calibration are."""
+        """A hash of tokenizer and members; fusion weights and calibration do not change it."""
         digest = hashlib.sha256(self.tokenizer.fingerprint.encode())
         for name, encoder in sorted(self.members.items()):
             for key, value in encoder.state_dict().items():
@@ -87,7 +89,11 @@ class AuthorEncoder:
 
     @classmethod
     def load(cls, name: str | Path = "open-small") -> "AuthorEncoder":
-        """Load one that ships, by name, or from a folder.
+        """Load an encoder.
+
+        Parameters
+        ----------
+        name : name of an encoder that ships, or a folder that :meth:`save` has written
 
         Raises
         ------
@@ -122,7 +128,10 @@ class AuthorEncoder:
         return cls(tokenizer, members, uses, about["card"])
 
     def save(self, folder: str | Path) -> None:
-        """Write tokenizer, weights in eight bits, uses and card to a folder, for :meth:`load`."""
+        """Write tokenizer, members, uses and card to a folder, for :meth:`load`.
+
+        Large tables are rounded to eight bits a value, see :mod:`helpers.accounts.weights`.
+        """
         about = {
             "members": {name: encoder_config(encoder) for name, encoder in self.members.items()},
             "card": self.card,
@@ -140,19 +149,19 @@ class AuthorEncoder:
     def fit(
         cls, stream: Encoder, train: TokenStore, dev: TokenStore, tokenizer, seed: int = 0
     ) -> "AuthorEncoder":
-        """Fit LSA-WCCN and hours on training accounts, then all uses on dev accounts.
+        """Fit LSA-WCCN and hour profile on training accounts, then all uses on dev accounts.
 
         Parameters
         ----------
-        stream : trained on text alone, its config in ``config``
-        train, dev : of the accounts
-        tokenizer : of the stores
-        seed : of LSA
+        stream : a trained Stream that reads text only
+        train, dev : posts of the training accounts and of the dev accounts
+        tokenizer : has made the tokens of both stores
+        seed : seed of the random projection of LSA
 
         Raises
         ------
         ValueError
-            The stores are too small.
+            A store has too few accounts or posts.
         """
         members = {"stream": stream, "hours": fit_baseline("hours", train, tokenizer)}
         for name, sizes in LSA.items():
@@ -163,12 +172,14 @@ class AuthorEncoder:
         return encoder
 
     def fit_use(self, use: str, dev: TokenStore) -> ScoringConfig:
-        """Fit weights and calibration of one use on halves of a store's accounts.
+        """Fit weights and calibration of one use.
+
+        Each account is cut in two halves, which are compared as if they were two accounts.
 
         Parameters
         ----------
-        use : its name, see :meth:`use`
-        dev : of the accounts
+        use : name of the use, see :meth:`use`
+        dev : posts of the dev accounts; passages shared by several posts are removed first
         """
         dev, _ = without_passages(dev, self.kinds)
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
@@ -178,56 +189,60 @@ class AuthorEncoder:
         return replace(fit_scoring(model, dev, 2), same=ALONE, different=ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
-        """Return what a use fuses: in a gallery with s-norm, and beside TF-IDFs of its own."""
+        """Return the systems that a use fuses, by name.
+
+        Uses of a gallery s-norm every system and include the TF-IDFs; uses without a gallery do
+        neither. The hour profile is left out where times are not known.
+        """
         names = [name for name in self.members if name != "hours" or use.endswith("_hours")]
         if use.startswith("alone"):
             return {name: self.members[name] for name in names}
         return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return the same encoder with a calibration for galleries that is fitted on own accounts.
+        """Return a copy whose calibration for galleries is fitted on own accounts.
 
-        Its weights stay.
+        Fusion weights and the other uses stay the same.
 
         Parameters
         ----------
-        store : of the accounts, whose halves are compared
-        hours : whether times are known
+        store : posts of the accounts; their halves are compared as if they were two accounts
+        hours : whether times are known; chooses the use that is calibrated
 
         Raises
         ------
         ValueError
-            Fewer than ENOUGH accounts have posts enough.
+            Fewer than ENOUGH accounts have enough posts.
         """
         fitted = fit_scoring(self.model(True, hours), store, ENOUGH)
         uses = self.uses | {self.use(True, hours): fitted}
         return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
 
     def model(self, gallery: bool, hours: bool, reference: np.ndarray | None = None) -> Model:
-        """Return the members with the weights of a use.
+        """Return the model of a use: its members and their weights.
 
         Parameters
         ----------
-        gallery : whether there are ENOUGH accounts
+        gallery : whether the gallery has at least ENOUGH accounts
         hours : whether times are known
-        reference : (T,) bool, targets that stand for all, see
-            :class:`helpers.evaluation.models.Member`
+        reference : (T,) bool, which of the T targets s-norm takes its mean and spread from; by
+            default all
         """
         return Model.from_json(
             self.uses[self.use(gallery, hours)].members, self.encoders, reference
         )
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
-        """Return what each member that ships makes of samples, which no other account changes.
+        """Embed samples by each member that ships; other accounts have no influence on the vectors.
 
         Parameters
         ----------
-        samples : N accounts
-        progress : show a bar where it takes over two seconds
+        samples : N samples, one per account
+        progress : show a bar if this takes longer than two seconds
 
         Returns
         -------
-        (N, dim) float32 by name
+        Name of a member -> (N, dim) float32, with dim dimensions of its own.
         """
         return {
             name: embed(encoder, samples, MAX_TOKENS, progress=progress)
@@ -236,29 +251,33 @@ class AuthorEncoder:
 
     @staticmethod
     def use(gallery: bool, hours: bool) -> str:
-        """Return the name of a use.
+        """Return the name of a use, one of USES.
 
         Parameters
         ----------
-        gallery : whether there are ENOUGH accounts: "gallery", else "alone"
-        hours : whether times are known: ends in "_hours"
+        gallery : whether a gallery of at least ENOUGH accounts s-norms the scores; "gallery" where
+            it does, else "alone"
+        hours : whether times are known; adds "_hours"
         """
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")
 
     def encode(
         self, posts: Posts, times: Sequence | None = None, progress: bool = True
     ) -> np.ndarray:
-        """Return accounts as unit vectors, whose products are the scores of two accounts alone.
+        """Return one unit vector per account.
+
+        The product of two vectors is the fused score of two accounts without a gallery.
 
         Parameters
         ----------
-        posts : of each account its posts, one at least
-        times : of each account the times of its posts; with them the hours count too
-        progress : show a bar where it takes over two seconds
+        posts : one list of texts per account, of at least one text each
+        times : one list per account with the time of each post; if given, the vectors include the
+            hour profile
+        progress : show a bar if this takes longer than two seconds
 
         Returns
         -------
-        (N, D) float32
+        (N, D) float32: N accounts, D dimensions of all members together
 
         Raises
         ------
@@ -268,16 +287,20 @@ class AuthorEncoder:
         return self.vectors(samples_of(posts, self.tokenizer, times), times is not None, progress)
 
     def vectors(self, samples: Samples, hours: bool = False, progress: bool = True) -> np.ndarray:
-        """Return samples of a store as :meth:`encode` returns accounts.
+        """Return one unit vector per sample, as :meth:`encode` does for lists of texts.
 
         Parameters
         ----------
-        samples : N accounts
-        hours : whether times are known
-        progress : show a bar where it takes over two seconds
+        samples : N samples, one per account
+        hours : whether times are known, so that the vectors include the hour profile
+        progress : show a bar if this takes longer than two seconds
+
+        Returns
+        -------
+        (N, D) float32
         """
         weights = self.uses[self.use(False, hours)].weights
         rows = self.rows(samples, progress)
-        # roots: products of two vectors are the fused scores
+        # scaled by the root of the weight, since a product takes the factor from both vectors
         scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
         return nnf.normalize(torch.cat(scaled, 1)).numpy()

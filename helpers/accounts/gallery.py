@@ -1,4 +1,4 @@
-"""Galleries of accounts: which of them, if any, belongs to the person behind a query."""
+"""Galleries of accounts: find the account, if any, of the person who wrote a query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,34 +26,36 @@ from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
-LINK_COSTS = DetectionCosts(false_accept=10)  # to link two people costs ten overlooked pairs
+LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 FILE = "gallery.safetensors"
 COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
 
 @dataclass(eq=False)
 class AccountGallery:
-    """Accounts of which each has one name; queries are ranked against all of them.
+    """Named accounts, against all of which queries are ranked.
 
-    From ENOUGH accounts on scores are s-normed by the gallery. In a smaller one they are raw, no
-    likelihood ratio is above 10, and on average they speak for nobody: without other accounts of
-    the same place nobody is linked.
+    In a gallery of at least ENOUGH accounts, scores are s-normed. In a smaller one scores are raw,
+    no likelihood ratio is above 10, and the mean ratio of a query is lowered to at most 1. So
+    nobody is linked without enough other accounts from the same place to compare with.
 
     Attributes
     ----------
     encoder : embeds the accounts
-    targets : T samples, one an account
-    names : of the accounts, each once
-    hours : whether times are known
-    rows : of the targets, where ``encoder.rows`` was asked
-    drawn : (T,) bool, targets drawn at random from all accounts there are, the only ones whose
-        scores s-norm uses; by default the targets are all accounts
-    beyond : number of accounts that are no targets; they count as unlike any query
+    targets : T samples, one per account
+    names : T different names, in the order of ``targets``
+    hours : whether the times of posts are known
+    rows : name of a member -> vectors of the targets, if ``encoder.rows`` has computed them before
+    drawn : (T,) bool, which targets were sampled at random from all accounts; s-norm takes its mean
+        and spread from these only. By default all are
+    beyond : number of accounts that are not among the targets; each counts as a possible answer
+        with likelihood ratio 0
 
     Raises
     ------
     ValueError
-        There are not as many different names as accounts.
+        There is no account, or the number of names or of different names is not that of the
+        accounts.
     """
 
     encoder: AuthorEncoder
@@ -66,6 +68,8 @@ class AccountGallery:
 
     def __post_init__(self):
         count = len(self.targets)
+        if count == 0:
+            raise ValueError("the gallery is empty: there is no account to compare with")
         different = len(set(self.names))
         if len(self.names) != count or different != count:
             raise ValueError(
@@ -93,18 +97,24 @@ class AccountGallery:
         times: Sequence | None = None,
         topics: Sequence | None = None,
     ) -> "AccountGallery":
-        """Make a gallery of texts.
+        """Make a gallery from texts.
 
-        What stands in several posts word for word is not read.
+        Passages that several posts share word for word are removed first.
 
         Parameters
         ----------
         encoder : embeds the accounts
-        posts : of each account its posts
-        names : of the accounts, each once
-        times : of each account the times of its posts
-        topics : of each account the topics of its posts. They change no score: they tell which
-            words are a room's, see :func:`helpers.accounts.topic_words.topic_words`.
+        posts : one list of texts per account
+        names : one name per account, all different
+        times : one list per account with the time of each post; by default times are not known
+        topics : one list per account with the topic of each post. Topics change no score; they are
+            needed to find the words of a topic, see
+            :func:`helpers.accounts.topic_words.topic_words`
+
+        Raises
+        ------
+        ValueError
+            An account has no post left, or names, times or topics do not fit the posts.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
         store, _ = without_passages(samples.store, encoder.kinds)
@@ -116,17 +126,19 @@ class AccountGallery:
     def queries(
         self, posts: Posts, times: Sequence | None = None, topics: Sequence | None = None
     ) -> Samples:
-        """Read texts as queries of this gallery.
+        """Turn texts into queries for this gallery.
+
+        Passages that stand word for word in other posts, of queries or gallery, are removed first.
 
         Parameters
         ----------
-        posts : of each query its posts
-        times, topics : of each query the times and topics of its posts
+        posts : one list of texts per query
+        times, topics : one list per query with the time and the topic of each post
 
         Raises
         ------
         ValueError
-            The gallery knows times and these do not, or the reverse.
+            Times are given and the gallery has none, or the reverse; or a query has no post left.
         """
         if self.hours != (times is not None):
             with_times = "with" if self.hours else "without"
@@ -137,7 +149,10 @@ class AccountGallery:
 
     @cached_property
     def passages(self) -> np.ndarray:
-        """Passages of the targets' posts, see :func:`helpers.accounts.passages.passage_hashes`."""
+        """Hashes of all passages of the targets' posts, sorted, each once.
+
+        See :func:`helpers.accounts.passages.passage_hashes`.
+        """
         return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     def rank(
@@ -147,29 +162,33 @@ class AccountGallery:
         k: int = 10,
         costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
-        """Rank the k most likely accounts of each query, and say how likely it is nobody of these.
+        """Rank the k most likely accounts of each query, and give the probability of none.
 
-        With prior p and T accounts, those beyond the gallery among them, the probability of target
-        t is ``(p / T) L_t / (1 - p + (p / T) S)``, L its likelihood ratio and S the sum of all, and
-        that of nobody is what is left: one account is meant, or none.
+        The probabilities assume that one account belongs to the writer of the query, or none. With
+        prior p, T accounts (``beyond`` included), the likelihood ratio L_t of target t and the sum
+        S of all ratios, the probability of t is ``(p / T) L_t / (1 - p + (p / T) S)``. What these
+        probabilities leave of 1 is the probability of none.
 
         Parameters
         ----------
-        queries : of :meth:`queries`, or samples of the same store as the targets
-        names : of the queries; an account of the gallery is not compared with itself
-        k : number of accounts of each query
-        costs : with the prior, the probability that a query has a second account in the gallery
+        queries : result of :meth:`queries`, or samples of the same store as the targets
+        names : one name per query, by default "query 0", "query 1" ...; a query with the name of an
+            account of the gallery is not compared with that account
+        k : number of accounts to return for each query, fewer where the gallery has fewer
+        costs : costs of errors, and the prior: the probability that the writer of a query has an
+            account in the gallery
 
         Returns
         -------
-        Columns ``query``, ``target``, ``rank``, ``score``, ``llr``, ``probability``, ``linked``
-        (whether linking costs less than not linking), ``query_posts``, ``target_posts``; the last
-        row of each query is ``nobody of these``, with its probability.
+        Columns ``query``, ``target``, ``rank`` (1 is best), ``score``, ``llr``, ``probability``,
+        ``linked`` (whether linking costs less than not linking), ``query_posts``,
+        ``target_posts``. The last row of each query has the target "nobody of these" and its
+        probability, without rank and score.
 
         Raises
         ------
         ValueError
-            There is no query, or no name for one, or k is 0.
+            There is no query, the number of names is not that of the queries, or k is below 1.
         """
         candidates, nobody = self._answers(queries, names, k, costs)
         return pd.concat([candidates, nobody]).sort_index(kind="stable", ignore_index=True)
@@ -182,20 +201,22 @@ class AccountGallery:
         topics: Sequence | None = None,
         costs: DetectionCosts = LINK_COSTS,
     ) -> pd.DataFrame:
-        """Answer with one row a query: an account, "nobody of these" or "undecided".
+        """Answer each query in one row: an account, "nobody of these" or "undecided".
 
         Parameters
         ----------
         queries : texts as in :meth:`queries`, or samples as in :meth:`rank`
-        names : of the queries; an account of the gallery is not compared with itself
-        times, topics : of texts, as in :meth:`queries`
+        names : as in :meth:`rank`
+        times, topics : as in :meth:`queries`; ignored where ``queries`` are samples
         costs : as in :meth:`rank`
 
         Returns
         -------
-        Columns ``query``; ``answer``, the account to link, or where none reaches the ``threshold``
-        of these costs nobody, "undecided" if an account is likelier than that; ``nobody``, the
-        probability of none of them; and the first row of :meth:`rank`, linked or not.
+        Columns ``query``; ``answer``; ``nobody``, the probability that no account belongs to the
+        writer; ``threshold``, the least probability at which these costs allow a link; and
+        ``target``, ``score``, ``llr``, ``probability``, ``query_posts``, ``target_posts`` of the
+        most likely account. ``answer`` is this account if its probability reaches the threshold;
+        else "undecided" if it is more likely than nobody; else "nobody of these".
         """
         if not isinstance(queries, Samples):
             queries = self.queries(queries, times, topics)
@@ -214,17 +235,17 @@ class AccountGallery:
         return answers.join(best.drop(columns=["query", "rank", "linked"]))
 
     def columns(self, names: Sequence[str]) -> np.ndarray:
-        """Return which of the accounts each name is, -1 for none."""
+        """Return the number, from 0, of the account with each name; -1 where there is none."""
         column_of_name = {name: column for column, name in enumerate(self.names)}
         return np.array([column_of_name.get(name, -1) for name in names], int)
 
     def accounts(self, names: Sequence[str]) -> Samples:
-        """Return the samples of named accounts, to ask about.
+        """Return the samples of named accounts, to be used as queries.
 
         Raises
         ------
         ValueError
-            A name is not there.
+            A name is not in the gallery.
         """
         columns = self.columns(names)
         missing = [name for name, column in zip(names, columns) if column < 0]
@@ -241,18 +262,19 @@ class AccountGallery:
         times: Sequence | None = None,
         topics: Sequence | None = None,
     ) -> "AccountGallery":
-        """Return the gallery and more accounts; those it has are not embedded again.
+        """Return a gallery with more accounts; those of this one are not embedded again.
 
         Parameters
         ----------
-        posts : of each new account its posts
-        names : of the new accounts
-        times, topics : of each new account the times and topics of its posts
+        posts : one list of texts per new account
+        names : one name per new account
+        times, topics : one list per new account with the time and the topic of each post
 
         Raises
         ------
         ValueError
-            The gallery has an account of that name.
+            The gallery has an account with one of the names, or the conditions of :meth:`queries`
+            are not met.
         """
         present = sorted(set(names) & set(self.names))
         if present:
@@ -263,12 +285,16 @@ class AccountGallery:
         return self.exchanged(self.queries(posts, times, topics), names)
 
     def exchanged(self, samples: Samples, names: Sequence[str]) -> "AccountGallery":
-        """Return the gallery with samples in the place of accounts, or beside those it has.
+        """Return a gallery in which samples replace the accounts of the same names.
+
+        A sample whose name the gallery does not have is added. In both cases the samples come after
+        all other accounts. A new account counts as sampled at random (``drawn``) only where all
+        accounts of the gallery are.
 
         Parameters
         ----------
-        samples : one of each name
-        names : of accounts of the gallery, or new ones; the samples come last
+        samples : one sample per name
+        names : names of the samples
         """
         columns = self.columns(names)
         kept = np.setdiff1d(np.arange(len(self)), columns)
@@ -286,12 +312,12 @@ class AccountGallery:
         )
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
-        """Return the gallery without some accounts.
+        """Return a gallery without the named accounts.
 
         Raises
         ------
         ValueError
-            A name is not there, or no account is left.
+            A name is not in the gallery.
         """
         self.accounts(names)
         kept = np.flatnonzero(~np.isin(self.names, list(names)))
@@ -304,7 +330,7 @@ class AccountGallery:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Keep accounts and posts, as tokens, in a folder: it holds what people wrote."""
+        """Write the gallery to a folder, its posts included: they can be read from the tokens."""
         store = in_memory(self.targets).store
         tensors = {f"rows/{name}": torch.from_numpy(rows) for name, rows in self.rows.items()}
         for name in FILES:
@@ -322,17 +348,17 @@ class AccountGallery:
 
     @classmethod
     def load(cls, encoder: AuthorEncoder, folder: str | Path) -> "AccountGallery":
-        """Load a gallery that was saved.
+        """Load a gallery that :meth:`save` has written.
 
         Parameters
         ----------
-        encoder : that made it
-        folder : of :meth:`save`
+        encoder : the encoder that the gallery was made with
+        folder : the folder given to :meth:`save`
 
         Raises
         ------
         ValueError
-            It is damaged, or of another encoder.
+            The file is missing or damaged, or the gallery was made with another encoder.
         """
         tensors, about = checkpoints.read_checkpoint(Path(folder) / FILE)
         if about["encoder"] != encoder.fingerprint or "topics" not in about:
@@ -348,7 +374,10 @@ class AccountGallery:
         return cls(encoder, targets, about["names"], about["hours"], rows, **options)
 
     def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return candidates and how likely it is nobody; the index is the query's number."""
+        """Return the k best accounts of each query, and one row per query for "nobody".
+
+        The index of both tables is the number of the query, from 0.
+        """
         if names is None:
             names = [f"query {number}" for number in range(len(queries))]
         if len(names) != len(queries) or k < 1 or not len(names):
@@ -379,14 +408,14 @@ class AccountGallery:
         return pd.concat(candidates)[COLUMNS], nobody
 
     def _best(self, scores, llr, k, costs) -> tuple[pd.DataFrame, float]:
-        """Return the k most likely accounts of one query, and the probability of none.
+        """Return the k most likely of T accounts for one query, and the probability of none.
 
-        scores and llr are (T,); llr is -inf where the target is the query itself.
+        ``scores`` and ``llr`` are (T,); llr is -inf where the target is the query itself.
         """
         count = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, count)]
         if not self.s_normed:
-            # strangers are all alike then: on average they must not speak for a link
+            # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
             llr = llr - max(logsumexp(llr) - np.log(max(count, 1)), 0)
         log_chances = np.log(costs.prior / max(count + self.beyond, 1)) + llr
         log_none = np.log1p(-costs.prior)

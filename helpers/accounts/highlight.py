@@ -1,4 +1,4 @@
-"""Posts as HTML, coloured by what their subwords contribute to a score."""
+"""Show posts as HTML, with each subword coloured by its contribution to a score."""
 
 from collections.abc import Collection
 
@@ -10,33 +10,36 @@ from helpers.accounts.topic_words import pieces_of_words
 from helpers.figures.style import escape_html
 from helpers.tokens.batch import PAD, Samples
 
-SUBWORD_MEMBERS = ("tfidf_subword", "lsa", "lsa_masked")  # features: subwords and pairs of them
+# members whose features are subwords and pairs of subwords
+SUBWORD_MEMBERS = ("tfidf_subword", "lsa", "lsa_masked")
 FOR_COLOUR = "0,114,178"
 AGAINST_COLOUR = "213,94,0"
-MIN_STRENGTH = 0.05  # of the strongest subword; paler colours would not be seen
+MIN_STRENGTH = 0.05  # share of the strongest subword; paler colours would not be seen
 
 
 def highlight(
     parts: pd.DataFrame, samples: Samples, tokenizer, posts: int = 8, words: Collection[str] = ()
 ) -> str:
-    """Show, as HTML, the posts of a sample that a score rests on most.
+    """Return HTML of the posts of a sample that contribute most to a score, strongest first.
 
-    Blue speaks for one person, orange against. A subword's colour is what it and its pairs
-    contribute wherever they occur; what only TF-IDF of characters, hours or the network see has
-    none. Text is escaped.
+    Blue subwords support that one person wrote both samples, orange ones speak against it. The
+    strength of a colour is the contribution of the subword and half of that of its pairs with its
+    two neighbours, summed over SUBWORD_MEMBERS and relative to the strongest subword. Contributions
+    of all other members are not shown. Text is escaped.
 
     Parameters
     ----------
-    parts : frame
-        of :func:`helpers.accounts.contributions.contributions`.
+    parts : DataFrame
+        result of :func:`helpers.accounts.contributions.contributions`.
     samples : Samples
-        of which the first is shown.
-    tokenizer : tokenizer
-        of the samples.
+        the first sample is shown, the others are ignored.
+    tokenizer : Tokenizer
+        has made the tokens of the samples.
     posts : int
-        shown at most.
+        maximum number of posts to show.
     words : Collection[str]
-        that are underlined, such as those of :func:`helpers.accounts.topic_words.topic_words`.
+        words in lower case to underline, such as those that
+        :func:`helpers.accounts.topic_words.topic_words` returns.
     """
     of_subwords = parts[parts.member.isin(SUBWORD_MEMBERS)]
     contribution = of_subwords.groupby("feature").contribution.sum().to_dict()
@@ -59,7 +62,7 @@ def highlight(
 
 
 def _strengths(pieces, contribution):
-    """Sum what each piece contributes, and half of what each pair with a neighbour does."""
+    """Return, for each piece, its contribution plus half of that of its pairs with neighbours."""
     singles = np.array([contribution.get(piece, 0.0) for piece in pieces])
     pairs = [contribution.get(left + right, 0.0) / 2 for left, right in zip(pieces, pieces[1:])]
     return singles + np.array([0.0, *pairs]) + np.array([*pairs, 0.0])
@@ -69,6 +72,7 @@ def _total_strength(rated_post):
     return np.abs(rated_post[0]).sum()
 
 
+# Return a piece as HTML: with a colour for its strength in [-1, 1], underlined or plain.
 def _span(piece, strength, underlined):
     text = escape_html(piece)
     style = ""

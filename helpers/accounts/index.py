@@ -1,13 +1,14 @@
-"""The nearest of many accounts: by every product, or beyond some hundred thousand by codes.
+"""Find the nearest of many accounts: by all products of vectors, or by compressed codes.
 
-Both read all accounts, roughly, and rank the best anew by the true score, so that they give the
-same scores. Products are of float16, and as many of them ranked anew as rounding may have
-misplaced: that is exact. Codes are those of RaBitQ (Gao and Long 2024, with more bits Gao et al.
-2025), the sign and one further bit of each turned coordinate, 84 bytes for 256 of them. A million
-accounts of 256 dimensions take one core 34 ms a query exactly, and 16 ms with codes at a recall of
-0.999 of the exact top 100 (``benchmarks/index.py``); codes take 22 s to make. Inverted lists (IVF)
-would read fewer codes, but how many suffice depends on the archive: of a million posts half, which
-saves a sixth of the time.
+Both ways estimate the scores of all accounts, and rank the best of these again by the true score,
+so that both return the same scores. The first way multiplies in float16, and ranks every account
+again that rounding may have misplaced, so that its result is exact. The second way reads RaBitQ
+codes (Gao and Long 2024; with more bits Gao et al. 2025): the sign and one more bit of each
+coordinate after a random rotation, 84 bytes for 256 coordinates. It may miss an account. With a
+million accounts of 256 dimensions, one core takes 34 ms per query by products, and 16 ms by codes,
+which find 0.999 of the exact top 100 (``benchmarks/index.py``); making the codes takes 22 s.
+Inverted lists (IVF) would read fewer codes, but how many they must read depends on the archive: of
+a million posts it is half, which saves a sixth of the time.
 """
 
 import warnings
@@ -18,35 +19,38 @@ import torch
 
 from helpers.evaluation.scores import round_scores
 
-EXACT_ROWS = 500_000  # up to which codes are not worth their memory: a query takes 17 ms without
-CHUNK_ROWS = 2**14  # encoded at a time
-CANDIDATES = 2048  # estimates that are ranked by the true score, or 20 for each place asked for
-# by how much float16 may misplace two products, each off by 2**-11 for the query and for itself
+# up to so many rows, codes are not worth their memory: a query takes 17 ms without them
+EXACT_ROWS = 500_000
+CHUNK_ROWS = 2**14  # rows that are turned into codes at a time
+CANDIDATES = 2048  # best estimates that are ranked again by the true score; 20 k if that is more
+# Two products of float16 may be wrongly ordered if they differ by less. Each is off by at most
+# 2**-11 for the rounded query and 2**-11 for its own rounding, so two differ by up to 0.002.
 FLOAT16_ERROR = 0.0025
 INSTALL = "pip install faiss-cpu"
 
 
 class VectorIndex:
-    """Search accounts, given as unit vectors.
+    """An index of accounts, given as unit vectors, that finds the nearest ones to a query.
 
     Parameters
     ----------
     vectors : (N, D)
-        kept as float16, which changes a score by some 1e-5 and at most 2**-11.
+        N accounts, D dimensions. They are kept as float16, which changes a score by about 1e-5 and
+        at most 2**-11.
     coded : bool, optional
-        False compares with every row, True reads codes and ranks the best of them by the true
-        score; by default codes are read from EXACT_ROWS on, but where FAISS is missing it warns and
-        does without.
+        False multiplies every row, True reads codes. By default codes are read for more than
+        EXACT_ROWS rows; if FAISS is not installed, a warning is given and every row is multiplied.
 
     Attributes
     ----------
     codes : faiss.Index, optional
-        the FAISS index, None where there are no codes.
+        the FAISS index of the codes, None where there are none.
 
     Raises
     ------
-    ValueError For no vectors, vectors that are not finite or not of unit length, and for codes
-        without FAISS.
+    ValueError
+        For no vectors, for vectors that are not finite or not of unit length, and where ``coded``
+        is True and FAISS is not installed.
     """
 
     def __init__(self, vectors: np.ndarray, coded: bool | None = None):
@@ -59,21 +63,21 @@ class VectorIndex:
             self._encode(coded)
 
     def search(self, queries: np.ndarray, k: int = 100) -> tuple[np.ndarray, np.ndarray]:
-        """Find the k best rows of each query, fewer where the index has fewer.
+        """Find the k rows with the highest scores for each query.
 
-        Scores are rounded as all scores are (:mod:`helpers.evaluation.scores`); of equal ones the
-        first row comes first.
+        Scores are rounded as in :mod:`helpers.evaluation.scores`; of equal scores the row with the
+        lower number comes first.
 
         Parameters
         ----------
         queries : (Q, D)
-            .
+            Q unit vectors; Q may be 0.
         k : int
-            rows of each query.
+            number of rows per query; cut to the number of rows of the index.
 
         Returns
         -------
-        Scores (Q, k) float32, best first, and rows (Q, k) int64.
+        Scores (Q, k) float32, best first, and the numbers of their rows (Q, k) int64.
 
         Raises
         ------
@@ -89,7 +93,7 @@ class VectorIndex:
         if not len(queries):
             return scores, rows
         for number, near in enumerate(self._candidates(queries, k)):
-            # in double precision no digit depends on the other rows
+            # in double precision, the rounded score does not depend on which rows are multiplied
             targets = torch.from_numpy(self.vectors[near]).double()
             true_scores = round_scores(targets @ queries[number].double())
             order = np.lexsort((near, -true_scores))[:k]
@@ -97,6 +101,7 @@ class VectorIndex:
             rows[number] = near[order]
         return scores, rows
 
+    # Make the codes; without FAISS raise ValueError if ``is_needed``, else warn.
     def _encode(self, is_needed):
         count, width = self.vectors.shape
         try:
@@ -117,25 +122,31 @@ class VectorIndex:
             self.codes.add(self.vectors[begin : begin + CHUNK_ROWS].astype(np.float32))
 
     def _candidates(self, queries, k) -> Iterator[np.ndarray]:
-        """Yield rows (C,) that hold the k best of each query, with codes most likely only."""
+        """Yield, for each query, the numbers (C,) of C rows to rank by the true score.
+
+        They include the k best, with codes in nearly all cases.
+        """
         if self.codes is not None:
             candidates = min(len(self.vectors), max(CANDIDATES, 20 * k))
             yield from self.codes.search(queries.numpy(), candidates)[1]
             return
         vectors = torch.from_numpy(self.vectors)
         for query in queries:
-            # summed in float32, read in half the time that float32 takes
+            # float16 is read in half the time of float32; the sums are float32
             products = vectors @ query.half()
             least = products.topk(k).values[-1] - FLOAT16_ERROR
             yield (products >= least).nonzero()[:, 0].numpy()
 
 
 def _check_vectors(vectors: np.ndarray, width: int | None = None) -> np.ndarray:
-    """Return vectors (N, D) as float32; they must be finite, of unit length, ``width`` wide."""
+    """Return vectors (N, D) as float32.
+
+    Raises ValueError where one is not finite or not of unit length, or D is not ``width``.
+    """
     vectors = np.ascontiguousarray(vectors, np.float32)
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
         raise ValueError(f"vectors of shape {vectors.shape}: (N, {width or 'D'}) is needed")
     squares = np.einsum("nd,nd->n", vectors, vectors)
-    if not (abs(squares - 1) <= 2e-3).all():  # false of what is not finite, too
+    if not (abs(squares - 1) <= 2e-3).all():  # NaN and infinity fail this comparison, too
         raise ValueError("vectors must be finite and have unit length")
     return vectors

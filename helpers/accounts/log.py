@@ -1,4 +1,4 @@
-"""The log of a run: who was asked about and when, and what was answered."""
+"""The log of a run: which accounts were asked about, when, and which links were found."""
 
 import json
 from datetime import UTC, datetime
@@ -10,14 +10,14 @@ from helpers.core.paths import Run
 
 
 def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
-    """Write a ranking, and who was asked about, to ``rankings.parquet`` and ``asked.jsonl``.
+    """Write a ranking to ``rankings.parquet``, and add its queries and links to ``asked.jsonl``.
 
     Parameters
     ----------
     run : Run
-        whose folder takes both files.
-    ranking : frame
-        of :meth:`helpers.accounts.gallery.AccountGallery.rank`.
+        the run in whose folder both files are; an earlier ``rankings.parquet`` is replaced.
+    ranking : DataFrame
+        result of :meth:`helpers.accounts.gallery.AccountGallery.rank`.
     """
     path = run.folder / "rankings.parquet"
     with atomic_write(path) as partial:

@@ -1,4 +1,4 @@
-"""The members of an author encoder, and how they are built again from a file."""
+"""Describe the members of an author encoder for a file, and build them again from it."""
 
 from helpers.encoders.base import Encoder
 from helpers.encoders.frequent_tokens import FrequentTokens
@@ -9,7 +9,7 @@ from helpers.encoders.wccn import WCCN
 
 
 def encoder_config(encoder: Encoder) -> dict:
-    """Return what :func:`build_encoder` needs to build an encoder of the same shape."""
+    """Return the config from which :func:`build_encoder` builds an encoder of the same shape."""
     if isinstance(encoder, WCCN | FrequentTokens):
         return encoder_config(encoder.encoder)
     if isinstance(encoder, LSAEncoder):
@@ -20,13 +20,13 @@ def encoder_config(encoder: Encoder) -> dict:
 
 
 def build_encoder(member: str, config: dict, vocabulary: int) -> Encoder:
-    """Build an encoder, its values still to be loaded.
+    """Build a member whose weights are still to be loaded.
 
     Parameters
     ----------
-    member : "stream", "lsa", "lsa_masked" or "hours"
-    config : of :func:`encoder_config`
-    vocabulary : of the tokenizer
+    member : name of the member: "stream", "lsa", "lsa_masked" or "hours"
+    config : result of :func:`encoder_config`
+    vocabulary : number of tokens of the tokenizer
     """
     if member == "stream":
         return build_stream_encoder(StreamConfig.of(config), vocabulary, 1)

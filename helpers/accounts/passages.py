@@ -1,7 +1,7 @@
-"""Passages that several posts share word for word, and accounts without them.
+"""Find passages that several posts share word for word, and remove them.
 
-Signatures, forms, copied footers and unmarked quotes would make accounts alike that share nothing
-else.
+Signatures, forms, copied footers and unmarked quotes would make accounts look alike that share
+nothing else.
 """
 
 import re
@@ -12,18 +12,18 @@ import pandas as pd
 
 from helpers.tokens.store import TokenStore
 
-PASSAGE_TOKENS = 8  # what is repeated at this length is a form or a copy
-MIN_OWN_SHARE = 0.25  # of a post's tokens
-CHUNK_POSTS = 2**15  # whose passages are hashed at a time
-HASH_PARTS = 16  # in which hashes are compared, as sorting takes memory
+PASSAGE_TOKENS = 8  # length of a passage: a repetition of so many tokens is a form or a copy
+MIN_OWN_SHARE = 0.25  # a post is dropped if less than this share of its tokens is left
+CHUNK_POSTS = 2**15  # posts that are hashed at a time, to save memory
+HASH_PARTS = 16  # hashes are compared in so many parts, because sorting takes memory
 
 
 def token_kinds(tokenizer) -> np.ndarray:
-    """Return a kind of each token, (vocabulary,) uint64.
+    """Return the kind of each token, (vocabulary,) uint64.
 
-    Each token is its own kind, but 1 are all that hold a digit, and 0 is that of unknown letters.
-    Forms differ in their numbers; and texts in letters that the tokenizer does not know would all
-    be one passage.
+    All tokens with a digit have the kind 1, since forms differ in their numbers only. Tokens of
+    letters that the tokenizer does not know have the kind 0: they belong to no passage, since all
+    texts in such letters would look the same. Every other token is a kind of its own, from 2.
     """
     pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary)]
     has_digit = [bool(re.search(r"\d", piece)) for piece in pieces]
@@ -33,19 +33,19 @@ def token_kinds(tokenizer) -> np.ndarray:
 
 
 def passage_hashes(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
-    """Hash the passage that begins at each token.
+    """Hash the passage of PASSAGE_TOKENS tokens that begins at each token of a store.
 
     Parameters
     ----------
     store : TokenStore
-        of the posts.
+        the posts.
     kinds : (vocabulary,)
-        of :func:`token_kinds`.
+        result of :func:`token_kinds`; passages of equal kinds have equal hashes.
 
     Returns
     -------
-    (tokens,) uint64, 0 where a post ends before the passage does, or the passage holds unknown
-    letters.
+    (tokens,) uint64, one hash per token of the store; 0 where the post ends before the passage
+    does, or the passage holds unknown letters.
     """
     length = PASSAGE_TOKENS
     hashes = np.zeros(len(store.tokens), np.uint64)
@@ -72,33 +72,34 @@ def passage_hashes(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
 def without_passages(
     store: TokenStore, kinds: np.ndarray, gallery_hashes: np.ndarray = np.empty(0, np.uint64)
 ) -> tuple[TokenStore, int]:
-    """Take out what is no account's own: passages that stand in several posts.
+    """Remove the passages that stand in several posts.
 
-    A post of which less than MIN_OWN_SHARE is left is no post of the store any more.
+    A post is dropped where less than MIN_OWN_SHARE of its tokens is left. An account may lose all
+    posts; it then stays in the store without any.
 
     Parameters
     ----------
     store : TokenStore
-        of the posts.
+        the posts.
     kinds : (vocabulary,)
-        of :func:`token_kinds`; numbers are all the same.
+        result of :func:`token_kinds`.
     gallery_hashes : array
-        of :func:`passage_hashes`, of passages that are taken out too, such as those of a gallery.
+        hashes from :func:`passage_hashes` of more passages to remove, such as those of a gallery.
 
     Returns
     -------
-    The store in memory, and the number of tokens taken out.
+    The store in memory, and the number of removed tokens, those of dropped posts included.
     """
     hashes = passage_hashes(store, kinds)
     begins = np.flatnonzero(_is_repeated(hashes, store.post_offsets, gallery_hashes))
     is_own = np.ones(len(store.tokens), bool)
-    for place in range(PASSAGE_TOKENS):  # a passage ends within its post
+    for place in range(PASSAGE_TOKENS):  # stays inside the post: shorter rests have hash 0
         is_own[begins + place] = False
 
     lengths = np.diff(store.post_offsets)
     own_before = np.concatenate([[0], is_own.cumsum(dtype=np.int64)])
     own_lengths = np.diff(own_before[store.post_offsets])
-    # of a form that is filled in little is left, and nobody's style
+    # what is left of a filled-in form is too little to show a style
     is_kept = own_lengths >= MIN_OWN_SHARE * lengths
     is_own &= np.repeat(is_kept, lengths)
 
@@ -116,14 +117,14 @@ def without_passages(
 
 
 def _is_repeated(hashes, post_offsets, gallery_hashes):
-    """Tell which hashes (tokens,) stand in two posts or more, or in the gallery; 0 never does."""
+    """Tell which hashes (tokens,) occur in at least two posts or in the gallery; 0 never counts."""
     is_repeated = np.zeros(len(hashes), bool)
     part_of_hash = (hashes % HASH_PARTS).astype(np.uint8)
     for part in range(HASH_PARTS):
         places = np.flatnonzero((part_of_hash == part) & (hashes > 0))
         post = pd.Series(np.searchsorted(post_offsets, places, side="right"))
         by_hash = post.groupby(hashes[places])
-        # in one post "ha ha ha" is style
+        # a repetition within one post, "ha ha ha", is style and stays
         in_several = by_hash.transform("max") > by_hash.transform("min")
         gallery_part = gallery_hashes[gallery_hashes % HASH_PARTS == part]
         is_repeated[places] = in_several | np.isin(hashes[places], gallery_part)

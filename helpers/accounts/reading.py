@@ -1,4 +1,4 @@
-"""Own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
+"""Read own posts: a file with columns of any name becomes accounts, cleaned as in notebook 01."""
 
 import re
 import shutil
@@ -30,36 +30,39 @@ from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
-MAX_ACCOUNTS = 100_000  # those with most posts
-UNREADABLE_SHARE = 0.2  # of tokens for unknown letters, above which nothing is said
-FULL_GALLERY = 5000  # accounts; of more, queries are compared with those that the index finds
-NEAREST_OF_ALL = 4000  # accounts found by the index for all queries together
-# for each query: of 5,000 accounts, 40 held 0.7 and 1000 held 0.96 of the true partners
+MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
+UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
+# up to so many accounts, queries are compared with all; of more, with those that the index finds
+FULL_GALLERY = 5000
+NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together
+# Accounts that the index finds for one query, at most. Among the nearest 40 of 5,000 accounts was
+# the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
-COHORT_ACCOUNTS = 1000  # drawn at random beside them, to say how alike people are
-STORED_POSTS = 2 * NEWEST_POSTS  # of an account that are kept in memory: two halves
-STORED_TOKENS = 2 * MAX_TOKENS  # of a post: shared passages go before MAX_TOKENS are read
-QUERIES = 500  # asked by default in a full gallery
-FEWER_QUERIES = 100  # asked by default of more accounts
-PSEUDONYM = re.compile("u[0-9a-f]{16}")
+COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, for the mean and spread of s-norm
+STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough for two halves
+# tokens of a post that are kept: twice MAX_TOKENS, since shared passages are removed afterwards
+STORED_TOKENS = 2 * MAX_TOKENS
+QUERIES = 500  # default number of queries for up to FULL_GALLERY accounts
+FEWER_QUERIES = 100  # default number of queries for more accounts
+PSEUDONYM = re.compile("u[0-9a-f]{16}")  # such as u0123456789abcdef
 
 
 @dataclass(frozen=True)
 class OwnPosts:
-    """Accounts of a file.
+    """The accounts of a file, and their newest posts.
 
     Parameters
     ----------
     store : TokenStore
-        in memory, of the newest posts.
+        the newest posts of each account, in memory.
     names : array
-        pseudonyms, by the store's author numbers.
+        name of each author of the store, in the same order; a pseudonym by default.
     hours : bool
-        whether times are known.
+        whether the times of posts are known.
     card : dict
-        what was read, dropped and left.
+        numbers of rows, posts and accounts that were read, dropped and kept.
     vectors_path : Path
-        the file in which :meth:`vectors` are kept between runs.
+        the file in which :meth:`vectors` keeps its result between runs.
     """
 
     store: TokenStore
@@ -69,21 +72,27 @@ class OwnPosts:
     vectors_path: Path
 
     def samples(self, names: list[str]) -> Samples:
-        """Return the newest posts of named accounts, to ask about."""
+        """Return the newest posts of named accounts, to be used as queries."""
         listed = list(self.names)
         return newest_posts(self.store, np.array([listed.index(name) for name in names]))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
-        """Return a gallery of given samples of the store, or of all accounts' newest posts."""
+        """Return a gallery of samples of the store, by default the newest posts of each account.
+
+        By default, accounts with fewer than MIN_POSTS posts are left out.
+        """
         if samples is None:
             samples = newest_posts(self.store)
         return AccountGallery(encoder, samples, self.names[samples.authors], self.hours)
 
     def vectors(self, encoder: AuthorEncoder) -> np.ndarray:
-        """Return the vectors of all accounts, (N, D) float16; they are kept for the next time."""
+        """Return the vectors (N, D) float16 of the N accounts with at least MIN_POSTS posts.
+
+        They are written to a file, and read from it where posts and encoder are the same.
+        """
         weights = encoder.uses[encoder.use(False, self.hours)].weights
         fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
-        with suppress(ValueError):  # none are kept, or they are damaged
+        with suppress(ValueError):  # there is no file yet, or it is damaged
             tensors, state = read_checkpoint(self.vectors_path)
             if state["fingerprint"] == fingerprint:
                 return tensors["vectors"].numpy()
@@ -95,20 +104,21 @@ class OwnPosts:
     def gallery_for(
         self, encoder: AuthorEncoder, queries: Samples, seed: int = 0
     ) -> AccountGallery:
-        """Choose the gallery to ask queries in: all accounts, or of many those that matter.
+        """Return a gallery for the given queries: of all accounts if these are few, else of some.
 
-        Of more than FULL_GALLERY accounts, they are those whose vectors an index finds nearest to
-        one of the queries, and COHORT_ACCOUNTS drawn at random from all, whose scores s-norm uses:
-        those of the nearest would hide every pair.
+        Of more than FULL_GALLERY accounts, the gallery holds those that an index finds nearest to
+        one of the queries, the accounts of the queries themselves, and COHORT_ACCOUNTS sampled at
+        random. S-norm takes its mean and spread from the random ones only: among the nearest
+        accounts, the score of a true pair would not stand out.
 
         Parameters
         ----------
         encoder : AuthorEncoder
-            of the gallery.
+            embeds queries and accounts.
         queries : Samples
-            Q samples.
+            the samples to be ranked, at least one.
         seed : int
-            of the draw.
+            seed of the random sample of accounts.
         """
         samples = newest_posts(self.store)
         if len(samples) <= FULL_GALLERY:
@@ -143,28 +153,37 @@ def read_posts(
     Parameters
     ----------
     run : Run
-        whose folder, ``outputs/<run>/``, takes what is made.
+        the run whose folder, ``outputs/<run>/``, takes the files that are made; an earlier
+        ``rankings.parquet`` in it is deleted.
     location : str
-        of the file.
+        path of the file.
     encoder : AuthorEncoder
-        whose tokens are made.
+        its tokenizer makes the tokens.
     columns : dict, optional
-        of the file for author, text, time, topic, see :mod:`helpers.accounts.columns`.
+        kind ("author", "text", "time", "topic") -> column of the file; missing kinds are guessed,
+        see :func:`helpers.accounts.columns.column_types`.
     pseudonymise : bool
-        see :mod:`helpers.cleaning.pseudonyms`; names then never reach what this returns.
+        replace names by pseudonyms, see :mod:`helpers.cleaning.pseudonyms`; the result then holds
+        no name.
+
+    Returns
+    -------
+    The MAX_ACCOUNTS accounts with most posts, of those with at least MIN_POSTS. Passages that
+    several posts share are removed, so that some accounts may have fewer posts left.
 
     Raises
     ------
-    ValueError Where the file is at fault, its letters cannot be read, or fewer than two accounts
-        have MIN_POSTS posts.
+    ValueError
+        Where the file cannot be read or lacks a column, the encoder does not know its letters, or
+        fewer than two accounts have MIN_POSTS posts.
     """
     columns = column_types(location, columns or {})
     config = CollectConfig(
         source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise
     )
-    (run.folder / "rankings.parquet").unlink(missing_ok=True)  # of other posts, perhaps
+    (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)
-    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its parts list the authors by name
+    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its files hold the names of authors
 
     whole_store = _tokenise(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
@@ -188,6 +207,7 @@ def read_posts(
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
 
 
+# Make the token store of the run's cleaned posts.
 def _tokenise(run, tokenizer):
     posts = run.folder / "posts.parquet"
     return build_store(
@@ -200,10 +220,12 @@ def _tokenise(run, tokenizer):
     )
 
 
+# Tokenise texts and cut each to STORED_TOKENS tokens.
 def _encode(tokenizer, texts):
     return [tokens[:STORED_TOKENS] for tokens in tokenizer.encode(texts)]
 
 
+# Return the numbers of accounts with at least MIN_POSTS posts; fewer than two are an error.
 def _accounts_with_posts(count, card):
     accounts = np.flatnonzero(count >= MIN_POSTS)
     if len(accounts) < 2:
@@ -216,7 +238,11 @@ def _accounts_with_posts(count, card):
 
 
 def _count_readable(store, encoder):
-    """Count accounts with MIN_POSTS posts; fewer than two, or unknown letters, are an error."""
+    """Count the accounts with at least MIN_POSTS posts.
+
+    Raises ValueError where fewer than two have so many, or more than UNREADABLE_SHARE of the tokens
+    are unknown letters.
+    """
     if len(store.tokens):
         unreadable = float((encoder.kinds[store.tokens] == 0).mean())
         if unreadable > UNREADABLE_SHARE:
@@ -234,20 +260,20 @@ def _count_readable(store, encoder):
 
 
 def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
-    """Choose the queries, as the posts name them.
+    """Return the names of the accounts to ask about, as ``posts.names`` has them.
 
     Parameters
     ----------
     posts : OwnPosts
-        of all accounts.
+        all accounts.
     accounts : list[str]
-        by name or pseudonym; without any, QUERIES with most posts are chosen, of more than
-        FULL_GALLERY accounts FEWER_QUERIES.
+        names or pseudonyms of accounts. If empty, the QUERIES accounts with most posts are chosen,
+        or FEWER_QUERIES where there are more than FULL_GALLERY accounts.
 
     Raises
     ------
     ValueError
-        Where an account is missing or has too few posts.
+        Where an account is not there or has fewer than MIN_POSTS posts.
     """
     samples = newest_posts(posts.store)
     compared = posts.names[samples.authors]
@@ -267,19 +293,21 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
 
 
 def pseudonym_of(name: str) -> str:
-    """Return the pseudonym that an account gets on this machine; a pseudonym stays as it is."""
+    """Return the pseudonym that this machine's key makes of a name; a pseudonym stays as it is."""
     if PSEUDONYM.fullmatch(name):
         return name
     return pseudonymiser(pseudonym_key())(name)
 
 
 def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
-    """Map pseudonyms to names of all authors of a file: only the machine that holds the key can.
+    """Map the pseudonym of each author of a file to the author's name.
+
+    This works only on the machine whose key made the pseudonyms.
 
     Parameters
     ----------
     location : str
-        of the file.
+        path of the file.
     columns : dict, optional
         as in :func:`read_posts`.
     """

@@ -1,4 +1,4 @@
-"""Accounts' posts as samples that encoders read: from lists of texts, or from a token store."""
+"""Make samples, which encoders read, from lists of texts or from the accounts of a token store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from helpers.sources.timestamps import unix_seconds
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, concat_ranges
 
-MAX_TOKENS = 128  # read of each post
-MIN_POSTS = 4  # of an account with fewer nothing is said
-NEWEST_POSTS = 64  # of an account, which are read
+MAX_TOKENS = 128  # number of tokens that are read of each post
+MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style
+NEWEST_POSTS = 64  # number of posts that are read of each account, the newest ones
 UNKNOWN_TOPIC = ""  # the name of a topic that is not known
 
-Posts = Sequence[Sequence[str]]  # of each account its posts, oldest first
+Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
 
 
 def samples_of(
@@ -27,26 +27,32 @@ def samples_of(
 ) -> Samples:
     """Make one sample of each account's texts, cleaned as notebook 01 cleans them.
 
-    A post of which nothing is left is dropped.
+    Posts that are empty after cleaning are dropped.
 
     Parameters
     ----------
     posts : Posts
-        of each account its posts.
-    tokenizer : tokenizer
-        encodes texts.
-    times : sequence
-        of each account the times of its posts, as :func:`helpers.sources.timestamps.unix_seconds`
-        takes them.
-    topics : sequence
-        of each account the rooms of its posts, None for one that is not known.
+        one list of texts per account.
+    tokenizer : Tokenizer
+        turns texts into tokens.
+    times : sequence, optional
+        one list per account with the time of each post, in a form that
+        :func:`helpers.sources.timestamps.unix_seconds` reads; by default every time is 0.
+    topics : sequence, optional
+        one list per account with the topic of each post, such as its room; None for a topic that
+        is not known.
+
+    Returns
+    -------
+    One sample per account, in the order of ``posts``, in a store in memory.
 
     Raises
     ------
     TypeError
         For one list of texts in place of a list of lists.
     ValueError
-        For lengths that do not fit, no account, an account without a post, or a time that is none.
+        For times or topics whose lengths are not those of the posts, no account, an account without
+        a post after cleaning, a post that is no text, or a time that cannot be read.
     """
     _check_lists(posts, times, topics)
     texts = [clean_post(post) for post in chain.from_iterable(posts)]
@@ -79,7 +85,7 @@ def samples_of(
 
 
 def _check_lists(posts, times, topics) -> None:
-    """Raise where posts are no lists of texts, or times or topics do not fit them."""
+    """Raise an error where posts are not lists of texts, or times or topics have other lengths."""
     if isinstance(posts, str) or any(isinstance(texts, str) for texts in posts):
         raise TypeError("posts must be lists of texts, one list an account: [[post, post], [post]]")
     if not len(posts):
@@ -100,9 +106,9 @@ def _lengths(lists: Iterable) -> list[int]:
 
 
 def _seconds(times: Sequence) -> np.ndarray:
-    """Return the times of all accounts in one row, in seconds since 1970."""
+    """Return the times of all posts, account by account, in seconds since 1970."""
     flat = list(chain.from_iterable(times))
-    if len({type(time) for time in flat}) > 1:  # Arrow takes one kind
+    if len({type(time) for time in flat}) > 1:  # an Arrow array holds one type
         flat = [str(time) for time in flat]
     seconds = unix_seconds(pa.chunked_array([pa.array(flat)]))
     missing = (seconds < 0).sum()
@@ -116,19 +122,25 @@ def _topic_name(room) -> str:
 
 
 def rooms_of(store: TokenStore) -> np.ndarray:
-    """Return the topic of each post, (posts,); UNKNOWN_TOPIC where the store does not list it."""
+    """Return the topic of each post by name, (posts,); UNKNOWN_TOPIC where the store names none."""
     return np.array([*store.meta["topics"], UNKNOWN_TOPIC], object)[store.topic]
 
 
 def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
-    """Return the texts of some posts of a store, as the encoder reads them."""
+    """Return the texts of posts, given by number, decoded from the tokens that the store holds."""
     begins = store.post_offsets[posts]
     ends = store.post_offsets[posts + 1]
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
 
 
 def whole_accounts(store: TokenStore) -> Samples:
-    """Return all posts of each account of a store. Raises ValueError where an account has none."""
+    """Return one sample per account of a store, of all its posts.
+
+    Raises
+    ------
+    ValueError
+        Where an account has no post.
+    """
     count = store.posts_per_author()
     empty = np.flatnonzero(count == 0)
     if len(empty):
@@ -140,16 +152,16 @@ def whole_accounts(store: TokenStore) -> Samples:
 def newest_posts(
     store: TokenStore, accounts: np.ndarray | None = None, posts: int = NEWEST_POSTS
 ) -> Samples:
-    """Return the newest posts of accounts of a store.
+    """Return one sample per account, of its newest posts.
 
     Parameters
     ----------
     store : TokenStore
-        of the accounts.
+        posts of the accounts.
     accounts : (N,)
-        numbers; by default all with at least MIN_POSTS posts.
+        numbers of N accounts; by default all with at least MIN_POSTS posts.
     posts : int
-        of an account, at most.
+        maximum number of posts per account.
     """
     count = store.posts_per_author()
     if accounts is None:
@@ -161,18 +173,22 @@ def newest_posts(
 def halves(
     store: TokenStore, min_posts: int, max_posts: int = NEWEST_POSTS
 ) -> tuple[Samples, Samples]:
-    """Cut accounts in an older and a newer half: two accounts of one person for nothing.
+    """Cut each account into an older and a newer half, which stand for two accounts of one person.
 
-    Calibration is fitted and checked on them.
+    Calibration is fitted and checked on such pairs.
 
     Parameters
     ----------
     store : TokenStore
-        of the accounts; those with fewer than ``2 * min_posts`` posts are left out.
+        posts of the accounts.
     min_posts : int
-        of a half.
+        minimum number of posts per half; accounts with fewer than twice as many are left out.
     max_posts : int
-        of a half; the posts next to the cut are taken.
+        maximum number of posts per half; the posts next to the cut are taken.
+
+    Returns
+    -------
+    The older and the newer halves, in the same order of accounts.
     """
     total = store.posts_per_author()
     accounts = np.flatnonzero(total >= 2 * min_posts)
@@ -185,19 +201,22 @@ def halves(
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:
-    """Cut each sample to its last ``posts`` posts."""
+    """Keep the last ``posts`` posts of each sample, or all where it has fewer."""
     count = np.minimum(samples.count, posts)
     return replace(samples, first=samples.first + samples.count - count, count=count)
 
 
 def in_memory(samples: Samples) -> Samples:
-    """Copy samples into a store in memory that holds their posts and nothing else."""
+    """Copy samples into a new store in memory that holds only their posts."""
     posts, offsets = concat_ranges(samples.first, samples.count)
     return Samples.of_lists(samples.store, posts, offsets, np.arange(len(samples)))
 
 
 def concatenate_samples(first: Samples, second: Samples) -> Samples:
-    """Return the samples of both, one after the other, in one store in memory."""
+    """Copy samples into one new store in memory: those of ``first``, then those of ``second``.
+
+    Both need the same tokenizer. Raises ValueError where a sample has no post.
+    """
     left = in_memory(first).store
     right = in_memory(second).store
     rooms = [*rooms_of(left), *rooms_of(right)]

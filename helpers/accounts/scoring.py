@@ -1,4 +1,4 @@
-"""Uses of the members of an author encoder: weights, and the map from score to likelihood ratio."""
+"""Weights of an author encoder's members, and the map from their score to a likelihood ratio."""
 
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,20 +12,21 @@ from helpers.evaluation.calibration import Calibration
 from helpers.evaluation.models import Model
 from helpers.tokens.store import TokenStore
 
-SIZES = (4, 8, 16, 32)  # posts of a sample, on which calibration is fitted
+SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
 
 
 @dataclass(frozen=True)
 class ScoringConfig:
-    """One way to use the members: their weights, the calibration, and its bounds.
+    """One use of the members: their weights, the calibration, and its bounds.
 
     Attributes
     ----------
-    members : of :meth:`helpers.evaluation.models.Model.to_json`
-    calibration : from scores to log-likelihood ratios
-    same, different : trials that calibration was fitted on. Ratios are cut to what so many can
-        support, between -log(same + 1) and log(different + 1), as in forensic practice (Vergeer et
-        al. 2016).
+    members : names, normalisers and weights, as :meth:`helpers.evaluation.models.Model.to_json`
+        returns them
+    calibration : turns scores into log-likelihood ratios
+    same, different : numbers of same-account and different-account trials that calibration was
+        fitted on. Log-likelihood ratios are clipped to what so many trials can support, between
+        -log(same + 1) and log(different + 1), as in forensic practice (Vergeer et al. 2016)
     """
 
     members: list[dict]
@@ -35,17 +36,17 @@ class ScoringConfig:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of the members by name."""
+        """Name of a member -> its weight."""
         return {member["name"]: member["weight"] for member in self.members}
 
     def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
-        """Return log-likelihood ratios of scores.
+        """Return the log-likelihood ratio of each score, within the bounds.
 
         Parameters
         ----------
-        scores : of any shape
-        query_posts, target_posts : posts of each pair, of a shape that fits; cut to the range of
-            SIZES
+        scores : scores of pairs, in an array of any shape
+        query_posts, target_posts : numbers of posts of the query and of the target of each pair,
+            broadcast to the shape of ``scores``; clipped to the range of SIZES
         """
         sizes = [np.clip(posts, SIZES[0], SIZES[-1]) for posts in (query_posts, target_posts)]
         flat = [values.ravel() for values in np.broadcast_arrays(scores, *sizes)]
@@ -54,26 +55,28 @@ class ScoringConfig:
 
     @classmethod
     def of(cls, plain: dict) -> "ScoringConfig":
-        """Return the use of which a dict tells, as ``asdict`` makes it."""
+        """Return the object from which ``asdict`` has made a dict."""
         return cls(**{**plain, "calibration": Calibration(**plain["calibration"])})
 
 
 def fit_scoring(model: Model, dev: TokenStore, min_accounts: int) -> ScoringConfig:
     """Fit the calibration of a model on halves of dev accounts.
 
-    Queries and targets have each of SIZES posts where accounts enough go so far. The bounds count
-    the accounts of one gallery, once: their pairs of other sizes are no further trials.
+    The older halves are queries, the newer ones targets, cut to each combination of two SIZES for
+    which at least ``min_accounts`` accounts have enough posts. All combinations are fitted
+    together. The bounds count the trials of the largest one only, since the others repeat the same
+    pairs of accounts.
 
     Parameters
     ----------
-    model : whose scores are calibrated
-    dev : of the accounts
-    min_accounts : that go so far
+    model : gives the scores that are calibrated
+    dev : posts of the dev accounts
+    min_accounts : combinations of sizes with fewer accounts are left out
 
     Raises
     ------
     ValueError
-        Too few accounts have posts enough.
+        Fewer than ``min_accounts`` accounts have enough posts for the smallest sizes.
     """
     trials = []
     accounts = 0

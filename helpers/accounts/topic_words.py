@@ -1,4 +1,4 @@
-"""Words that two accounts share because of their topic, and a score without them."""
+"""Find the words that two accounts share because of their topic, and score them without these."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -21,37 +21,43 @@ from helpers.cleaning.text import WORD
 from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
 
-MAX_P_VALUE = 0.001
-MIN_RATE_RATIO = 2  # of the posts that hold a word in the shared rooms and elsewhere
-MIN_OTHER_ACCOUNTS = 3  # that use a word in the shared rooms
+MAX_P_VALUE = 0.001  # small, because thousands of words are tested
+MIN_RATE_RATIO = 2  # share of posts with a word in the shared rooms, over that share elsewhere
+MIN_OTHER_ACCOUNTS = 3  # so many other accounts must use a word in the shared rooms
 
 
 class _WordCounts(NamedTuple):
-    """Counts of posts: the posts that hold each word (W,), and all of them."""
+    """For one part of the posts: how many hold each of W words, (W,), and how many there are."""
 
     holding: np.ndarray
     posts: int
 
 
 def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> list[str]:
-    """List words that two accounts share because they write about the same topic.
+    """List the words that two accounts share because they write about the same topic.
 
-    They are the words that both use in rooms where both write, if other accounts' posts hold them
-    there MIN_RATE_RATIO times as often as elsewhere, MIN_OTHER_ACCOUNTS of them or more, and
-    neither of the two holds them more often than these: typical of the room, of neither account.
-    Both are one-sided hypergeometric tests of posts, at MAX_P_VALUE.
+    Only rooms in which both accounts write are looked at, and words that both use there. Such a
+    word is listed if it is typical of these rooms, and of neither account:
+
+    - at least MIN_OTHER_ACCOUNTS other accounts use it there;
+    - the share of other accounts' posts that hold it is at least MIN_RATE_RATIO times as large
+      there as in other rooms, and significantly larger;
+    - neither of the two accounts uses it significantly more often there than the others.
+
+    Significance is that of a one-sided hypergeometric test of numbers of posts, at MAX_P_VALUE.
 
     Parameters
     ----------
-    gallery, query, target, name : AccountGallery
+    gallery, query, target, name : AccountGallery, Samples, str, str
         as in :func:`helpers.accounts.contributions.contributions`.
 
     Returns
     -------
-    Words in lower case. None where no room is shared or known, or everybody writes in the same:
-    then nothing tells topic from habit.
+    The words in lower case. The list is empty where the two share no known room, or the other
+    accounts have no posts in these rooms or none in other ones: topic and habit cannot be told
+    apart then.
     """
-    # a second, which a first embedding need not wait for
+    # imported here because it takes a second, which the rest of this room need not wait for
     from sklearn.feature_extraction.text import CountVectorizer
 
     target_row, query_row = gallery.columns([target, name])
@@ -76,7 +82,10 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
 
 
 def _post_masks(rooms, account, target, query_row):
-    """Part posts by who wrote them, and whether in a room in which both accounts write ("here")."""
+    """Return a mask of posts for each group of writers, in rooms where both accounts write or not.
+
+    "here" are the rooms where both write, "elsewhere" all other known rooms.
+    """
     of_query = account == -1
     of_target = account == target
     of_others = ~np.isin(account, [-1, target, query_row])
@@ -90,14 +99,16 @@ def _post_masks(rooms, account, target, query_row):
     }
 
 
+# Return the words of a text in lower case, without placeholders such as those of links.
 def _words(text):
     return [match[0].lower() for match in WORD.finditer(text) if not match[1]]
 
 
 def _is_typical(holds, masks):
-    """Tell which words (W,) are typical of the shared rooms, and of neither of the two accounts.
+    """Tell which of W words, (W,), are typical of the shared rooms and of neither account.
 
-    holds : (posts, W) sparse, which posts hold which words.
+    ``holds`` is a sparse matrix (posts, W) that says which posts hold which words; ``masks`` is the
+    result of :func:`_post_masks`.
     """
     counts = {}
     for part, mask in masks.items():
@@ -113,7 +124,11 @@ def _is_typical(holds, masks):
 
 
 def _p_value(sample, remainder):
-    """Return how likely that many posts of a sample hold a word (W,), were all dealt anew."""
+    """Return the p-value (W,) of a one-sided hypergeometric test for each of W words.
+
+    It is the probability that at least so many posts of ``sample`` hold the word if the posts of
+    ``sample`` and ``remainder`` were assigned to the two at random.
+    """
     posts = sample.posts + remainder.posts
     holding = sample.holding + remainder.holding
     return hypergeom.sf(sample.holding - 1, posts, holding, sample.posts)
@@ -127,16 +142,18 @@ def without_words(
     name: str = "",
     costs: DetectionCosts = LINK_COSTS,
 ) -> pd.Series:
-    """Rank a pair again after words are erased from its posts; all other accounts stay as they are.
+    """Rank a target for a query again after words are erased from the posts of both.
+
+    All other accounts of the gallery stay as they are.
 
     Parameters
     ----------
-    gallery, query, target, name : AccountGallery
+    gallery, query, target, name : AccountGallery, Samples, str, str
         as in :func:`helpers.accounts.contributions.contributions`.
     words : Collection[str]
-        in lower case, such as those of :func:`topic_words`.
+        words in lower case, such as those that :func:`topic_words` returns.
     costs : DetectionCosts
-        the costs of a link.
+        as in :meth:`~helpers.accounts.gallery.AccountGallery.rank`.
 
     Returns
     -------
@@ -153,6 +170,7 @@ def without_words(
     return ranking.set_index("target").loc[target]
 
 
+# Copy samples without the tokens that are part of one of the words.
 def _erase_words(samples, words, tokenizer):
     store = in_memory(samples).store
     kept_posts = []
@@ -166,20 +184,20 @@ def _erase_words(samples, words, tokenizer):
 
 
 def pieces_of_words(pieces: list[str], words: Collection[str]) -> np.ndarray:
-    """Tell which pieces of a post are part of one of the words.
+    """Tell which pieces of a post are part of one of the given words.
 
     Parameters
     ----------
     pieces : list[str]
-        N texts that make up the post.
+        N texts, which make up the post when they are joined.
     words : Collection[str]
-        in lower case.
+        words in lower case.
 
     Returns
     -------
-    (N,) bool.
+    (N,) bool, True also for a piece that holds only a part of a word.
     """
-    in_word = np.zeros(sum(len(piece) for piece in pieces), bool)  # of each letter
+    in_word = np.zeros(sum(len(piece) for piece in pieces), bool)  # one per letter of the post
     for match in WORD.finditer("".join(pieces)):
         in_word[match.start() : match.end()] = match[0].lower() in words
     piece_ends = np.cumsum([len(piece) for piece in pieces])

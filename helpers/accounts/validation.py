@@ -1,4 +1,4 @@
-"""Checks of the answers on own accounts: on halves of accounts, and on one's own habits."""
+"""Check the answers about own accounts: on halves of accounts, and after habits are removed."""
 
 import re
 from collections.abc import Callable
@@ -22,28 +22,32 @@ from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 
-MAX_ACCOUNTS = 1000  # drawn at random, which are cut in halves
-MIN_POSTS_OF_HALF = 8
-PROVING_ACCOUNTS = 100  # fewer cannot prove probabilities right
-MAX_CALIBRATION_LOSS = 0.2  # bits, above which a warning is given
-SIZES = (2, 4, 8, 16, 32, 64)  # posts of a query
+MAX_ACCOUNTS = 1000  # of more accounts, so many are sampled at random and cut in halves
+MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not checked
+PROVING_ACCOUNTS = 100  # with fewer accounts, a message says that they prove little
+MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
+CHANGED_QUERY = "\0"  # no account has this name, so none is left out of the ranking as the query
+SIZES = (2, 4, 8, 16, 32, 64)  # numbers of posts of a query
 
-QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # as word processors set them
-# as written: the common one
+# typographic quotes, as word processors set them, to those of keyboards
+QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+# a shorthand, contraction or British spelling -> the usual American spelling, as "b4" -> "before"
 SPELLINGS = dict(pd.read_csv(Path(__file__).parent / "spellings.csv").to_numpy())
 
 
 def one_spelling(text: str) -> str:
-    """Spell shorthands, contractions and British words as most do, with the quotes of keyboards."""
+    """Replace shorthands, contractions and British spellings by SPELLINGS, and quotes by QUOTES."""
     return WORD.sub(_common_spelling, text.translate(QUOTES))
 
 
+# Return the usual spelling of a matched word, with a capital if the word has one.
 def _common_spelling(match):
     written = match[0]
     word = SPELLINGS.get(written.lower(), written)
     return word[0].upper() + word[1:] if written[0].isupper() else word
 
 
+# removes all but letters, digits, "_", white space, "@" and "'": "Hi, it's @me!" -> "Hi it's @me"
 without_punctuation = partial(re.sub, r"[^\w\s@']", "")
 
 
@@ -51,11 +55,14 @@ def _lower_without_punctuation(text):
     return without_punctuation(text.lower())
 
 
-HABITS: dict[str, Callable[[str], str]] = {  # one habit taken out of a text each
+# name of a change -> function that removes one habit from a text; the first one changes nothing
+HABITS: dict[str, Callable[[str], str]] = {
     "as written": str,
     "lower case": str.lower,
     "no punctuation": without_punctuation,
+    # "sooo" -> "so"; double letters stay
     "no drawn-out letters": partial(re.sub, r"([^\W\d_])\1{2,}", r"\1"),
+    # "what?!!..." -> "what?!."
     "single marks": partial(re.sub, r"([^\w\s])\1+", r"\1"),
     "one spelling": one_spelling,
     "lower case, no punctuation": _lower_without_punctuation,
@@ -67,16 +74,16 @@ def split_half_trials(
 ) -> tuple[AccountGallery, Samples]:
     """Return a gallery of the newer halves of accounts, and their older halves as queries.
 
-    Both are in the same order.
+    Both are in the same order. Accounts with fewer than 2 * MIN_POSTS_OF_HALF posts are left out.
 
     Parameters
     ----------
     posts : OwnPosts
-        of all accounts.
+        all accounts.
     encoder : AuthorEncoder
-        of the gallery.
+        embeds the halves.
     seed : int
-        of the draw of MAX_ACCOUNTS accounts.
+        seed of the random sample of MAX_ACCOUNTS accounts, which is taken where there are more.
 
     Raises
     ------
@@ -96,28 +103,39 @@ def split_half_trials(
 def choose_calibration(
     posts: OwnPosts, encoder: AuthorEncoder, costs: DetectionCosts = DetectionCosts(), seed: int = 0
 ) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str], dict]:
-    """Check whether probabilities are right, and whether a calibration fitted here is better.
+    """Choose between the shipped calibration and one fitted on own accounts, by the lower Cllr.
 
-    Half of the accounts that can be cut in halves fit an "own" calibration; the other half judge it
-    and the "shipped" one. With fewer than ENOUGH on a side all judge the shipped one. The lower
-    Cllr decides: the own one is then fitted on all.
+    Only accounts with at least 2 * MIN_POSTS_OF_HALF posts are used, at most MAX_ACCOUNTS sampled
+    at random. On one part of them the "own" calibration is fitted; on the other part it and the
+    "shipped" one are judged. If the own one is better, it is fitted again on both parts. Where
+    there are fewer than 2 * ENOUGH such accounts, no own calibration is fitted and all of them
+    judge the shipped one; where there are fewer than two, nothing is judged.
 
     Parameters
     ----------
     posts : OwnPosts
-        of all accounts.
+        all accounts.
     encoder : AuthorEncoder
-        with the shipped calibration.
+        the encoder with the shipped calibration.
     costs : DetectionCosts
-        of errors.
+        costs of errors, with which the metrics are computed.
     seed : int
-        of the draw of accounts.
+        seed of the random sample of accounts and of its parts.
 
     Returns
     -------
-    The encoder to use; :func:`helpers.evaluation.calibration.calibration_metrics` with a column a
-    calibration; by calibration the bins of reliability; messages; and the encoders that were
-    judged, by calibration.
+    encoder : AuthorEncoder
+        the encoder with the better calibration.
+    metrics : DataFrame
+        one column per calibration, "shipped" and perhaps "own"; its rows are the metrics of
+        :func:`helpers.evaluation.calibration.calibration_metrics` and the number of accounts.
+        Empty where nothing was judged.
+    reliability : dict
+        name of a calibration -> its reliability bins.
+    messages : list of str
+        sentences for the user about what was found.
+    encoders : dict
+        name of a calibration -> the encoder that was judged.
     """
     accounts = halves(posts.store, MIN_POSTS_OF_HALF)[0].authors
     if len(accounts) < 2:
@@ -137,7 +155,7 @@ def choose_calibration(
         messages.append(
             f"{len(accounts)} accounts can be cut in halves, too few to fit a calibration on."
         )
-    # one gallery for both: of equal weights scores are equal
+    # one gallery serves both calibrations: both have the same weights, so the scores are equal
     gallery, older = split_half_trials(judging_posts, encoder, seed)
     use = encoder.use(gallery.s_normed, posts.hours)
     metrics = {}
@@ -156,7 +174,7 @@ def choose_calibration(
 
 
 def _messages(table, better, accounts):
-    """Say which calibration is used, and what speaks against it."""
+    """Return sentences that say which calibration is used, and what speaks against it."""
     used = table[better]
     few = ", too few to prove probabilities right" if accounts < PROVING_ACCOUNTS else ""
     messages = [
@@ -179,7 +197,7 @@ def _messages(table, better, accounts):
 
 
 def _judge(gallery, older, use, costs):
-    """Return the metrics and the bins of reliability of a calibration, on all pairs of halves."""
+    """Return metrics and reliability bins of a calibration, on all older with all newer halves."""
     target_posts = gallery.targets.count
     ratios = []
     for rows, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):
@@ -192,7 +210,7 @@ def _judge(gallery, older, use, costs):
 
 
 def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
-    """Keep some accounts only, by their numbers (N,) in the store, in the store's order."""
+    """Keep only the accounts with the given numbers (N,) in the store, in the store's order."""
     accounts = np.sort(accounts)
     count = posts.store.posts_per_author()[accounts]
     samples = Samples(posts.store, posts.store.author_offsets[accounts], count, accounts)
@@ -202,23 +220,23 @@ def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
 def compare_with_tfidf(
     gallery: AccountGallery, older: Samples, seed: int = 0, name: str = "encoder"
 ) -> pd.DataFrame:
-    """Compare the MRR of all members with that of the best TF-IDF fitted on the same gallery.
+    """Compare the MRR of all members together with that of the best single TF-IDF of the gallery.
 
     Parameters
     ----------
     gallery : AccountGallery
-        of the newer halves, see :func:`split_half_trials`.
+        the newer halves, see :func:`split_half_trials`.
     older : Samples
-        the older halves.
+        the older halves, in the same order.
     seed : int
-        of the bootstrap.
+        seed of the bootstrap for the intervals.
     name : str
-        of the encoder's row.
+        name of the row for all members together.
 
     Returns
     -------
-    Rows ``name``, the name of the TF-IDF and "Difference"; columns value, low, high. In a gallery
-    too small for s-norm there is no TF-IDF, and the table is empty.
+    Columns ``value``, ``low``, ``high`` and three rows: ``name``, the name of the best TF-IDF, and
+    "Difference". The table is empty for a gallery too small for s-norm, which fits no TF-IDF.
     """
     tfidfs = {member.name: member for member in gallery.model.members if member.name in COUNTED}
     if not tfidfs:
@@ -242,22 +260,25 @@ def compare_with_tfidf(
 def rank_by_sample_size(
     gallery: AccountGallery, older: Samples, account: str, costs: DetectionCosts = LINK_COSTS
 ) -> pd.DataFrame:
-    """Rank one account's newer half by more and more posts of its older one.
+    """Report the rank of an account's newer half by how many posts of its older half are read.
+
+    The posts next to the cut are read first: the newest of the older half.
 
     Parameters
     ----------
     gallery : AccountGallery
-        of the newer halves, see :func:`split_half_trials`.
+        the newer halves, see :func:`split_half_trials`.
     older : Samples
-        the older halves.
+        the older halves, in the same order.
     account : str
         name of the account.
     costs : DetectionCosts
-        the costs of a link.
+        costs and prior, as in :meth:`~helpers.accounts.gallery.AccountGallery.rank`.
 
     Returns
     -------
-    Columns ``posts``, ``rank``, ``probability``, ``llr``.
+    One row for each of SIZES that is smaller than the older half, and one for the whole half;
+    columns ``posts``, ``rank`` (1 is best), ``probability``, ``llr``.
 
     Raises
     ------
@@ -280,27 +301,29 @@ def rank_after_obfuscation(
     costs: DetectionCosts = LINK_COSTS,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Rank one account's newer half by its older one, from which a habit is taken out.
+    """Report, for each habit removed from an account's older half, the rank of its newer half.
 
-    The posts are those that the encoder read. Where times are known there is one row more, as if
-    posts had waited for some hours.
+    The habits are those of HABITS, the first of which changes nothing. If the gallery knows times,
+    one more row, "posted at random hours", delays each post by a random time below 24 hours.
 
     Parameters
     ----------
     gallery : AccountGallery
-        of the newer halves, see :func:`split_half_trials`.
+        the newer halves, see :func:`split_half_trials`.
     older : Samples
-        the older halves.
+        the older halves, in the same order.
     account : str
         name of the account.
     costs : DetectionCosts
-        the costs of a link.
+        costs and prior, as in :meth:`~helpers.accounts.gallery.AccountGallery.rank`.
     seed : int
-        of the hours that posts wait.
+        seed of the random delays.
 
     Returns
     -------
-    Columns ``habit``, ``rank``, ``probability``, ``llr``.
+    Columns ``habit``, ``rank`` (1 is best), ``probability``, ``llr``. A habit is left out where no
+    post is left after passages that the gallery holds too are removed. A post that would become
+    empty keeps its text.
 
     Raises
     ------
@@ -320,12 +343,13 @@ def rank_after_obfuscation(
     rows = []
     for habit, (changed_texts, changed_times) in variants.items():
         query_times = [changed_times.tolist()] if gallery.hours else None
-        with suppress(ValueError):  # nothing that is the account's own is left of so few posts
+        with suppress(ValueError):  # raised where no post of the account's own words is left
             queries = gallery.queries([changed_texts], query_times)
             rows.append((habit, *_rank_of_account(gallery, queries, account, costs)))
     return pd.DataFrame(rows, columns=["habit", "rank", "probability", "llr"])
 
 
+# Return the older half of one account, as one sample.
 def _older_half(gallery, older, account):
     row = int(gallery.columns([account])[0])
     if row < 0:
@@ -334,7 +358,7 @@ def _older_half(gallery, older, account):
 
 
 def _rank_of_account(gallery, queries, account, costs):
-    """Return rank, probability and log-likelihood ratio of an account."""
-    ranking = gallery.rank(queries, ["it"], len(gallery), costs)
+    """Return rank (1 is best), probability and log-likelihood ratio of an account for one query."""
+    ranking = gallery.rank(queries, [CHANGED_QUERY], len(gallery), costs)
     row = ranking.set_index("target").loc[account]
     return int(row["rank"]), float(row.probability), float(row.llr)

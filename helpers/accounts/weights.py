@@ -1,15 +1,29 @@
-"""Weights small enough to ship: tables in eight bits a value with a scale a row."""
+"""Make weights small enough to ship: large tables get eight bits per value, one scale per row."""
 
 import torch
 from torch import Tensor
 
-# of a table; smaller tensors stay as they are: they are little, and whitening needs its digits
+# Smaller tensors stay as they are: they need little space, and whitening matrices, which are among
+# them, need full precision.
 MIN_QUANTISED_VALUES = 2**18
-SCALE = ".scale"  # the ending of the name of a table's scales
+SCALE = ".scale"  # "<table>.scale" is the name of a table's scales
 
 
 def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Turn tables into int8 with a scale a row; the largest value of a row is 127."""
+    """Turn large tables into int8, with one scale per row by which its largest value becomes 127.
+
+    Tensors that are one-dimensional, not of floats or smaller than MIN_QUANTISED_VALUES stay as
+    they are.
+
+    Parameters
+    ----------
+    tensors : dict
+        name -> tensor
+
+    Returns
+    -------
+    The same names, and "<name>.scale" for each table that was turned into int8.
+    """
     packed = dict(tensors)
     for name, table in tensors.items():
         if table.dim() < 2 or not table.is_floating_point() or table.numel() < MIN_QUANTISED_VALUES:
@@ -22,7 +36,7 @@ def quantise(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def restore(packed: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors that :func:`quantise` has packed, float32."""
+    """Return the tensors that :func:`quantise` has packed: int8 tables become float32 again."""
     tensors = {}
     for name, value in packed.items():
         if name.endswith(SCALE):

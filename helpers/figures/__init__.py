@@ -1,5 +1,5 @@
-"""Every figure of the notebooks.
+"""All figures of the notebooks.
 
-Tables of numbers and names come in; a plotly figure whose title states the finding goes out. This
-room never trains, scores or reads a file.
+Each function takes tables of numbers and names, and returns a plotly figure whose title states the
+finding. This room never trains, scores or reads a file.
 """

@@ -1,4 +1,4 @@
-"""Figures of own accounts: the parts of a score, how soon an account is found, and a map."""
+"""Figures of own accounts: parts of a score, rank by number of posts read, and a map."""
 
 from functools import partial
 from typing import Any
@@ -10,23 +10,24 @@ import plotly.graph_objects as go
 from helpers.core.names import label
 from helpers.figures.style import COLOURS, escape_html, html_label, html_name, panels, set_title
 
-FEATURES_OF_A_SIGN = {True: 12, False: 6}  # that are shown: for one person, and against
+# number of features shown that speak for one person (True) and against (False)
+FEATURES_OF_A_SIGN = {True: 12, False: 6}
 MAX_FEATURE_LETTERS = 30
-MAX_NAME_LETTERS = 20  # of an account in a title
-MAX_POST_LETTERS = 90
+MAX_NAME_LETTERS = 20  # letters of an account's name that a title shows
+MAX_POST_LETTERS = 90  # letters of a post that hovering shows
 
 
 def evidence_bars(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, str]) -> go.Figure:
-    """Draw a pair's score by member, and the features that weigh most for and against one person.
+    """Draw the parts of a pair's score: by member, and the strongest features for and against.
 
     Parameters
     ----------
     sums : DataFrame
-        columns ``member``, ``contribution``, the total last
+        columns ``member``, ``contribution``; the last row is the total
     features : DataFrame
-        columns ``member``, ``feature``, ``contribution``, largest first
+        columns ``member``, ``feature``, ``contribution``; largest absolute contribution first
     pair : (str, str)
-        the two accounts
+        names of the two accounts, for the title
     """
     axis = "part of the score (no unit)"
     figure = panels(
@@ -61,22 +62,22 @@ def evidence_bars(sums: pd.DataFrame, features: pd.DataFrame, pair: tuple[str, s
 
 
 def _add_signed_bars(figure: go.Figure, column: int, values: pd.Series, y: Any) -> None:
-    """Add bars whose colour says whether they speak for one person or against."""
+    """Add bars to a panel: blue where the value is positive, for one person, else orange."""
     colours = np.where(values > 0, COLOURS[0], COLOURS[1])
     figure.add_bar(x=values, y=y, orientation="h", marker_color=colours, row=1, col=column)
 
 
 def linkability_curves(curve: pd.DataFrame, account: str, accounts: int) -> go.Figure:
-    """Draw probability and rank of an account's newer half by posts read of its older one.
+    """Draw probability and rank of an account's newer half by posts read of its older half.
 
     Parameters
     ----------
     curve : DataFrame
-        columns ``posts``, ``probability``, ``rank``, in the order of posts
+        columns ``posts`` (number read, rising), ``probability``, ``rank`` (1 is best)
     account : str
-        its name
+        name of the account
     accounts : int
-        how many are ranked
+        number of accounts that are ranked
     """
     axis = "posts of the older half that are read"
     figure = panels(
@@ -116,23 +117,25 @@ def account_map(
     linked: list[tuple[int, int]],
     posts: list[str],
 ) -> go.Figure:
-    """Draw accounts on a map, a line between linked ones; hovering shows the beginning of a post.
+    """Draw accounts as points on a map, with a line between linked accounts.
+
+    Hovering over a point shows the account's name and the beginning of one post.
 
     Parameters
     ----------
     points : (N, 2)
-        the map
+        coordinates of N accounts
     names : list of str
-        of the N accounts
+        names of the N accounts
     sizes : (N,) int
-        posts of each
+        number of posts of each account, which sets the size of its point
     linked : list of (int, int)
-        rows of linked accounts
+        pairs of rows of ``points`` that are linked; the order within a pair is ignored
     posts : list of str
-        a post of each, which is escaped
+        text of one post per account; it is escaped
     """
     figure = go.Figure(layout={"height": 560})
-    pairs = {tuple(sorted(pair)) for pair in linked}  # in both directions
+    pairs = {tuple(sorted(pair)) for pair in linked}  # a pair may be given in both directions
     for pair in pairs:
         x, y = points[list(pair)].T
         line = {"color": COLOURS[1], "width": 3}
@@ -156,17 +159,20 @@ def account_map(
 
 
 def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: list[str]) -> Any:
-    """Return the same map as a widget: hover to read a post, lasso to list accounts.
+    """Return an interactive map of accounts for a notebook.
+
+    Hovering over a point shows the account and one post; selecting points with the lasso lists
+    their names in a text field below the map.
 
     Parameters
     ----------
     points, names, sizes, posts :
-        as of :func:`account_map`
+        as in :func:`account_map`; ``sizes`` are shown as numbers only, all points are equally large
 
     Raises
     ------
     ValueError
-        without the library jupyter-scatter
+        where the library jupyter-scatter is not installed
     """
     try:
         import ipywidgets
@@ -185,5 +191,6 @@ def explorer(points: np.ndarray, names: list[str], sizes: np.ndarray, posts: lis
     return ipywidgets.VBox([scatter.show(), area])
 
 
+# Write the names of the selected points, one per line, into the text field.
 def _list_names(area: Any, names: list[str], change: dict) -> None:
     area.value = "\n".join(names[row] for row in change["new"])

@@ -1,4 +1,4 @@
-"""Figures of a corpus and its splits: who writes how much and when, and how long posts are."""
+"""Figures of a corpus and its splits: posts per author, per hour and per month, and lengths."""
 
 import numpy as np
 import pandas as pd
@@ -15,18 +15,18 @@ from helpers.figures.style import (
     set_title,
 )
 
-MAX_TOKENS = 200  # the curve of lengths ends there
+MAX_TOKENS = 200  # largest number of tokens on the x axis of lengths
 
 
 def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame) -> go.Figure:
-    """Draw the number of posts per author, and of posts by hour of day.
+    """Draw a histogram of posts per author, and the number of posts by hour of the day.
 
     Parameters
     ----------
     per_author : DataFrame
-        column ``posts``
+        one row per author; column ``posts``, the number of the author's posts
     hours : DataFrame
-        columns ``hour`` (0..23, UTC) and ``posts``
+        columns ``hour`` (0..23, UTC) and ``posts``, the number of posts in that hour
     """
     figure = panels(
         {
@@ -52,12 +52,15 @@ def corpus_overview(per_author: pd.DataFrame, hours: pd.DataFrame) -> go.Figure:
 
 
 def split_timeline(months: pd.DataFrame) -> go.Figure:
-    """Draw the posts of train, dev and test by month.
+    """Draw the number of posts per month, with one stacked bar part per split.
+
+    The title says when training posts end and test posts begin, or how many months they share.
 
     Parameters
     ----------
     months : DataFrame
-        columns ``month`` (date), ``split``, ``posts``
+        columns ``month`` (date), ``split``, ``posts`` (a count); splits other than train, dev and
+        test are left out, and train and test must both have rows
     """
     figure = go.Figure(layout={"barmode": "stack"})
     for split in ("train", "dev", "test"):
@@ -79,14 +82,16 @@ def split_timeline(months: pd.DataFrame) -> go.Figure:
 
 
 def author_timelines(posts: pd.DataFrame) -> go.Figure:
-    """Draw the posts of some authors over time: a line an author, a mark a post, a colour a part.
+    """Draw the posts of some authors over time, one line per author and one mark per post.
 
-    The title says whether the parts overlap in time: over all authors, else within an author.
+    The colour of a mark is the part that the post belongs to. The title says whether the parts
+    overlap in time; if they do over all authors together, whether they do within single authors.
 
     Parameters
     ----------
     posts : DataFrame
-        columns ``author``, ``time`` (UTC) and ``part``: train, dev, test, query, target ...
+        one row per post; columns ``author``, ``time`` (UTC) and ``part``, such as train, dev, test,
+        query or target
     """
     authors = list(dict.fromkeys(posts.author))
     figure = go.Figure(layout={"height": 190 + 45 * len(authors)})
@@ -106,7 +111,7 @@ def author_timelines(posts: pd.DataFrame) -> go.Figure:
 
 
 def _overlap(posts: pd.DataFrame) -> str:
-    """Say whether the parts of some authors overlap in time."""
+    """Say whether the parts overlap in time: over all authors together, else within authors."""
     n_authors = posts.author.nunique()
     noun = "author" if n_authors == 1 else "authors"
     size = f"{len(posts):,} posts of {n_authors} {noun}"
@@ -126,14 +131,14 @@ def _overlap(posts: pd.DataFrame) -> str:
 
 
 def token_lengths(lengths: dict[str, np.ndarray], max_tokens: int) -> go.Figure:
-    """Draw the distribution of tokens per post.
+    """Draw the cumulative distribution of tokens per post, one curve per tokenizer.
 
     Parameters
     ----------
     lengths : dict
-        name of a tokenizer -> (N,), tokens of each post
+        name of a tokenizer -> (N,) int, number of tokens of each of N posts
     max_tokens : int
-        tokens of a post that an encoder reads
+        number of tokens of a post that an encoder reads, marked by a dashed line
     """
     figure = go.Figure(layout={"showlegend": len(lengths) > 1})
     shares = []
@@ -151,14 +156,15 @@ def token_lengths(lengths: dict[str, np.ndarray], max_tokens: int) -> go.Figure:
 
 
 def size_distributions(densities: pd.DataFrame, sizes: pd.DataFrame) -> go.Figure:
-    """Draw distributions of sample sizes.
+    """Draw the densities of distributions, and the sample sizes that follow from them.
 
     Parameters
     ----------
     densities : DataFrame
-        ``x`` and one column a distribution
+        column ``x`` first, then one column per distribution with its density at x
     sizes : DataFrame
-        of drawn samples: columns ``size``, ``sizes`` (the distribution), ``share``
+        columns ``size`` (posts in a sample), ``sizes`` (identifier of the distribution), ``share``
+        (of the samples that have this size); one row per size and distribution
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Figures of account linking: errors at every threshold and by size, and of probabilities."""
+"""Figures of account linking: ROC curves, errors by sample size, and reliability."""
 
 import numpy as np
 import pandas as pd
@@ -8,20 +8,20 @@ from helpers.core.names import label
 from helpers.figures.results import best_system, select_results
 from helpers.figures.style import DARK, DOTTED, colour_map, error_bars, html_label, set_title
 
-FALSE_LINKS = 0.1  # where the title reads the ROC curve
-DODGE = 1.03  # factor between the whiskers of two systems at one size
+FALSE_LINKS = 0.1  # the title gives the recall at this false-link rate
+DODGE = 1.03  # factor that shifts systems apart on the x axis, so that whiskers do not overlap
 
 
 def roc_curves(curves: dict[str, pd.DataFrame], note: str = "") -> go.Figure:
-    """Draw recall against false links at every threshold; chance is the dotted line.
+    """Draw the ROC curve of each system, recall by false-link rate; the dotted line is chance.
 
     Parameters
     ----------
     curves : dict
-        name of a system -> columns ``P_fa``, rising, and ``P_miss``, as of
-        :func:`helpers.evaluation.detection.curve`
+        name of a system -> columns ``P_fa`` (rising) and ``P_miss``, as
+        :func:`helpers.evaluation.detection.curve` returns them
     note : str
-        stands behind the finding
+        text in brackets after the title
 
     References
     ----------
@@ -49,7 +49,7 @@ def _add_diagonal(figure: go.Figure, name: str) -> None:
 
 
 def _best_of(curves: dict, kind: str) -> str:
-    """Say among how many curves one is the best: ", the better of 2 calibrations"."""
+    """Return the end of a title, such as ", the better of 2 calibrations"; "" for one curve."""
     if len(curves) == 1:
         return ""
     best = "better" if len(curves) == 2 else "best"
@@ -59,12 +59,15 @@ def _best_of(curves: dict, kind: str) -> str:
 def error_by_size(results: pd.DataFrame, against: str = "sample_size") -> go.Figure:
     """Draw the EER of each system by the number of posts in a target, with its interval.
 
+    Points of several systems at one size are shifted sideways; hovering shows the true size.
+
     Parameters
     ----------
     results : DataFrame
-        tidy rows, columns ``model, label, metric, value, low, high`` and the posts of a target
+        tidy rows, columns ``model, label, metric, value, low, high`` and the one of ``against``;
+        rows of other metrics and paired differences are left out
     against : str
-        the column of these posts
+        name of the column that holds the number of posts in a target
 
     References
     ----------
@@ -111,19 +114,21 @@ def _posts(number: int) -> str:
 def reliability_diagram(
     tables: dict[str, pd.DataFrame], note: str = "", kind: str = "calibrations"
 ) -> go.Figure:
-    """Draw the share of same-account pairs by the probability given; the dotted line is perfect.
+    """Draw the share of same-account pairs by the probability given to pairs.
 
-    In the mean of the title same-account and different-account pairs have the same total weight.
+    The dotted line shows perfect probabilities. The title gives the mean distance from it, in which
+    same-account and different-account pairs have the same total weight.
 
     Parameters
     ----------
     tables : dict
-        name of a curve -> columns ``predicted``, ``observed``, ``same``, ``different`` (numbers of
-        pairs), and perhaps ``observed_low``, ``observed_high``
+        name of a curve -> one row per bin of pairs; columns ``predicted`` (probability given),
+        ``observed`` (share of same-account pairs), ``same`` and ``different`` (numbers of pairs),
+        and optionally ``observed_low``, ``observed_high``, the ends of an interval
     note : str
-        stands behind the finding
+        text in brackets after the title
     kind : str
-        what the curves are, in the plural
+        plural noun for the curves, for the title
     """
     figure = go.Figure(layout={"width": 680, "height": 680})
     error = {}

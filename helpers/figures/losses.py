@@ -1,4 +1,4 @@
-"""Figures of losses: which pairs a loss acts on, and what a step costs."""
+"""Figures of losses: the pairs that a loss acts on, and time and memory of a training step."""
 
 import numpy as np
 import pandas as pd
@@ -7,32 +7,34 @@ import plotly.graph_objects as go
 from helpers.core.names import label
 from helpers.figures.style import COLOURS, DARK, colour_map, html_label, panels, set_title
 
-MIN_DERIVATIVE = 1e-6  # of a pair that a loss acts on
-MIN_SHARE = 0.005  # of the largest derivative, for a line
-MIN_ARROW = 0.08  # a shorter one would be hidden by its point
-UNCHANGED = 1.05  # memory that becomes fewer times as much stays the same
+MIN_DERIVATIVE = 1e-6  # a loss acts on a pair if the size of the derivative is larger
+MIN_SHARE = 0.005  # a line is drawn if the derivative is a larger share of the largest one
+MIN_ARROW = 0.08  # shorter arrows are not drawn: the point would hide them
+UNCHANGED = 1.05  # memory that grows by a smaller factor counts as not growing
 
 
 def loss_picture(
     loss: str, points: np.ndarray, labels: np.ndarray, pairs: np.ndarray, vectors: int = 0
 ) -> go.Figure:
-    """Draw which pairs a loss acts on, and where the points go.
+    """Draw points on a circle, the pairs that a loss acts on, and where it moves the points.
 
-    A line is the wider the larger the derivative of its pair; an arrow is the sum of a point's
-    pairs, along the circle. Widths and lengths are relative to the largest of the picture.
+    A line joins each pair that the loss acts on, the wider the larger the derivative. An arrow at a
+    point is the sum of the forces of its pairs, along the circle. Widths and lengths are relative
+    to the largest of the figure.
 
     Parameters
     ----------
     loss : str
-        its identifier, or its name with a setting, "Top-k, k = 2"
+        identifier of the loss, or its name with a setting, such as "Top-k, k = 2"
     points : (N, 2)
-        of length 1
+        N points of length 1
     labels : (N,) int
-        from 0
+        number of each point's author, from 0
     pairs : (N, N)
-        derivative of the loss by the cosine of each pair: below 0 it pulls, above it pushes
+        derivative of the loss with respect to the cosine of each pair: the loss pulls a pair
+        together where it is negative, and pushes it apart where it is positive
     vectors : int
-        the last points that are a loss's own class vectors, drawn as diamonds
+        so many of the last points are class vectors of the loss, drawn as diamonds
     """
     figure = go.Figure(layout={"width": 600, "height": 500, "legend_y": 0})
     angle = np.linspace(0, 2 * np.pi, 181)
@@ -54,6 +56,7 @@ def loss_picture(
     return set_title(figure, f"{label(loss)} {_what_it_does(labels, pairs, is_vector)}")
 
 
+# Draw one line through the points ``ends``, its x and its y values, without an entry in the legend.
 def _add_lines(figure, ends, colour, width=None, **style):
     x, y = ends
     line = {"color": colour, "width": width}
@@ -61,7 +64,7 @@ def _add_lines(figure, ends, colour, width=None, **style):
 
 
 def _add_pairs(figure, points, strength, name, colour):
-    """Draw a line a pair of positive strength, and one in the legend."""
+    """Draw a line for each pair of positive strength, and one entry of the legend for all."""
     _add_lines(figure, [[None], [None]], colour, 4, name=name, showlegend=True)
     largest = np.abs(strength).max() or 1.0
     for pair in np.argwhere(np.triu(strength) > MIN_SHARE * largest):
@@ -70,7 +73,7 @@ def _add_pairs(figure, points, strength, name, colour):
 
 
 def _add_arrows(figure, points, pairs):
-    """Draw where each point goes, along the circle."""
+    """Draw an arrow from each point in the direction in which the loss moves it on the circle."""
     force = -pairs @ points
     force -= (force * points).sum(1, keepdims=True) * points
     force *= 0.45 / (np.linalg.norm(force, axis=1).max() or 1.0)
@@ -83,9 +86,10 @@ def _add_arrows(figure, points, pairs):
 
 
 def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) -> str:
-    """Count the pairs that a loss acts on, in words.
+    """Return the end of the title: how many pairs the loss acts on.
 
-    By author, or where there are class vectors by kind of point.
+    Without class vectors, same-author and different-author pairs are counted; with class vectors,
+    pairs of samples, and pairs of a sample and a class vector.
     """
     once = np.triu(np.ones(pairs.shape, bool), 1)
     if is_vector.any():
@@ -103,19 +107,20 @@ def _what_it_does(labels: np.ndarray, pairs: np.ndarray, is_vector: np.ndarray) 
     )
 
 
+# Count the pairs of one kind on which a loss acts: "3 of 12".
 def _count(acts: np.ndarray, kind: np.ndarray) -> str:
     return f"{(acts & kind).sum()} of {kind.sum()}"
 
 
 def growth(costs: pd.DataFrame, against: str) -> go.Figure:
-    """Draw time and memory of a step as something grows, log scales.
+    """Draw time and memory of a training step by a growing size, on logarithmic axes.
 
     Parameters
     ----------
     costs : DataFrame
-        columns ``loss``, ``seconds``, ``MB`` and the one of what grows
+        columns ``loss``, ``seconds``, ``MB`` and the one of ``against``
     against : str
-        what grows, such as "classes"
+        name of the column that holds the growing size, such as "classes"
     """
     axis = html_label(against)
     figure = panels(
@@ -136,7 +141,10 @@ def growth(costs: pd.DataFrame, against: str) -> go.Figure:
 
 
 def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
-    """Say which loss needs most more, and which do not, from MB at both ends of what grows."""
+    """Say which loss's memory grows most, and which do not grow or grow least.
+
+    ``memory`` maps a loss to its MB at the smallest and at the largest size.
+    """
     factors = {name: last / first for name, (first, last) in memory.items()}
     most = max(factors, key=factors.get)
     least = min(factors, key=factors.get)
@@ -155,6 +163,7 @@ def _growth_of_memory(memory: dict[str, tuple[float, float]]) -> str:
     return finding
 
 
+# Describe a growth from one number of MB to another: "3.2 times, from 12 to 38 MB".
 def _from_to(first: float, last: float) -> str:
     factor = last / first
     digits = 0 if factor >= 10 else 1

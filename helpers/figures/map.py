@@ -1,4 +1,4 @@
-"""The map of authors: where one system puts the posts of a few authors."""
+"""A map of authors: the vectors of a few authors' samples, in two dimensions."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -7,24 +7,26 @@ from plotly.subplots import make_subplots
 from helpers.core.names import label
 from helpers.figures.style import colour_map, escape_html, html_name, set_title
 
-MAX_POST_LETTERS = 90
+MAX_POST_LETTERS = 90  # letters of a post that hovering shows
 
 
 def author_map(points: pd.DataFrame, panels: list[str], model: str, note: str = "") -> go.Figure:
-    """Draw a map a panel, one colour an author, whose points a line joins in the order given.
+    """Draw one map per panel, with one colour per author.
+
+    A line joins the points of an author in a panel, in the order of the rows.
 
     Parameters
     ----------
     points : DataFrame
-        columns ``panel`` (0, 1 ...), ``x``, ``y``, ``author``, ``posts`` (size of the marker),
-        ``text`` (shown on hovering, escaped), ``nearest_same`` (is the nearest other vector of the
-        panel by the same author?)
+        one row per point; columns ``panel`` (number from 0), ``x``, ``y``, ``author``, ``posts``
+        (how many the point stands for, sets its size), ``text`` (shown on hovering, escaped),
+        ``nearest_same`` (whether the nearest other vector of the panel is by the same author)
     panels : list of str
-        titles
+        titles of the panels
     model : str
         name of the system that made the vectors; the title begins with it
     note : str
-        whose posts they are, such as "9 authors of one community"
+        description of the authors for the title, such as "9 authors of one community"
 
     References
     ----------

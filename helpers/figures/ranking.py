@@ -1,4 +1,4 @@
-"""Figures of ranking: the rank of each query's own account, as a curve over ranks."""
+"""Figures of ranking: the share of queries whose own account is found among the k best."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,11 +13,11 @@ def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test")
     Parameters
     ----------
     ranks : dict
-        name of a system -> (Q,) ranks from 1
+        name of a system -> (Q,), for each of Q queries the rank of its own account, 1 is best
     targets : int
-        accounts of the gallery, T
+        number of accounts in the gallery
     split : str
-        identifier of the accounts that are ranked, for the title
+        identifier of the split of the queries, for the title
     """
     figure = go.Figure(layout={"height": 440 + 22 * len(ranks)})
     k_values = np.unique(np.geomspace(1, targets, 60, dtype=int))
@@ -29,7 +29,7 @@ def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test")
     figure.update_yaxes(title="accounts found, R@k", range=[0, 1.02], tickformat=".0%")
 
     k = min(8, targets)
-    # by MRR where the recall is equal
+    # of systems with equal recall, the title names the one with the highest MRR
     quality = {name: (np.mean(rank <= k), np.mean(1 / rank)) for name, rank in ranks.items()}
     top = max(quality, key=quality.get)
     recall, _ = quality[top]

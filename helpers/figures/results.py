@@ -1,4 +1,4 @@
-"""Figures of the table of results: rows of one metric, the best of them, one bar a system."""
+"""Figures of the table of results: select the rows of one metric, and draw one bar per system."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -16,21 +16,22 @@ def select_results(
     Parameters
     ----------
     results : DataFrame
-        tidy rows
+        tidy rows, columns ``model, label, metric`` and those of ``key``; rows with a ``base`` are
+        paired differences
     metric : str
-        the one that is drawn
+        the metric to select
     key : tuple of str
-        columns of which no two rows have the same values
+        columns that must tell any two of the selected rows apart
 
     Returns
     -------
-    The rows, with the name of the system: ``plain`` for a title, ``name`` escaped for traces and
-    axes.
+    The rows, with two more columns that hold the name of the system: ``plain`` for titles, and
+    ``name``, escaped, for traces and axes.
 
     Raises
     ------
     ValueError
-        where no row is left, or one of ``key`` is there twice
+        where no row has the metric, or two rows have the same values in the columns of ``key``
     """
     rows = results[results.metric == metric]
     if "base" in rows:
@@ -52,14 +53,14 @@ def select_results(
 
 
 def best_system(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """Return the row of the best value: the lowest of an error, the highest of anything else.
+    """Return the row of the best value: the lowest of an error metric, else the highest.
 
     Parameters
     ----------
     rows : DataFrame
-        with a column ``value``
+        rows with a column ``value``; of equal values the first row is returned
     metric : str
-        what the values are
+        identifier of the metric that the values are of
     """
     if metric in LOWER_IS_BETTER:
         return rows.loc[rows.value.idxmin()]
@@ -67,20 +68,22 @@ def best_system(rows: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def result_bars(results: pd.DataFrame, metric: str, note: str = "", split: str = "") -> go.Figure:
-    """Draw one bar a system and split, with its interval, the best on top.
+    """Draw one bar per system and split, with its interval, the best system on top.
+
+    The order and the title are those of one split: test if it is there, else the first split that
+    is not dev, else dev. Systems without a value for this split are at the bottom.
 
     Parameters
     ----------
     results : DataFrame
-        tidy rows, columns ``model, label, split, metric, value, low, high`` and perhaps
-        ``targets``
+        tidy rows, columns ``model, label, split, metric, value, low, high`` and optionally
+        ``targets``, the number of targets, for the title
     metric : str
-        what is drawn
+        the metric to draw
     note : str
-        stands behind the finding
+        text in brackets after the title
     split : str
-        the only one that is drawn; by default all are, and the title speaks of test, or of the
-        first but dev
+        the only split to draw; by default all are drawn
     """
     if split:
         results = results[results.split == split]

@@ -1,7 +1,7 @@
-"""One style for every figure: colours, titles that state a finding, whiskers.
+"""The style of all figures: colours, titles that state a finding, and error bars.
 
-Post text and names may be hostile: whatever comes from a corpus or a result is escaped before it
-reaches a figure.
+Texts and names from a corpus or a result may hold harmful HTML, so they are escaped before they
+reach a figure.
 """
 
 from collections.abc import Iterable
@@ -30,11 +30,11 @@ COLOURS = [
 ]
 GREY = "#999999"
 DARK = "#333333"
-LETTER_WIDTH = 8.0  # pixels of a letter of a title, on average
+LETTER_WIDTH = 8.0  # mean width of a letter of a title, in pixels
 DASHED = {"line_dash": "dash", "line_color": GREY}
 DOTTED = {"line_dash": "dot", "line_color": GREY}
-MAX_NAME_LETTERS = 40  # of an author
-LEGEND_GAP = 72  # pixels from an x axis to its legend
+MAX_NAME_LETTERS = 40  # letters of an author's name that are shown
+LEGEND_GAP = 72  # distance from the x axis to the legend below it, in pixels
 AXIS = {
     "gridcolor": "#e5e5e5",
     "zerolinecolor": "#cccccc",
@@ -57,41 +57,39 @@ pio.templates.default = "authorbook"
 
 
 def escape_html(text: object) -> str:
-    """Return a text as a figure shows it: no HTML, and no formula.
+    """Escape a text, so that a figure shows its HTML and its formulas as plain text.
 
-    A page with MathJax would set a formula, links and all. Quotes stay, since plotly shows
-    "&quot;" as it is written, and no figure puts text into an attribute.
+    Dollar signs are escaped too, because a page with MathJax would typeset what is between two of
+    them, and could make links of it. Quotes are not: plotly would show "&quot;" literally, and no
+    figure puts text into an attribute.
     """
     return escape(str(text), quote=False).replace("$", "&#36;")
 
 
 def html_name(name: object) -> str:
-    """Return the first letters of a name that somebody chose, escaped.
-
-    A long one would leave no place for the figure.
-    """
+    """Escape a name from a corpus, cut to MAX_NAME_LETTERS letters to leave room for the figure."""
     return escape_html(str(name)[:MAX_NAME_LETTERS])
 
 
 def html_label(identifier: object) -> str:
-    """Return the words for an identifier, escaped."""
+    """Return the readable name of an identifier, see :func:`helpers.core.names.label`, escaped."""
     return escape_html(label(identifier))
 
 
 def colour_map(names: Iterable) -> dict:
-    """Map names to colours, in order; colours come again after the ninth."""
+    """Map each different name to a colour, in order; after the ninth the colours repeat."""
     return dict(zip(dict.fromkeys(names), cycle(COLOURS)))
 
 
 def panels(titles: dict[str, tuple[str, str]], **options: Any) -> go.Figure:
-    """Return a figure of panels beside each other.
+    """Return an empty figure with panels side by side.
 
     Parameters
     ----------
     titles : dict
-        title of a panel -> titles of its x axis and y axis
+        title of a panel -> (title of its x axis, title of its y axis)
     **options : Any
-        of ``make_subplots``
+        more arguments of plotly's ``make_subplots``
     """
     figure = make_subplots(1, len(titles), subplot_titles=list(titles), **options)
     for column, (x_title, y_title) in enumerate(titles.values(), 1):
@@ -100,16 +98,16 @@ def panels(titles: dict[str, tuple[str, str]], **options: Any) -> go.Figure:
 
 
 def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
-    """Set size and title of a figure, and return it.
+    """Set the title of a figure in place, with the margins that it needs, and return the figure.
 
     Parameters
     ----------
     figure : Figure
-        with all its panels
+        the figure with all its panels; without a size it becomes 860 by 460 pixels
     finding : str
-        plain text; it is escaped and broken into lines that fit
+        plain text of the title; it is escaped, and broken into lines that fit
     note : str
-        what stands behind it, in brackets
+        text in brackets after the finding
     """
     width = figure.layout.width or 860
     height = figure.layout.height or 460
@@ -120,7 +118,7 @@ def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     top = 34 + 20 * len(lines)
     if figure.layout.annotations:  # panels have titles of their own
         top += 22
-    if figure.layout.legend.y is None:  # below the title of the x axis
+    if figure.layout.legend.y is None:  # not set: it goes below the title of the x axis
         figure.update_layout(legend_y=-LEGEND_GAP / (height - top - 90))
     text = "<br>".join(escape_html(line) for line in lines)
     title = {"text": text, "pad_t": 2 + 12 * len(lines)}
@@ -130,14 +128,15 @@ def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
 def error_bars(
     rows: pd.DataFrame, value: str = "value", low: str = "low", high: str = "high"
 ) -> dict:
-    """Return whiskers from the ends of intervals, at rows that have one; {} where no row does.
+    """Return plotly error bars for points with intervals; {} where no row has an interval.
 
     Parameters
     ----------
     rows : DataFrame
-        a row a point
+        one row per point; a row without an interval gets no error bar
     value, low, high : str
-        columns of the point and of the ends of its interval
+        names of the columns of the point and of the two ends of its interval; ``low`` may be
+        missing from ``rows``
     """
     if low not in rows or rows[low].isna().all():
         return {}

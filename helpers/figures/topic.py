@@ -1,4 +1,4 @@
-"""Figures of topic regularisation (sawatphol2022): parts of the loss, and of linear probes."""
+"""Figures of topic regularisation (sawatphol2022): matrices, differences, and linear probes."""
 
 import math
 
@@ -22,23 +22,23 @@ from helpers.figures.style import (
 
 ROW_HEIGHT = 28  # pixels of one system on one split
 PANEL_GAP = 48  # pixels between two panels, for the title of the lower one
-DODGE = 0.3  # between two splits, of the distance between two systems
+DODGE = 0.3  # distance between two splits, as a share of that between two systems
 
 
 def heat_maps(matrices: dict[str, np.ndarray], names: list[str], authors: np.ndarray) -> go.Figure:
-    """Draw square matrices of the same rows, two by two, with their values; the diagonal is blank.
+    """Draw matrices of pairs of texts as heat maps with their values, in two columns.
 
-    The title says how well each tells same-author pairs from different-author pairs, as the AUC of
-    its values.
+    The diagonal is left blank. The title gives, for each matrix, the AUC with which its values tell
+    same-author pairs from different-author pairs.
 
     Parameters
     ----------
     matrices : dict
-        title -> (N, N)
+        title of a matrix -> (N, N), one value for each pair of N texts
     names : list of str
-        of the N rows
+        names of the N texts
     authors : (N,)
-        who wrote each
+        author of each text; at least one pair must have the same author, and one different ones
     """
     rows = math.ceil(len(matrices) / 2)
     figure = make_subplots(
@@ -78,18 +78,20 @@ def heat_maps(matrices: dict[str, np.ndarray], names: list[str], authors: np.nda
 
 
 def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
-    """Draw paired differences with their intervals, around a line at 0; one panel a base.
+    """Draw paired differences with their intervals, in one panel per subtracted system.
 
-    The title counts the differences whose interval excludes 0, and names the largest of these.
+    The title counts the differences whose interval excludes 0, and names the largest of these, or
+    the largest of all where there is none.
 
     Parameters
     ----------
     differences : DataFrame
-        columns ``label, base, split, value, low, high``; base is the system that is subtracted
+        one row per difference; columns ``label`` (name of the system), ``base`` (identifier of the
+        system that is subtracted from it), ``split, value, low, high``
     metric : str
-        of which they are differences
+        metric that the values are differences of
     note : str
-        stands behind the finding
+        text in brackets after the title
     """
     rows = differences.assign(name=differences.label.map(escape_html)).reset_index(drop=True)
     bases = list(dict.fromkeys(rows.base))
@@ -132,7 +134,7 @@ def difference_bars(differences: pd.DataFrame, metric: str, note: str = "") -> g
 
 
 def _count_of_differences(rows: pd.DataFrame, metric: str) -> str:
-    """Say how many intervals exclude 0, and which difference of these is the largest."""
+    """Say how many intervals exclude 0, and which of these differences, else of all, is largest."""
     told_apart = rows[(rows.low > 0) | (rows.high < 0)]
     count = len(told_apart) or "none"
     verb = "is" if len(told_apart) < 2 else "are"
@@ -149,9 +151,9 @@ def _count_of_differences(rows: pd.DataFrame, metric: str) -> str:
 def probe_bars(
     results: pd.DataFrame, levels: dict[str, float] | None = None, note: str = ""
 ) -> go.Figure:
-    """Draw what a linear probe finds in frozen embeddings.
+    """Draw what a linear probe finds in frozen embeddings, in one panel per metric.
 
-    Each metric has a panel, since accuracy and correlation differ.
+    The title speaks of the first metric.
 
     Parameters
     ----------
@@ -159,9 +161,9 @@ def probe_bars(
         tidy rows, columns ``model, label, metric, value, low, high``; metrics such as
         "topic accuracy"
     levels : dict or None
-        metric -> the score of knowing nothing, a dashed line
+        metric -> score of a probe that knows nothing about the texts, drawn as a dashed line
     note : str
-        stands behind the finding
+        text in brackets after the title
     """
     colours = colour_map(results.metric)
     key = ("model", "split") if "split" in results else ("model",)

@@ -1,4 +1,4 @@
-"""Figures of training: what the loss and the ranking of dev authors did."""
+"""Figures of training: the course of the loss and of the ranking of dev authors."""
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -7,7 +7,7 @@ from helpers.core.names import label
 from helpers.figures.results import best_system
 from helpers.figures.style import DASHED, colour_map, error_bars, html_label, panels, set_title
 
-DODGE = 0.006  # whiskers at one x stand beside each other, so much of the axis apart
+DODGE = 0.006  # distance between two error bars at one x, as a share of the x axis
 
 
 def learning_curves(
@@ -16,22 +16,23 @@ def learning_curves(
     levels: dict[str, float] | None = None,
     metric: str = "MRR",
 ) -> go.Figure:
-    """Draw the loss and the dev metric of each training.
+    """Draw the loss and the dev metric of each training, by step or by time.
 
-    Losses of several trainings have no unit in common, so each is drawn as a share of its first
-    value.
+    Losses of different trainings cannot be compared, so that of several trainings each is drawn as
+    a share of its first value.
 
     Parameters
     ----------
     histories : dict
-        label of a model -> columns ``step``, ``seconds``, ``loss``, the metric and perhaps its
-        ends
+        label of a model -> columns ``step``, ``seconds``, ``loss``, the one of ``metric``, and
+        optionally ``<metric>_low`` and ``<metric>_high``, the ends of its interval; rows without a
+        loss or without the metric are left out of the one panel
     against : str
-        "step" or "seconds"
+        column of the x axis: "step" or "seconds"
     levels : dict or None
-        baseline -> its dev metric, a dashed line
+        identifier of a baseline -> its dev metric, drawn as a dashed line
     metric : str
-        of the dev authors
+        metric on dev authors, the column to draw
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Figures of verification (tyo2021): scores of pairs, the two thresholds, and hard comparisons."""
+"""Figures of verification (tyo2021): scores of pairs, the two thresholds, and hardest pairs."""
 
 import numpy as np
 import pandas as pd
@@ -9,22 +9,22 @@ from helpers.core.results import INTERVAL, format_interval
 from helpers.figures.results import select_results
 from helpers.figures.style import COLOURS, DASHED, DOTTED, error_bars, html_label, set_title
 
-BINS = 51  # an odd number: 0.5, which is no answer, is inside one
+BINS = 51  # odd, so that 0.5, the score for "no answer", is in the middle of a bin
 
 
 def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str = "") -> go.Figure:
-    """Draw the scores of pairs of one author and of two authors; a score of 0.5 is no answer.
+    """Draw histograms of the scores of same-author pairs and of different-author pairs.
 
     Parameters
     ----------
     scores : (N,)
-        in [0, 1]
+        scores of N pairs in [0, 1]; exactly 0.5 means that the system gives no answer
     same : (N,) bool
-        of one author
+        whether one author wrote both texts of the pair
     model : str
-        the name of the system
+        identifier or name of the system
     note : str
-        stands behind the finding
+        text in brackets after the title
 
     References
     ----------
@@ -57,16 +57,19 @@ def score_histograms(scores: np.ndarray, same: np.ndarray, model: str, note: str
 
 
 def threshold_heat_map(table: pd.DataFrame, model: str, note: str = "") -> go.Figure:
-    """Draw PAN overall by the two thresholds and mark its maximum, of several the first.
+    """Draw PAN overall by the two thresholds as a heat map, and mark its maximum.
+
+    Of several equal maxima the first is marked.
 
     Parameters
     ----------
     table : DataFrame
-        columns ``lower``, ``upper``, ``overall``, one row a combination, at least one
+        one row per combination of thresholds, at least one; columns ``lower``, ``upper`` (the
+        thresholds, as probabilities), ``overall``
     model : str
-        the name of the system
+        identifier or name of the system
     note : str
-        stands behind the finding
+        text in brackets after the title
 
     References
     ----------
@@ -100,13 +103,16 @@ def threshold_heat_map(table: pd.DataFrame, model: str, note: str = "") -> go.Fi
 
 
 def hard_comparisons(results: pd.DataFrame) -> go.Figure:
-    """Draw AUC over all pairs and hard AUC, one row a system; the dotted line is chance.
+    """Draw AUC over all pairs and AUC over the hardest pairs, one row per system.
+
+    The dotted line is chance. The title counts the systems that are below it on the hardest pairs.
 
     Parameters
     ----------
     results : DataFrame
         tidy rows of one split with the metrics ``AUC`` and ``hardest_AUC``, see
-        :mod:`helpers.figures.results`
+        :func:`helpers.figures.results.select_results`; every system with ``hardest_AUC`` needs
+        ``AUC`` too
     """
     hard = select_results(results, "hardest_AUC").sort_values("value")
     of_all = select_results(results, "AUC").set_index("name").loc[hard.name]

@@ -1,11 +1,12 @@
-"""Published numbers of khan2021, tyo2021 and sawatphol2022, one CSV a table, beside measured ones.
+"""Published numbers of khan2021, tyo2021 and sawatphol2022, to be compared with measured ones.
 
-The papers' tables and tables of measured numbers come in; both side by side, and the verdicts of
-:mod:`helpers.published.claims`, go out. This room never measures anything.
+Each table of a paper is one CSV. This room takes these tables and tables of measured numbers, and
+returns both side by side, and the verdicts of :mod:`helpers.published.claims`. It never measures
+anything.
 
-``captions.csv`` holds for every table the columns of its index, a caption, and the doubtful rows.
-Rows and columns have the identifiers of the code; :func:`show_published`, :func:`named` and
-:mod:`helpers.core.names` turn them into names for people.
+``captions.csv`` has one row per table: which columns are its index, its caption, and the key of the
+row whose numbers are doubtful, if any. Rows and columns have the identifiers of the code;
+:func:`show_published` and :func:`named` replace them by readable names.
 """
 
 from pathlib import Path
@@ -25,18 +26,19 @@ PAPERS = {
 
 
 def published_table(paper: str, number: int) -> pd.DataFrame:
-    """Read a published table.
+    """Read a table of a paper.
 
     Parameters
     ----------
     paper : str
         "khan2021", "tyo2021" or "sawatphol2022"
     number : int
-        of the table
+        number of the table in the paper
 
     Returns
     -------
-    The table; its ``attrs`` hold ``caption`` and ``doubtful``, its doubtful row.
+    The table. Its ``attrs`` hold ``caption`` and ``doubtful``, the index values of its doubtful
+    row, joined by spaces ("mll Fanfiction"); "" where no row is doubtful.
 
     Raises
     ------
@@ -57,7 +59,12 @@ def published_table(paper: str, number: int) -> pd.DataFrame:
 
 
 def arr_gains() -> pd.DataFrame:
-    """Return the gain of R@8 and MRR by ARR; index ``split, base, corpus``.
+    """Return how much ARR raises R@8 and MRR in the paper.
+
+    Returns
+    -------
+    Columns ``R@8`` and ``MRR``: the loss with ARR minus the loss alone. Index ``split``,
+    ``base`` (the loss, "mll" or "supcon"), ``corpus``; what the paper does not report is left out.
 
     References
     ----------
@@ -72,12 +79,12 @@ def arr_gains() -> pd.DataFrame:
 
 
 def show_published(paper: str, number: int) -> Styler:
-    """Show a published table under its caption, named for people; doubtful rows are red.
+    """Show a table of a paper with its caption and readable names; the doubtful row is red.
 
     Parameters
     ----------
     paper, number : str, int
-        as of :func:`published_table`
+        as in :func:`published_table`
     """
     frame = published_table(paper, number)
     caption = frame.attrs["caption"].replace(paper, PAPERS[paper], 1)
@@ -90,6 +97,7 @@ def show_published(paper: str, number: int) -> Styler:
     return style
 
 
+# Show a number below 1 with three digits and a larger one with commas; keep a text.
 def _format_cell(value: float | str) -> str:
     if isinstance(value, str):
         return value
@@ -104,20 +112,21 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
     Parameters
     ----------
     measured : Series or DataFrame
-        a series is joined with a published table of one column
+        measured numbers; for a series, ``published`` must have one column
     published : DataFrame
-        the table of a paper, or columns of it
+        a table of a paper, or some columns of it
 
     Returns
     -------
-    Published rows first; ``<column> published`` beside ``<column> ours``, then the columns of one
-    side only, and for a series the columns ``published`` and ``ours``. A missing value is empty.
+    All published rows, then the rows that were only measured. A column of both sides gives the two
+    columns ``<column> published`` and ``<column> ours``; columns of one side follow under their own
+    names. A series gives the columns ``published`` and ``ours``. Missing values are NaN.
 
     Raises
     ------
     ValueError
-        where a series meets a table of several columns, a row is there twice, or the levels of the
-        two indices differ
+        where a series is given with a table of several columns, an index value occurs twice on one
+        side, or the two indices have different numbers of levels
     """
     if isinstance(measured, pd.Series):
         if published.shape[1] != 1:
@@ -150,14 +159,14 @@ def side_by_side(measured: pd.Series | pd.DataFrame, published: pd.DataFrame) ->
 
 
 def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
-    """Add a row "X / base" for every other row X: each value over that of the base.
+    """Append a row "X / base" for every row X but the base: its values divided by the base's.
 
     Parameters
     ----------
     rows : DataFrame
-        numbers
+        numbers, with names of rows as index
     base : str
-        name of the row that divides
+        name of the row to divide by; it stands for "base" in the new names
     """
     ratios = rows.drop(base) / rows.loc[base]
     ratios.index += f" / {base}"
@@ -165,9 +174,21 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
 
 
 def row_name(key: tuple | str) -> str:
-    """Name a row of khan2021, Tables 1, 3, 4 and 7, for people, by its key in either table.
+    """Return a readable name for a row of khan2021's Tables 1, 3, 4 or 7, or of a variant.
 
-    "Stream TPS (top-k)", "1 (averaged)", "Beta(3, 1)", "SentencePiece, 4,096"
+    Parameters
+    ----------
+    key : tuple or str
+        values of the table's index columns, as in the published table and in notebook 09:
+
+        - Table 1, (pooling, features, loss): ("khan2021", "TPS", "topk") -> "Stream TPS (top-k)"
+        - Table 3, (trained_on, posts): ("1-8", 16) -> "1-8", without the number of posts that the
+          row is tested on; trained on single posts, ("1", 16) -> "1 (averaged)", since the vectors
+          of single posts are averaged
+        - Table 4, sizes: "beta31" -> "Beta(3, 1)"
+        - Table 7, (tokenizer, vocabulary): ("sentencepiece", 4096) -> "SentencePiece, 4,096"
+        - the notebook's own rows of time features and variants, an identifier: "hour" ->
+          "Hour, 24 indicators"
     """
     if isinstance(key, str):
         return label(key)
@@ -182,7 +203,19 @@ def row_name(key: tuple | str) -> str:
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Select the rows of :func:`side_by_side` that we measured, named by :func:`row_name`."""
+    """Keep the measured rows of a joined table, and name them by :func:`row_name`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        result of :func:`side_by_side` for khan2021's Table 1, 3, 4 or 7; rows without a value of
+        ``MRR ours`` are left out
+
+    Returns
+    -------
+    The rows under their names. A column ``R@8`` that only one side has is called ``R@8 ours``. For
+    Table 3, the first column is ``tested on``, the number of posts.
+    """
     rows = rows[rows["MRR ours"].notna()].rename(columns={"R@8": "R@8 ours"})
     if "posts" in rows.index.names:
         rows.insert(0, "tested on", rows.index.get_level_values("posts"))

@@ -1,8 +1,11 @@
-"""What the papers say, what a run measured, and whether the two agree.
+"""Judge whether the results of a run agree with what the papers say.
 
-A line of ``claims.csv`` compares two models: its row of ``docs/coverage.md``, what the paper says,
-rows of a published table (pandas queries, of several rows the mean) or a sign, and our models
-(regular expressions, as runs name them).
+A line of ``claims.csv`` is one claim that compares two models. ``id`` is the row of
+``docs/coverage.md`` that it belongs to, ``claim`` says it in words. The paper's side is either
+``table``, ``row`` and ``row_base``, a published table and pandas queries for the rows of the two
+models (of several rows the mean is taken), or only a ``sign``, a key of SIGNS. Our side is
+``protocol``, ``model`` and ``base``, regular expressions for identifiers of a run's results, and
+``split`` and ``metric``.
 """
 
 from collections.abc import Iterator
@@ -17,9 +20,11 @@ from helpers.core.results import INTERVAL, format_interval
 
 FOLDER = Path(__file__).parent
 COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]
+# what a paper says without a table -> its words, and the sign of the difference
 SIGNS = {"+": (": higher", 1), "0": (": no difference", 0), "-": (": lower", -1)}
 PAPERS = {"khan2021": "Khan et al.", "tyo2021": "Tyo et al.", "sawatphol2022": "Sawatphol et al."}
-WORDS = {  # verdicts as pages say them, in the order in which they list them
+# verdict -> its words on pages, in the order in which pages list the verdicts
+WORDS = {
     "other sign": "the other way",
     "a difference": "a difference, published as none",
     "as published": "as published",
@@ -29,14 +34,14 @@ WORDS = {  # verdicts as pages say them, in the order in which they list them
 
 
 def verdict(says: float, low: float, high: float) -> str:
-    """Judge the interval of a difference by what a paper says.
+    """Compare the interval of a measured difference with the difference that a paper reports.
 
     Parameters
     ----------
     says : float
-        of the sign that the paper says, 0 for no difference
+        the paper's difference, of which only the sign counts; 0 for no difference
     low, high : float
-        the ends of the measured interval
+        ends of the interval of the measured difference
 
     Returns
     -------
@@ -52,19 +57,23 @@ def verdict(says: float, low: float, high: float) -> str:
 
 
 def verdicts(results: pd.DataFrame) -> pd.DataFrame:
-    """Judge every row of docs/coverage.md: its claims where both models were measured.
+    """Judge the claims of every row of docs/coverage.md by the results of a run.
 
     Parameters
     ----------
     results : DataFrame
-        tidy rows. Intervals are those of single runs, so a comparison is one of the first seed, and
-        of the fewest tokens; a difference that was stored over all seeds is taken as it is.
+        tidy rows. Only rows with an interval are used. Of several seeds only the lowest is used,
+        and of several ``max_tokens`` only the smallest, since an interval belongs to one training;
+        rows without a seed, such as differences over all seeds, are kept.
 
     Returns
     -------
-    Columns ``id, claim, published, ours, verdict, note`` (the protocol, or what is missing) and
-    ``where`` (the headings that show the row); of what was not measured the verdict is the state of
-    the row. The table is empty where there is no docs/coverage.md, that is outside of a checkout.
+    Columns ``id, where, claim, published, ours, verdict, note``, where ``where`` holds the headings
+    under which the row is shown. There is one row for each claim and protocol in which both models
+    were measured; its ``note`` names protocol and split. A row of docs/coverage.md without any has
+    one row, whose ``verdict`` is its state ("on own data" becomes "not measurable here") and whose
+    ``note`` says what is missing. The table is empty where docs/coverage.md does not exist, as in
+    an installed package.
     """
     for name in ("seed", "max_tokens"):
         is_first = results[name].isna() | (results[name] == results[name].min())
@@ -83,20 +92,23 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _coverage() -> Iterator[list[str]]:
-    """Yield the cells of the rows of docs/coverage.md: id, what, where, state, note."""
+    """Yield the five cells of each row of docs/coverage.md: id, claim, where, state, note."""
     path = paths.ROOT / "docs" / "coverage.md"
-    if path.exists():  # only in a checkout
+    if path.exists():  # an installed package does not have it
         _, _, table = path.read_text("utf-8").partition("\n| id |")
         for line in table.splitlines()[2:]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
 def _comparisons(results: pd.DataFrame, claim: Any) -> Iterator[tuple[str, ...]]:
-    """Yield one comparison a protocol: paired where it was measured so, else of two intervals.
+    """Yield one comparison for each protocol in which both models of a claim were measured.
+
+    A paired difference is used where the results hold one. Else its interval is taken from the ends
+    of the intervals of the two models, which makes it wider.
 
     Yields
     ------
-    The cells of the columns from ``claim`` on.
+    claim, published, ours, verdict, note : str
     """
     says, published = _published(claim)
     is_protocol = results["protocol"].str.fullmatch(claim.protocol)
@@ -125,7 +137,7 @@ def _comparisons(results: pd.DataFrame, claim: Any) -> Iterator[tuple[str, ...]]
 
 
 def _published(claim: Any) -> tuple[float, str]:
-    """Return the difference that a paper says, or its sign, and the words for it."""
+    """Return the difference that a paper reports, or only its sign, and the words for it."""
     if not claim.table:
         words, sign = SIGNS[claim.sign]
         return sign, words
@@ -136,7 +148,10 @@ def _published(claim: Any) -> tuple[float, str]:
 
 
 def _interval(rows: pd.DataFrame, metric: str, model: str, base: str) -> pd.Series | None:
-    """Return value, low and high of the first row of a metric, None where there is none."""
+    """Return value, low and high of the first row of a metric and pair, None where there is none.
+
+    ``model`` and ``base`` are regular expressions; ``base`` is "" for a metric of one model.
+    """
     is_of_pair = rows["model"].str.fullmatch(model) & rows["base"].str.fullmatch(base)
     of_metric = rows[(rows["metric"] == metric) & is_of_pair]
     if of_metric.empty:
@@ -145,7 +160,7 @@ def _interval(rows: pd.DataFrame, metric: str, model: str, base: str) -> pd.Seri
 
 
 def _where(protocol: str, split: str) -> str:
-    """Return a protocol and a split in words."""
+    """Return protocol and split in words, with the papers' authors for their identifiers."""
     words = label(protocol)
     for identifier, paper in PAPERS.items():
         words = words.replace(identifier, paper)

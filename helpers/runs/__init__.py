@@ -1,5 +1,6 @@
-"""How notebooks are run and shown.
+"""Run the notebooks and show what they found.
 
-The notebooks and the folder ``params/<run>/`` come in. Executed notebooks and one page, the report
-of the run, go out. This room never computes a result: notebooks do, with all other rooms.
+This room reads the notebooks and the folder ``params/<run>/``, and writes executed notebooks and
+one HTML page, the report of the run. It never computes a result: the notebooks do, with all other
+rooms.
 """

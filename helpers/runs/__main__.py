@@ -1,7 +1,8 @@
 """The command line of the runs.
 
-python -m helpers.runs [run]           every stage of params/<run>/ that is not current, the report
-python -m helpers.runs [run] --list    the stages, and which of them are current
+python -m helpers.runs [run]           run the stages of params/<run>/ that are not current, and
+                                       write the report
+python -m helpers.runs [run] --list    list the stages, and say which of them are current
 """
 
 import argparse
@@ -12,16 +13,22 @@ from helpers.core import paths
 from helpers.runs.pipeline import DISK_FULL, StageFailed, disk_full, run_all
 from helpers.runs.stages import stages
 
-# For the kernels, unless set: idle OpenMP threads that spin slow every other process down.
+# Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
+# down every other process.
 ENVIRONMENT = {"OMP_WAIT_POLICY": "passive", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
+    Parameters
+    ----------
+    arguments : list of str, optional
+        words of the command line; by default those that the program was started with
+
     Returns
     -------
-    0, 1 after a message where something is wrong, 130 where the user stopped it.
+    0; 1 after a message about an error; 130 where the user pressed Ctrl-C.
     """
     options = _parse(arguments)
     for name, value in ENVIRONMENT.items():
@@ -64,4 +71,4 @@ def _parse(arguments):
 
 
 if __name__ == "__main__":
-    os._exit(main())  # a stopped run waits for no stage
+    os._exit(main())  # unlike sys.exit, does not wait for running stages

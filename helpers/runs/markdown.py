@@ -1,4 +1,4 @@
-"""HTML of Markdown, whose formulas become MathML."""
+"""Turn Markdown into HTML, and its formulas into MathML."""
 
 import re
 from contextlib import suppress
@@ -9,10 +9,13 @@ from xml.etree.ElementTree import tostring
 from latex2mathml.converter import convert_to_element
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+# "\begin{aligned}", "\end{equation*}"
 ALIGNED = re.compile(r"(begin|end){(aligned|align|equation)\*?}")
+# "\arg\min", "\arg \max"
 ARG_MIN = re.compile(r"\\arg\s*\\(min|max)")
 
 
+# Renders Markdown with its formulas as MathML.
 class _Renderer(IPythonRenderer):
     def inline_math(self, body: str) -> str:
         return mathml(body)
@@ -25,7 +28,7 @@ class _Renderer(IPythonRenderer):
 
 
 class _HostileRenderer(_Renderer):
-    """For text that may be a post's: HTML and pictures become text."""
+    """Renders Markdown that may quote posts: its HTML and its pictures become plain text."""
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
         return escape(text)
@@ -39,12 +42,12 @@ def markdown_html(source: str, is_trusted: bool, **options: Any) -> str:
     source : str
         the Markdown
     is_trusted : bool
-        False where it may quote posts; HTML and pictures in it are then text
+        False where it may quote posts; its HTML and pictures then become plain text
     **options : Any
-        of nbconvert's ``IPythonRenderer``
+        more arguments of nbconvert's ``IPythonRenderer``
     """
     kind = _Renderer if is_trusted else _HostileRenderer
-    # no anchors: the same heading in two notebooks would give the same id twice
+    # no anchor links: a heading that occurs in two notebooks would give the page the same id twice
     renderer = kind(
         escape=not is_trusted, exclude_anchor_links=True, allow_harmful_protocols=False, **options
     )
@@ -57,9 +60,9 @@ def mathml(tex: str, display: str = "inline") -> str:
     Parameters
     ----------
     tex : str
-        LaTeX; it is shown itself, set apart, where the converter does not know it
+        the formula in LaTeX; where the converter cannot read it, its source is returned as code
     display : str
-        "inline" or "block"
+        "inline", or "block" for a line of its own
     """
     latex = ALIGNED.sub(r"\1{align*}", tex)
     latex = ARG_MIN.sub(r"\\mathop{\\mathrm{arg\\,\1}}", latex)
@@ -68,9 +71,9 @@ def mathml(tex: str, display: str = "inline") -> str:
         for element in tree.iter():
             element.attrib.pop("href", None)
             element.attrib.pop("style", None)
-        # convert() itself unescapes all, also "<"
+        # convert() would unescape everything, "<" too; only character references are unescaped here
         math = tostring(tree, encoding="unicode").replace("&amp;#x", "&#x")
-        if "\\" not in math:  # it passes a command it does not know through as text
+        if "\\" not in math:  # a command that the converter does not know stays as text
             if display == "block":
                 return f'<span class="formula">{math}</span>'
             return math

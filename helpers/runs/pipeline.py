@@ -1,7 +1,7 @@
-"""Run the notebooks of one run with papermill, each when something it is made from has changed.
+"""Run the notebooks of one run with papermill, each only if one of its inputs has changed.
 
-A notebook whose input is missing calls :func:`ensure`, which goes through the same stages, so
-nothing is run twice.
+A notebook whose input file is missing calls :func:`ensure`, which runs the notebook that makes it.
+Both ways use the same stages, so nothing is run twice.
 """
 
 import os
@@ -18,16 +18,18 @@ from filelock import FileLock, Timeout
 from helpers.core import artifacts, paths, progress
 from helpers.runs.stages import Stage, stages
 
-LOCK_VARIABLE = "AUTHORBOOK_HOLDS"  # names the lock that this process holds to its kernels
-ORPHAN_SECONDS = 3  # until the kernels of a killed run have ended
-LOOK_SECONDS = 0.5  # between two looks at how far the running stages are
-TRACEBACK_LINES = 6  # of a failure that is shown
+# the environment variable that tells the kernels which lock this process holds
+LOCK_VARIABLE = "AUTHORBOOK_HOLDS"
+ORPHAN_SECONDS = 3  # after so long, the kernels of a killed run have ended
+LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
+TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
+# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
 DISK_FULL = re.compile(
     r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
 )
-# an option of a kernel that sets a variable of the environment of this kernel alone
+# option of a kernel that sets an environment variable in this kernel only, given name and value
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"
-# no bars, neither of cells nor of libraries: they would flood a saved page
+# no progress bars, neither of papermill nor in the notebooks: they would fill the saved page
 PAPERMILL = {
     "kernel_name": "python3",
     "progress_bar": False,
@@ -36,21 +38,21 @@ PAPERMILL = {
 
 
 class StageFailed(RuntimeError):
-    """A notebook stopped with an error; the message is the few lines that a reader needs."""
+    """A notebook has stopped with an error; the message says where and why in a few lines."""
 
 
 def execute(stage: Stage, force: bool = False) -> float | None:
-    """Run one stage and return its seconds, or None where nothing was to do.
+    """Run one stage and return how many seconds it took, or None if it was current.
 
-    The executed notebook takes its name when it is whole. Where it fails, the notebook up to the
-    failure is ``<stage>.failed.ipynb``.
+    The executed notebook gets its final name only when it is complete. If it fails, the notebook up
+    to the failure is kept as ``<stage>.failed.ipynb``.
 
     Parameters
     ----------
     stage : Stage
-        is not run where it is current
+        the stage to run; if it is current, nothing is done
     force : bool
-        run it anyway
+        run the stage even if it is current
 
     Raises
     ------
@@ -65,8 +67,8 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
     stage.output.parent.mkdir(parents=True, exist_ok=True)
-    stage.sidecar.unlink(missing_ok=True)  # a stage that is killed half-way is not current
-    # a kernel that has a notebook run shows the bar of that notebook as its own
+    stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
+    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
     progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
     set_progress_file = SET.format(progress.PLACE, progress_file)
     options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
@@ -93,7 +95,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
 
 
 def disk_full(error: object) -> str:
-    """Say in one line what to do about a full disk."""
+    """Return a one-line message that says what to do about a full disk."""
     return (
         f"the disk is full ({error}): free some space, then give the same command again; "
         "finished files are kept"
@@ -101,7 +103,7 @@ def disk_full(error: object) -> str:
 
 
 def failure(error: Exception) -> str:
-    """Say in a few lines where and why an execution stopped."""
+    """Return a few lines that say where and why the execution of a notebook stopped."""
     if not hasattr(error, "traceback"):  # not in a cell: the kernel died, or could not start
         kind = type(error).__name__
         hint = " (often: out of memory)" if kind == "DeadKernelError" else ""
@@ -117,7 +119,7 @@ def failure(error: Exception) -> str:
     lines = [
         line
         for line in traceback.splitlines()
-        if line.strip() and not line.startswith(error.ename)  # which stands on top
+        if line.strip() and not line.startswith(error.ename)  # it is in the first line already
     ]
     first = f"{where}: {error.ename}: {error.evalue}"
     return "\n  ".join([first, *lines[-TRACEBACK_LINES:]])
@@ -125,21 +127,23 @@ def failure(error: Exception) -> str:
 
 @contextmanager
 def run_lock(run: str, wait: bool = False) -> Iterator[None]:
-    """Keep other processes from making the same run; what this process starts is let in.
+    """Keep other processes from executing the same run while the context lasts.
 
-    The system lets go of the lock when this process ends, in any way.
+    The kernels that this process starts may enter the context, too. The operating system releases
+    the lock when this process ends, even if it is killed.
 
     Parameters
     ----------
     run : str
-        its name
+        name of the run
     wait : bool
-        for another process to end, which is said; otherwise it is an error
+        if another process executes the run, print a line and wait until it has ended; by default
+        this is an error
 
     Raises
     ------
     ValueError
-        where another process makes the run
+        where another process executes the run and ``wait`` is False
     """
     folder = paths.Run(run).folder
     lock = FileLock(folder / ".lock")
@@ -161,7 +165,9 @@ def run_lock(run: str, wait: bool = False) -> Iterator[None]:
         print(f"{busy}waiting until it has ended", flush=True)
         lock.acquire()
     try:
-        if running.exists():  # it was killed: its kernels look for it every second, theirs for them
+        # The last run was killed. Its kernels check every second whether it lives, and kernels that
+        # they have started check them, so all end within a few seconds.
+        if running.exists():
             time.sleep(ORPHAN_SECONDS)
         running.touch()
         os.environ[LOCK_VARIABLE] = lock.lock_file
@@ -173,27 +179,28 @@ def run_lock(run: str, wait: bool = False) -> Iterator[None]:
 
 
 def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None) -> None:
-    """Have a file or folder: where it is missing, run the notebook that makes it, and say so.
+    """Run the notebook that makes a file or folder if it is missing, and print a line about it.
 
-    Works in a notebook (another kernel is started) and from any folder.
+    This works in a notebook, for which another kernel is started, and from any folder. If another
+    process executes the run, it is waited for.
 
     Parameters
     ----------
     run : str
-        a folder of ``params/``, which says how the notebook is run
+        name of a run, a folder of ``params/``, whose parameters are used
     notebook : str
-        its name, without its suffix
+        name of the notebook without ``.ipynb``
     path : str or Path
-        the file or folder, inside the run's folder
+        the file or folder, inside the run's folder; if it exists, nothing is done
     variant : str or None
-        the only one that is run; otherwise the notebook and all its variants are, each unless it
-        is current
+        the only variant to run; by default the notebook and all its variants are run, except
+        current ones. If these alone do not make ``path``, current ones are run again
 
     Raises
     ------
     ValueError
-        on an unknown run, notebook or variant, on a path outside of the run's folder (a name such
-        as ``../x`` in it), and where the path is not made
+        on an unknown run, notebook or variant, on a path outside of the run's folder (such as one
+        with ``..``), and where the notebook has run but did not make ``path``
     StageFailed
         where a notebook fails
     """
@@ -209,12 +216,12 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
         return
     todo = _stages_of(run, notebook, variant, shown_path)
     with run_lock(run, wait=True):
-        if not path.exists():  # still: another process may have made it meanwhile
+        if not path.exists():  # checked again: another process may have made it
             print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
             current = [stage for stage in todo if stage.is_current]
             for stage in todo:
                 execute(stage)
-            if not path.exists():  # what a current stage made was deleted since
+            if not path.exists():  # a current stage had made it, and it was deleted
                 for stage in current:
                     execute(stage, force=True)
     if not path.exists():
@@ -222,7 +229,10 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
 
 
 def _stages_of(run: str, notebook: str, variant: str | None, shown_path: str) -> list[Stage]:
-    """Return a notebook and all its variants, or a variant alone."""
+    """Return the stages of a notebook and all its variants, or of one variant alone.
+
+    ``shown_path``, the file that is missing, is named in the error about an unknown notebook.
+    """
     stages_of_run = stages(run)
     if variant:
         name = f"{notebook}.{variant}"
@@ -239,19 +249,28 @@ def _stages_of(run: str, notebook: str, variant: str | None, shown_path: str) ->
 
 
 def run_all(run: str, jobs: int = 1) -> Path:
-    """Run every stage that is not current, one printed line each; return the path of the report.
+    """Run every stage of a run that is not current, and write the report.
+
+    One line is printed per stage, also for current ones.
 
     Parameters
     ----------
     run : str
-        a folder of ``params/``
+        name of a run, a folder of ``params/``
     jobs : int
-        stages that run at once, each as soon as what it needs has run
+        number of stages that may run at the same time; a stage starts when all notebooks that it
+        needs have run
+
+    Returns
+    -------
+    The path of the report.
 
     Raises
     ------
-    ValueError, StageFailed
-        as :func:`stages`, :func:`run_lock` and :func:`execute`
+    ValueError
+        as :func:`stages` and :func:`run_lock`
+    StageFailed
+        where a notebook fails; no further stage is started then
     """
     from helpers.runs import report, summary
 
@@ -269,10 +288,10 @@ def run_all(run: str, jobs: int = 1) -> Path:
 
 
 def _execute_all(todo: list[Stage], jobs: int) -> None:
-    """Execute stages, several at once where none needs another; the first failure ends it.
+    """Execute stages, up to ``jobs`` at the same time, none before the notebooks that it needs.
 
-    What most others need goes first, so that the last stages do not wait for each other while a
-    core is idle.
+    Notebooks that most stages need go first, so that no core is idle at the end. After a failure no
+    stage is started; those that run are waited for, and the error is raised then.
     """
     needed = Counter()
     for stage in todo:
@@ -281,7 +300,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
     running = {}
     done = []
     watch = progress.Watch()
-    pool = ThreadPoolExecutor(jobs)  # left as it is by Ctrl-C: the kernels end with this process
+    pool = ThreadPoolExecutor(jobs)  # not closed on Ctrl-C: the kernels end with this process
     while waiting or running:
         unfinished = {stage.notebook for stage in [*waiting, *running.values()]}
         ready = [stage for stage in waiting if unfinished.isdisjoint(stage.needs)]
@@ -296,12 +315,13 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
             with progress.tqdm.external_write_mode():
                 print(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}", flush=True)
             if future.exception():
-                waiting.clear()  # what runs beside it ends first
+                waiting.clear()  # stages that are running are still waited for
         watch.show({stage.name: stage.progress_file for stage in running.values()})
     for future in done:
         future.result()  # raises what failed
 
 
+# Say how a stage ended: "failed", "reused" if it was current, else its seconds.
 def _outcome(future: Future) -> str:
     if future.exception():
         return "failed"

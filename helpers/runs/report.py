@@ -1,9 +1,9 @@
-"""One HTML file that shows what a run found: its executed notebooks in order.
+"""Write the executed notebooks of a run to one HTML file, the report.
 
-The file is self-contained and asks nothing of the network: plotly.js is inside it once,
-compressed, formulas become MathML, and a content security policy forbids everything else. Post
-text may be hostile: text is escaped, of HTML that a notebook shows words and tables are left, and
-of scripts the policy allows only the two named here, by their hashes.
+The file needs no network: it contains plotly.js once, compressed, formulas are MathML, and a
+content security policy forbids loading anything. Since posts may hold harmful HTML, text is
+escaped, only words and tables are kept of the HTML that a notebook outputs, and the policy allows
+only two scripts, plotly.js and ``report.js``, by their hashes.
 """
 
 import base64
@@ -20,15 +20,16 @@ from helpers.core import paths
 from helpers.core.artifacts import atomic_write
 
 PLOTLY = "application/vnd.plotly.v1+json"
-# Never shown: live widgets have no kernel here, and a notebook brings no script of its own.
+# Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
 DROPPED = ("application/vnd.jupyter.widget-view+json", "application/javascript")
-# What is left of an output's HTML: no address, and no MathML or SVG, inside which the same text
-# is parsed otherwise.
+# Elements and attributes that are kept of an output's HTML. None can hold an address. MathML and
+# SVG are not among them, because browsers parse text inside them by other rules.
 ELEMENTS = set(
     "table caption colgroup col thead tbody tfoot tr th td style div p span br hr pre code b i em"
     " strong small sup sub u h1 h2 h3 h4 h5 h6 ul ol li dl dt dd details summary".split()
 )
 ATTRIBUTES = {"class", "id", "style", "colspan", "rowspan", "border"}
+# <a href="03_train.ipynb">words</a>
 LINK_TO_NOTEBOOK = re.compile(r'<a href="[\w.]+\.ipynb">(.*?)</a>', re.S)
 POLICY = (
     "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; "
@@ -48,22 +49,22 @@ def build_report(
     Parameters
     ----------
     notebooks : list of Path
-        in the order of the page; a name with a dot, ``03_train.T.ipynb``, is a variant, shown
-        folded
+        executed notebooks, in the order of the page; one whose stem has a dot, such as
+        ``03_train.T.ipynb``, is a variant and is shown folded
     out : str or Path
-        the HTML file
+        path of the HTML file
     title : str
-        of the page
+        title of the page
     intro_html : str
-        trusted HTML that opens the page
+        trusted HTML at the top of the page
     beside : dict or None
-        stem -> title of the notebooks that have a page ``<stem>.html`` each, to which contents and
-        links lead; figures are then the stored pictures
+        for a set of pages with one notebook each: stem of every notebook -> its title. Contents and
+        links then lead to ``<stem>.html``, and figures are shown as stored pictures
 
     Raises
     ------
     ValueError
-        on a broken notebook
+        where a notebook is damaged
     """
     import nbformat
 
@@ -94,25 +95,32 @@ def build_report(
 
 
 def _with_links(body, addresses):
-    """Lead links between notebooks to where they are shown; of any other the words are left."""
+    """Change links to notebooks into links to where these are shown.
+
+    ``addresses`` maps the stem of a notebook to its address; a link to any other notebook is
+    replaced by its words.
+    """
     for stem, address in addresses.items():
         body = body.replace(f'<a href="{stem}.ipynb">', f'<a href="{address}">')
     return LINK_TO_NOTEBOOK.sub(r"\1", body)
 
 
 def _title(book):
-    """Return the text of the first heading of level one, without its Markdown marks."""
+    """Return the text of the first heading of level one without Markdown marks; "" for none."""
     text = "\n".join(cell.source for cell in book.cells if cell.cell_type == "markdown")
+    # "# Title" or "# Title #"
     heading = re.search(r"^#\s+(.+?)\s*#*$", text, re.M)
     if heading is None:
         return ""
+    # "*word*", "**word**", "`word`" -> "word"
     return re.sub(r"[*_`]{1,2}(\S[^*_`]*)[*_`]{1,2}", r"\1", heading[1])
 
 
 def _prepare(cell, figures, pictures):
-    """Turn the outputs that nbconvert would drop or leave raw into HTML, in place.
+    """Turn the outputs of a cell into safe HTML, in place; text and pictures stay as they are.
 
-    Figures of plotly are added to those of the page, unless their stored pictures are shown.
+    Plotly figures are appended to ``figures``, and the page draws them; with ``pictures``, their
+    stored PNG is shown instead, if there is one.
     """
     from helpers.runs.markdown import markdown_html
 
@@ -139,7 +147,7 @@ def _prepare(cell, figures, pictures):
 
 
 def _words_and_tables(html: str) -> str:
-    """Return HTML without any element or attribute that could run, load or lead somewhere."""
+    """Return HTML without elements and attributes that could run code, load files or hold links."""
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html, is_fragment=True)
@@ -150,6 +158,7 @@ def _words_and_tables(html: str) -> str:
     return tree.html or ""
 
 
+# The filter of the template for Markdown cells, which are trusted: attached pictures are embedded.
 @pass_context
 def _markdown_cell(context, source):
     from helpers.runs.markdown import markdown_html
@@ -163,6 +172,7 @@ def _markdown_cell(context, source):
     )
 
 
+# Return nbconvert's exporter with this room's template and its Markdown filter.
 def _exporter():
     from nbconvert import HTMLExporter
 
@@ -177,7 +187,7 @@ def _exporter():
 
 
 def _page(figures, **fields):
-    """Fill the page: its parts, and the hashes of the scripts that may run."""
+    """Return the HTML of the page, with the hashes of the scripts that may run."""
     from plotly.offline import get_plotlyjs
 
     template = Template(_read_beside("report.html"))
@@ -192,13 +202,14 @@ def _page(figures, **fields):
     return template.render(
         **fields,
         draw=draw,
-        # a post in a hover text must not close the element
+        # "</script>" in a hover text must not end the element that holds the figures
         drawings=json.dumps(figures).replace("<", "\\u003c"),
         policy=POLICY + " ".join(hashes),
         style=_style(),
     )
 
 
+# Return the CSS of the page, with the colours of code for light and dark screens.
 def _style():
     from pygments.formatters import HtmlFormatter
 

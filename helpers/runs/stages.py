@@ -1,9 +1,9 @@
-"""The stages of a run, which ``params/<run>/`` lists, and a fingerprint of the inputs of each.
+"""List the stages of a run, each with a fingerprint of its inputs.
 
-``params/<run>/<notebook>.yaml`` holds the flat parameters of one notebook;
-``<notebook>.<variant>.yaml`` holds what differs in one more execution of it. Only ``make train``
-runs ``<notebook>.gpu<...>.yaml``. Every execution is a stage: the executed notebook and a small
-JSON with its inputs are in ``outputs/<run>/notebooks/``.
+A stage is one execution of one notebook. ``params/<run>/<notebook>.yaml`` holds the parameters of
+the notebook, by name; ``<notebook>.<variant>.yaml`` holds those that differ in one more execution
+of it. ``<notebook>.gpu<...>.yaml`` is no stage: only ``make train`` runs it. The executed notebook
+and a small JSON with its inputs are written to ``outputs/<run>/notebooks/``.
 """
 
 import ast
@@ -18,9 +18,9 @@ import yaml
 from helpers.core import artifacts, paths
 from helpers.core.parameters import check, unknown
 
-ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')
-REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # looks modules of its room up by name
-TABLE_SUFFIXES = (".csv", ".yaml")
+ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
+REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # code that imports modules by name
+TABLE_SUFFIXES = (".csv", ".yaml")  # data of a module, in a file of the same stem beside it
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,18 @@ class Stage:
     Parameters
     ----------
     run : str
-        its name
+        name of the run
     name : str
-        of the notebook, and of the variant where there is one: "03_train.T"
+        name of the notebook, followed by a dot and the variant if it is one: "03_train.T"
     notebook : str
-        the source, without its suffix
+        name of the notebook without ``.ipynb``
     parameters : dict
-        name -> value
+        name of a parameter -> value
     fingerprint : str
-        of the code, the parameters, the input files and the stages before
+        hash of the code, the parameters, the input files and the earlier stages
     needs : tuple of str
-        notebooks that must have run before: those it calls :func:`ensure` for
+        notebooks that must have run before: those that it calls
+        :func:`helpers.runs.pipeline.ensure` for
     """
 
     run: str
@@ -57,28 +58,30 @@ class Stage:
 
     @property
     def sidecar(self) -> Path:
-        """Return the path of the JSON that says what the executed notebook was made from."""
+        """Return the path of the JSON that holds the inputs of the executed notebook."""
         return self.output.with_suffix(".json")
 
     @property
     def progress_file(self) -> Path:
-        """Return the path of what its progress bar says while it runs."""
+        """Return the path of the file that holds the text of its progress bar while it runs."""
         return self.output.with_suffix(".progress")
 
     @property
     def is_current(self) -> bool:
-        """Tell whether the executed notebook is there and was made from just this."""
+        """Tell whether the executed notebook exists and was made from the same inputs."""
         return self.output.exists() and artifacts.is_current(self.sidecar, self.fingerprint)
 
 
 def stages(run: str) -> list[Stage]:
-    """Return the stages of a run: notebooks by name, each first as it is, then its variants.
+    """Return the stages of a run, by notebook; each notebook is followed by its variants.
+
+    A variant has the parameters of its notebook, except those that its own file sets.
 
     Raises
     ------
     ValueError
-        on an unknown run, a missing notebook, bad YAML, or a parameter that the notebook does not
-        declare
+        on an unknown run, a missing notebook, a variant without the file of its notebook, invalid
+        YAML, or a parameter that the notebook does not declare or that has a wrong type
     """
     stages_of_run = []
     for path in _parameter_files(run):
@@ -95,7 +98,7 @@ def stages(run: str) -> list[Stage]:
             earlier = [
                 stage.fingerprint
                 for stage in stages_of_run
-                if not stage.notebook.startswith("00_")  # which leaves nothing
+                if not stage.notebook.startswith("00_")  # it writes no file that others read
             ]
         values = base_values | _read_parameters(path, where, cells)
         if not variant:
@@ -110,7 +113,7 @@ def stages(run: str) -> list[Stage]:
 
 
 def _parameter_files(run):
-    """Return the YAML files of a run by notebook and variant, but those for ``make train``."""
+    """Return the YAML files of a run, sorted by notebook and variant, without ``.gpu`` files."""
     folder = paths.PARAMS / paths.Run(run).name
     files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
     if not files:
@@ -123,6 +126,7 @@ def _parameter_files(run):
     return [path for path in files if ".gpu" not in path.stem]
 
 
+# Return the code cells of a notebook; ``where`` names the parameter file in the error.
 def _code_cells(notebook, where):
     import nbformat
 
@@ -136,7 +140,7 @@ def _code_cells(notebook, where):
 
 
 def _read_parameters(path, where, cells):
-    """Read one YAML file, checked against the names and types that the notebook declares."""
+    """Read one YAML file, and check it against the names and types that the notebook declares."""
     try:
         parameters = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -150,13 +154,13 @@ def _read_parameters(path, where, cells):
     defaults = {}
     for cell in cells:
         if "parameters" in cell.metadata.get("tags", []):
-            # annotated assignments, as the notebook itself runs them
+            # the cell holds annotated assignments only, such as `seed: int = 0`
             exec(cell.source, {**vars(typing)}, defaults)
     declared = defaults.get("__annotations__", {})
     try:
         if message := unknown(map(str, parameters), declared):
             raise ValueError(message)
-        # the notebook itself knows which lists may be empty
+        # any list may be empty here; the notebook itself checks which of them may
         check(defaults | parameters, may_be_empty=declared)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
@@ -164,7 +168,10 @@ def _read_parameters(path, where, cells):
 
 
 def _location_stats(parameters):
-    """Return a fingerprint of the files of each ``location``: changed ones are read again."""
+    """Return a fingerprint for each path of the parameter ``location``, [] without this parameter.
+
+    It changes with the files, so that changed files are read again.
+    """
     locations = parameters.get("location") or []
     if isinstance(locations, str):
         locations = [locations]
@@ -172,7 +179,11 @@ def _location_stats(parameters):
 
 
 def _code_of(cells):
-    """Return what a notebook runs: its cells, and all helpers modules that they lead to."""
+    """Return all code that a notebook runs, to be hashed: its cells and its helpers modules.
+
+    The modules are those that the cells import, directly or through other modules, with their data
+    tables.
+    """
     sources = [cell.source for cell in cells]
     lines = "\n".join(sources).splitlines()
     python = "\n".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
@@ -195,9 +206,10 @@ def _code_of(cells):
 
 
 def imported_files(code: str) -> set[Path]:
-    """Return the files of the helpers modules that Python source imports, and of their rooms.
+    """Return the files of the helpers modules that Python source imports, and of their packages.
 
-    How notebooks are run and shown is left out: it does not change what they find.
+    The package ``helpers.runs`` is left out: how notebooks are run and shown does not change what
+    they find.
     """
     files = set()
     for name in _imported_names(code):
@@ -210,7 +222,10 @@ def imported_files(code: str) -> set[Path]:
 
 @cache
 def _imported_names(code):
-    """Return the helpers modules, and names in them, that Python source imports at any depth."""
+    """Return the helpers modules that Python source imports, and names in them.
+
+    Imports inside functions count, too.
+    """
     names = set()
     for node in ast.walk(_parse(code)):
         if isinstance(node, ast.Import):
@@ -222,13 +237,14 @@ def _imported_names(code):
 
 @cache
 def _code_fingerprint(code):
-    """Return a fingerprint of Python source that a changed comment does not change."""
+    """Return a hash of Python source that does not change with comments and layout."""
     return artifacts.fingerprint_of(ast.dump(_parse(code)))
 
 
+# Parse Python source; of source with a syntax error return an empty module.
 @cache
 def _parse(code):
     try:
         return ast.parse(code)
-    except SyntaxError:  # the kernel will say so, better
+    except SyntaxError:  # the kernel will report it with a better message
         return ast.Module([], [])

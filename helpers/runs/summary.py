@@ -1,4 +1,4 @@
-"""The results of a run for people: findings, verdicts on the papers, a table per protocol."""
+"""Show the results of a run in words: findings, comparison with the papers, and tables."""
 
 import json
 from collections.abc import Iterator
@@ -14,23 +14,23 @@ from helpers.core.paths import Run
 from helpers.core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
 from helpers.published.claims import WORDS, verdicts
 
-MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # in this order, before all others
+MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # shown in this order before all others
 
 
 def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
-    """Style a frame for a notebook, with every word escaped.
+    """Style a table for a notebook, with all text escaped.
 
-    Names of authors and topics may be HTML, which ``frame.style`` leaves as it is, in the names of
-    rows and columns too.
+    Names of authors and topics may hold HTML, which ``frame.style`` alone would leave as it is, in
+    cells and in the names of rows and columns.
 
     Parameters
     ----------
     frame : DataFrame
-        the table
+        the table; missing values become empty cells
     number_format : str or None
-        of its cells, such as "{:.1%}"; by default numbers have three digits
+        format of the numbers, such as "{:.1%}"; by default they have three digits
     """
-    # a name is no formula
+    # these classes keep MathJax from typesetting "$" in a name as a formula
     styler = frame.style.set_table_attributes('class="tex2jax_ignore mathjax_ignore"')
     for axis in (0, 1):
         styler = styler.format_index(precision=3, escape="html", axis=axis)
@@ -38,14 +38,14 @@ def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
 
 
 def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
-    """Return a table for a notebook, folded under its title, every word escaped.
+    """Return a table for a notebook, folded under its title, with all text escaped.
 
     Parameters
     ----------
     title : str
-        what is shown when it is folded
+        title, which is all that is shown until the table is unfolded
     frame : DataFrame
-        the table, shown without the names of its rows
+        the table; its index is not shown
     """
     from IPython.display import HTML
 
@@ -54,14 +54,18 @@ def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
 
 
 def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Return a table of :func:`helpers.core.results.wide` in words: the system first.
+    """Replace the identifiers of a table of results by words.
 
     Parameters
     ----------
     frame : DataFrame
-        the table, with identifiers
+        result of :func:`helpers.core.results.wide`
     hide : tuple of str
-        columns that say the same in every row, or that the page does not speak of
+        columns to leave out; those that the table lacks are ignored
+
+    Returns
+    -------
+    The table with the name of the system in a first column, in place of ``model`` and ``label``.
     """
     names = names_of_models(frame)
     words = frame.drop(columns=[name for name in ("model", "label", *hide) if name in frame])
@@ -74,14 +78,16 @@ def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
 
 
 def results_html(files: Run, **about: object) -> str:
-    """Return what the rows of a run say: in words, beside the papers, all of them.
+    """Return HTML with the results of a run: findings, comparison with the papers, all tables.
+
+    Findings are those of the lowest seed; the tables hold all seeds.
 
     Parameters
     ----------
     files : Run
-        the run
+        the run whose results are shown
     **about : object
-        ``run``, its name, ``stages`` and their ``seconds``
+        ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage
     """
     from jinja2 import Environment
 
@@ -90,7 +96,7 @@ def results_html(files: Run, **about: object) -> str:
     with_value = results[results["value"].notna()]
     rows = json.loads(with_value.to_json(orient="records"))
     seeds = [row["seed"] for row in rows if row["seed"] is not None]
-    first_seed = min(seeds, default=None)  # not the luckiest
+    first_seed = min(seeds, default=None)  # chosen by number, not by its results
     rows = [row for row in rows if row["seed"] in (first_seed, None)]
     page = Environment(autoescape=True).from_string(template)
     return page.render(
@@ -108,12 +114,12 @@ def results_html(files: Run, **about: object) -> str:
 
 
 def _pick(rows: list[dict], **cells: object) -> list[dict]:
-    """Return the rows that have these cells."""
+    """Return the rows that hold the given values in the given columns."""
     return [row for row in rows if cells.items() <= row.items()]
 
 
 def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield per protocol its models, then the differences: a title and a table of text."""
+    """Yield a title and a table of text for the models, then the differences, of each protocol."""
     is_difference = results["base"] != ""
     results = results.assign(
         is_difference=is_difference, sign=is_difference.map({True: "+", False: ""})
@@ -133,6 +139,6 @@ def _tables(results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _order(group: tuple[tuple[str, bool], pd.DataFrame]) -> tuple[bool, list[bool]]:
-    """Return what sorts the tables: differences last, the main protocols first."""
+    """Return a sort key for a table: differences come last, MAIN_PROTOCOLS before all others."""
     (protocol, is_difference), _ = group
     return is_difference, [not protocol.startswith(name) for name in MAIN_PROTOCOLS]

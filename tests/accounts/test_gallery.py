@@ -119,6 +119,8 @@ def test_saved_grown_and_shrunk(encoder, gallery, tmp_path):
     )
     with pytest.raises(ValueError, match="not in the gallery"):
         back.without_accounts(["new"])
+    with pytest.raises(ValueError, match="the gallery is empty"):
+        back.without_accounts(list(back.names))
 
 
 def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, mine):

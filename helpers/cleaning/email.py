@@ -148,7 +148,7 @@ def _begins_appended(line, next_lines):
 
 
 def _begins_footer(line, next_lines):
-    """Return whether a list's footer, or its note on a removed attachment, begins with this line."""
+    """Return whether a list's footer, or its note on an attachment, begins with this line."""
     if SCRUBBED.match(line):
         return True
     return bool(RULE.match(line)) and any(FOOTER.search(next_line) for next_line in next_lines)
@@ -265,8 +265,8 @@ def _first_text(lines, start):
 def _says_who_is_quoted(sentence, before_quote):
     """Return whether a sentence is an attribution.
 
-    It must have the form of one. Besides, a quote must follow, or it must hold an address, or both
-    begin with a word such as "On" and hold a date.
+    It must have the form of one. Besides, a quote must follow it, or it must hold an address, or it
+    must begin with a word such as "On" and hold a date.
     """
     if not (ATTRIBUTION.match(sentence.strip()) or QUOTING.match(sentence)):
         return False

@@ -148,7 +148,7 @@ def _pseudonym_key(config):
 
 
 def _count_letter_case(names, files, run_jobs, workers):
-    """Return, per part, the record of :func:`personal_names.count_letter_case` for the words of names."""
+    """Return what :func:`personal_names.count_letter_case` returns for names, a record per part."""
     name_words = sorted(set().union(*names.values()))
     count_letter_case = partial(personal_names.count_letter_case, name_words)
     return run_jobs(count_letter_case, [(file,) for file in files], workers)
@@ -171,7 +171,7 @@ def _fingerprints(config, key, parts):
 
 
 def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """Return ``function(*job)`` of every job, in processes where there are several and fork exists."""
+    """Return ``function(*job)`` of every job, by several processes where the system can fork."""
     bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return list(bar(function(*job) for job in jobs))
@@ -183,7 +183,7 @@ def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
 
 
 def _add_up(records):
-    """Return, over all parts, the counts, the names, and how often posts greet or sign with each."""
+    """Return the counts, the names of people and the counts of salutations, of all parts."""
     counts = Counter()
     salutation_names = Counter()
     people = set()
@@ -228,7 +228,7 @@ def _account(read_counts, merge_counts):
 
 
 def _facts(posts, card, known_words):
-    """Return statistics of the posts table; raise where it does not hold what the card says is left."""
+    """Return statistics of the posts table; raise where its size is not what the card says."""
     drops = {name: count for name, count in card.items() if name.startswith("dropped_")}
     rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())

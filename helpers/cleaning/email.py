@@ -50,7 +50,7 @@ FOOTER = re.compile(
     r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
 )
 # an attribution, the sentence that says who is quoted: "On Mon, 2 Jul 2007, Jane Doe wrote:". It
-# may be wrapped over up to four lines. Where it counts as one, see _says_who_is_quoted
+# may take up to four lines. _says_who_is_quoted says what else it needs
 ATTRIBUTION = re.compile(
     rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I
 )
@@ -228,7 +228,8 @@ def _attribution_length(lines, quoted, start):
     An attribution that begins as ARTICLE does ("In article <1@x> jd@example.org (Jane)") reaches to
     the first of three lines that ends with a verb or a colon. If none does, its first line counts
     where it holds an address. Any other attribution is the sentence of the lines up to the first
-    that ends with a colon, and must pass :func:`_says_who_is_quoted`.
+    that ends with a colon. It must pass :func:`_says_who_is_quoted`, and none of its lines may be
+    blank or quoted.
     """
     if ARTICLE.match(lines[start]):
         for length, line in enumerate(lines[start : start + 3], 1):
@@ -246,8 +247,8 @@ def _attribution_length(lines, quoted, start):
         # ATTRIBUTION allows a ";" in place of the colon, and "..." after either
         if sentence.rstrip(" .").endswith((":", ";")):
             length = end - start + 1
-            # a sentence of several lines may be the author's own words ("..., as the manual
-            # says:"), so a quote below is no proof: only an address or a date is
+            # a quote below is enough only for one line: several lines may be the author's own
+            # words ("..., as the manual says:"), so they also need an address or a date
             following = _first_text(lines, end + 1)
             before_quote = length == 1 and following is not None and quoted[following]
             return length if _says_who_is_quoted(sentence, before_quote) else 0

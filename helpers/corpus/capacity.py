@@ -10,7 +10,7 @@ from helpers.core.artifacts import read_json
 # the machines of an estimate; a core is assumed to be as fast as one of this collection
 CORES = 32
 BYTES_PER_SECOND = 1.25e9  # speed of a machine's disk, for reading and for writing
-HOURS = 24  # most hours of all steps that several machines share
+HOURS = 24  # hours that the steps shared by several machines may take together
 # name of the step, number of its tasks, sum of their seconds, size of the files that they wrote
 COLUMNS = ["step", "tasks", "seconds", "bytes"]
 # steps whose files do not pass rows from one partition to another
@@ -58,9 +58,8 @@ def estimate_resources(folder: Path, rows: int, comments: float = 5e9) -> tuple[
     partition and read by another; ``binds``, name of the slowest step.
     """
     steps = pd.DataFrame(read_json(Path(folder) / "steps.json")["steps"], columns=COLUMNS)
-    steps["step"] = steps["step"].str.replace(
-        r"-\d+$", "", regex=True
-    )  # "marks-0" and "marks-1" are rounds of one step
+    # "marks-0" and "marks-1" are rounds of one step
+    steps["step"] = steps["step"].str.replace(r"-\d+$", "", regex=True)
     totals = {"tasks": "max", "seconds": "sum", "bytes": "sum"}
     steps = steps.groupby("step", sort=False).agg(totals)
 

@@ -22,7 +22,7 @@ NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a
 SHINGLE = 3  # words of a shingle
 MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
 PERMUTATIONS = 64  # values of a MinHash signature
-MAX_MISSED = 0.005  # share of similar pairs that share no band, see rows_per_band
+MAX_MISSED = 0.005  # most similar pairs, as a share, that may have no band in common
 # random odd factors, one per permutation, with which band_keys hashes a band
 MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1
 

@@ -1,4 +1,4 @@
-"""Selection of posts by time and by the posts per author; statistics of a posts table."""
+"""Selection of posts by time and number of posts per author; statistics of a posts table."""
 
 from datetime import date
 from pathlib import Path

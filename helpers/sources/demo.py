@@ -2,8 +2,8 @@
 
 The demo corpus is a measuring instrument: its posts are filled sentence patterns, so a result on it
 shows how a model uses style, hour and topic, and not how well the model recognises real people.
-:func:`style_truth` gives each author's habits. Its tests keep the difficulty within bounds: they
-rank 140 authors, 16 posts against 16 posts each, by words, by hour and by topic.
+:func:`style_truth` gives each author's habits. Tests keep the difficulty within bounds: they rank
+140 authors, 16 posts against 16 posts each, by words, by hour and by topic.
 
 Each habit is a column of the truth table. An author's habits are sampled from the seed and the
 author's number alone, so they do not depend on the other authors:

@@ -115,9 +115,8 @@ def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
             pending_bytes = 0
         end = piece.rfind(b"\n") + 1
         if end:
-            yield b"".join(
-                [*pending, memoryview(piece)[:end]]
-            )  # a slice of bytes would be one more copy
+            # a memoryview, because a slice of bytes would be one more copy
+            yield b"".join([*pending, memoryview(piece)[:end]])
             pending = []
             pending_bytes = 0
         pending.append(piece[end:])

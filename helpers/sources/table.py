@@ -2,8 +2,8 @@
 
 CSV and JSON lines may be gzipped. Files are read in batches, so a file may be larger than memory.
 Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written as digits, or
-numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8;
-bytes that are not are read as cp1252.
+numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; bytes that
+are not are read as cp1252.
 """
 
 import csv
@@ -43,9 +43,9 @@ def parts(
     """Return one part per file.
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
-    than columns; a warning names the first of a file), broken_json, truncated_file, bad_time,
-    empty_author, empty_text, empty_topic, bot. A row with several faults counts under the first of
-    them. Noted: note_cp1252, rows with bytes that are not UTF-8.
+    than columns; a warning names the first of a file), broken_json, truncated_file; empty_author,
+    empty_text, empty_topic, bad_time, bot (a row counts under the first of these five that fits).
+    Noted: note_cp1252, rows with bytes that are not UTF-8.
 
     Parameters
     ----------
@@ -285,9 +285,8 @@ def _csv_rows(path, drops):
             except StopIteration:
                 return
             except csv.Error:
-                if (
-                    lines.row_lines[-1] is None
-                ):  # the file is damaged within a quote: counted already
+                # the file is damaged within a quote: counted already
+                if lines.row_lines[-1] is None:
                     return
                 row = None
             if row == []:

@@ -75,11 +75,10 @@ def _of_numbers(numbers):
 
 
 def _of_dates(texts, date_format):
-    """Return the times of dates as texts of a format."""
+    """Return the times of dates, which are texts of one format."""
     dates = pd.to_datetime(texts, errors="coerce", utc=True, format=date_format)
-    return _within_bounds(
-        dates.to_numpy("datetime64[s]").astype(np.int64)
-    )  # NaT becomes a number far below 0
+    # NaT becomes a number far below 0
+    return _within_bounds(dates.to_numpy("datetime64[s]").astype(np.int64))
 
 
 def _within_bounds(times):

@@ -1,5 +1,5 @@
-"""One post in, one clean post out: markup, quotes, signatures and code of a post are taken away.
+"""Cleaning of single posts: markup, quotes, signatures and code are removed.
 
-Names and addresses become placeholders, and authors pseudonyms. Nothing here knows another post or
-the corpus.
+Names and addresses become placeholders, and the names of authors become pseudonyms. No function
+here uses other posts or the corpus.
 """

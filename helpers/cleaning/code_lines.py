@@ -1,9 +1,9 @@
-"""Program text, console output and tables of numbers among sentences, line by line."""
+"""Removal of the lines of a text that are program text, console output or tables of numbers."""
 
 import re
 from itertools import groupby
 
-# lines that may be code, unless they hold many words
+# lines that are code unless they hold six words or more: "x <- 3", "print(x)", "}", "Call:"
 CODE = re.compile(
     r"\s*(?:[\w.$\[\]\"',]+\s*(?:<<?-|->>?)\s*\S|\[\d*,?\d*\]|[+]\s|[}\])]+[;,]?\s*$|\$ "
     r"|.*[{}]\s*$|[^;]*[=()\[\]{}][^;]*;\s*$"
@@ -16,7 +16,8 @@ CODE = re.compile(
     r"|\s+at \S+\(|Call:\s*$|(?:Random|Fixed) effects:|Formula: |Number of obs"
     r"|Linear mixed model|Correlation of Fixed|attached base packages|other attached|loaded via)"
 )
-# console output, comments and crash logs, however many words they hold
+# console output, prompts, comments and crash logs, however many words they hold: "[1] 0.5 0.7",
+# "~/src$ make all", "# a comment", "Error in f(x) : no such object", "gcc -O2 a.c"
 SURELY_CODE = re.compile(
     r"\s*(?:\[\d+,?\]\s|\[,\d+\]|#(?!\d)|[\w.$\[\]\"']{1,60}\s*<-\s*[\w.:]+\(|0x[0-9a-f]{6}"
     r"|\d+:\s+\w+\(|\S{0,40}[$\[][^<]{0,80}[\w\])]\s*<-\s"
@@ -32,26 +33,28 @@ SURELY_CODE = re.compile(
     r"|[\w./-]{1,60}\.[chyfR](?::\s*[/<]|-\s{2})|[-dl](?:[r-][w-][x-]){3}\s"
     r"|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:\[\d\])?(?:[-.\d]*\s-|:\s))"
 )
+# marks and words of which a line of a sentence holds at least one
 SENTENCE = re.compile(
     r"[,:;]$|[.!?](?:\s|$)"
     r"|\b(?:the|an?|i|you|we|it|is|are|was|be|to|and|that|this|my|have|not|can|do|if|but)\b",
     re.I,
 )
 WEB = re.compile(r"<?(?:https?|ftp)://\S+")
-# a line that is code where it stands beside a line of code
+# a line that is code where it stands beside a line of code: it holds brackets, "=", "::" or the
+# like, and does not end with a full stop
 CODE_LIKE = re.compile(r"(?!.*\.\s*$).*?(?:[=(){}\[\]$~|\"]|<-|::|\w_\w)")
-# not followed by a bracket or a dot within a name, not quoted
+# a word of a sentence: no quoted word, and no part of "f(x)", "data.frame" or a path
 PLAIN_WORD = re.compile(r"(?<![\w.$(\"'/:=])[^\W\d_]{2,}(?=[\s,;:?!)]|\.(?:\s|$)|$)")
 
 
 def without_code(lines: list[str]) -> list[str]:
-    """Return the lines that are sentences, with the blank ones."""
+    """Return the lines that are not code, output or tables; blank lines stay."""
     code = [is_code(line) for line in lines]
-    # a statement's other lines: arguments, brackets, strings
+    # the other lines of a statement: arguments, brackets, strings; first downwards, then upwards
     _spread(code, lines, range(1, len(lines)), -1)
     _spread(code, lines, range(len(lines) - 2, -1, -1), 1)
 
-    # in a paragraph that is half code or more, what holds no sentence is output
+    # in a paragraph that is half code or more, a line without words of a sentence is output
     is_text = [bool(line.strip()) for line in lines]
     for is_paragraph, group in groupby(range(len(lines)), key=is_text.__getitem__):
         numbers = list(group)
@@ -63,26 +66,31 @@ def without_code(lines: list[str]) -> list[str]:
 
 
 def _spread(code, lines, order, neighbour):
-    """Mark, line by line in an order, what looks like code beside a line of code (-1 or 1 on)."""
+    """Mark as code, in place, the lines that look like code and have a line of code beside them.
+
+    ``code`` says of each line whether it is code. ``order`` is the order in which the lines are
+    visited, so marks spread. ``neighbour`` is -1 to look at the line before, 1 at the line after.
+    """
     for i in order:
         if code[i + neighbour] and CODE_LIKE.match(lines[i]) and _count_words(lines[i]) < 5:
             code[i] = True
 
 
 def _count_words(line):
+    """Return the number of words that sentences are made of."""
     return len(PLAIN_WORD.findall(line))
 
 
 def is_code(line: str) -> bool:
-    """Return whether a line is program, console output or a table of numbers, and no sentence."""
+    """Return whether a line is program text, console output or numbers rather than a sentence."""
     text = WEB.sub("", line).strip()
     if not text:
         return False
     if SURELY_CODE.match(line):
         return True
-    if text.endswith("):"):  # the end of a sentence, before an example
+    if text.endswith("):"):  # "(as the manual says):" ends a sentence before an example
         return False
-    statement = line[:400].partition("#")[0]
+    statement = line[:400].partition("#")[0]  # without its comment; the start of a line suffices
     if CODE.match(statement):
         return _count_words(statement) < 6
     if len(text) < 8:

@@ -1,7 +1,7 @@
-"""What the author of an e-mail wrote: the body without quotes, signatures, footers and forwards.
+"""The part of an e-mail's body that its author wrote: no quotes, signatures, footers, forwards.
 
-Everything works line by line with bounded look-ahead, so the cost is linear in the length of the
-body.
+All functions work line by line and look only a few lines ahead, so the time is linear in the length
+of the body.
 """
 
 import re
@@ -21,53 +21,62 @@ from helpers.cleaning.email_words import (
     VERB,
 )
 
-# also "RT> ", "|>" and "#>", and the R prompt, whose lines are code
+# the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
+# are code
 QUOTE = re.compile(r"\s*(?:[A-Za-z]{0,4}>|[|:#%}\]!*+&~]{1,2}\s?>|\|\s)")
-# of a quote's lines, whatever a news reader put there
+# one or two punctuation marks at the start of a line, which a news reader may have put before
+# quotes
 MARKER = re.compile(r"\s{0,3}([^\w\s\"'(<\[`.,$@\\/-]{1,2})")
-# the head of a signed text up to its blank line, and a signature, key or message as a whole
+# the header of a signed text, from "-----BEGIN PGP SIGNED MESSAGE-----" to its blank line; a whole
+# signature, key or encrypted message, from its BEGIN to its END; a lone END
 PGP = re.compile(
     r"^-----BEGIN PGP SIGNED.*\n?(?:[^\S\n]*\S.*\n?)*(?:[^\S\n]*\n)?"
     r"|^-----BEGIN PGP(?s:.*?)(?:^-----END PGP.*\n?|\Z)|^-----END PGP.*\n?",
     re.M,
 )
-# the note of a list on an attachment that it removed
+# a list's note on an attachment that it removed: "An HTML attachment was scrubbed..."
 SCRUBBED = re.compile(
     r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\."
 )
+# "-------------- next part --------------", below which attachments follow
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
+# "----- Forwarded message -----"
 FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
+# the first lines of a digest and of its messages: "Today's Topics:", "Message: 3"
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
-# a drawn line, and what a list writes below it
+# a line drawn of one mark, "______", and words of the footer that a list writes below it
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
 FOOTER = re.compile(
     r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
 )
-# "On Mon, 2 Jul 2007, X wrote:", joined from up to four lines. It counts as one where a quote
-# follows, or where an address, or a date after an opening word, leaves no doubt
+# an attribution, the sentence that says who is quoted: "On Mon, 2 Jul 2007, Jane Doe wrote:". It
+# may take up to four lines. _says_who_is_quoted says what else it needs
 ATTRIBUTION = re.compile(
     rf"\S.{{0,500}}(?<!\w){VERB}(?:\b.{{0,60}})?\s?[:;]\s*(?:\.\.\.)?\s*$", re.I
 )
 MAX_ATTRIBUTION_LINES = 4
 MAX_ATTRIBUTION_CHARS = 500
+# a year, "10:15" or "7/2"
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
+# "jd@example.org", "jd at example.org", "<jd>", "at ..."
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
-# "In article <1@x> jd@example.org (Jane) writes:", also without the colon
+# the first line of a news reader's attribution, "In article <1@x> jd@example.org (Jane) writes:",
+# and how its last line ends: a verb, with or without a colon
 ARTICLE = re.compile(
     r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I
 )
 ARTICLE_END = re.compile(rf"(?:\b(?:{VERB}|write|say)\b.{{0,80}}|:)\s*$", re.I)
-# "-- " above a signature
+# the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
-# a line that runs on in lower case
+# a line that begins in lower case and goes on, as within a sentence
 PROSE = re.compile(r"\s*(?![^\s]+[^\s.]\s*$)[^\W\d_A-Z]")
-# whose words a signature quotes, and the quotation
+# "~ Mark Twain", the author of a quotation in a signature, and the quotation
 MOTTO = re.compile(r"~\s?[^\W\d][^.!?]{3,40}$")
 QUOTATION = re.compile(r"[\"“].{20,300}[\"”]")
 
 
 def own_paragraphs(body: str) -> str:
-    """Return the paragraphs an author wrote, without what was quoted, pasted or appended.
+    """Return the paragraphs that an author wrote, without quotes, code, signatures and attachments.
 
     The result may be empty.
     """
@@ -85,16 +94,18 @@ def own_paragraphs(body: str) -> str:
 
 
 def _paragraphs(lines):
+    """Return the paragraphs of lines as texts, without blank ones."""
     return [text.strip("\n") for text in re.split(r"\n\s*\n", "\n".join(lines)) if text.strip()]
 
 
 def _disclaims(paragraph):
+    """Return whether a paragraph is a disclaimer: "confidential" and two other such words."""
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
     return len(words) >= 3 and bool(words & {"confidential", "vertraulich", "confidencial"})
 
 
 def _without_fields(lines):
-    """Cut two header fields or more at the top, and below those that begin no sentence."""
+    """Cut the header fields at the top, if two or more, and such fields as "Lines: 12" anywhere."""
     top = list(takewhile(_is_field_or_blank, lines))
     fields = [line for line in top if line.strip()]
     if len(fields) > 1:
@@ -103,15 +114,16 @@ def _without_fields(lines):
 
 
 def _is_field_or_blank(line):
+    """Return whether a line is blank or a header field such as "Subject: a question"."""
     return not line.strip() or FIELD.match(line) is not None
 
 
 def _without_appended(lines):
-    """Cut at attachments, forwarded mails and digests; take footers and notes of lists out."""
+    """Cut from the first attachment, forwarded mail or digest on; leave out footers of lists."""
     kept_lines = []
     in_footer = False
     for i, line in enumerate(lines):
-        if in_footer and line.strip():  # to the end of the paragraph
+        if in_footer and line.strip():  # a footer reaches to the end of its paragraph
             continue
         if _begins_appended(line, lines[i + 1 : i + 5]):
             break
@@ -122,7 +134,7 @@ def _without_appended(lines):
 
 
 def _begins_appended(line, next_lines):
-    """Return whether an attachment, a forwarded mail or a digest begins with a line."""
+    """Return whether an attachment, a forwarded mail or a digest begins with this line."""
     if NEXT_PART.match(line) or DIGEST.match(line):
         return True
     if FORWARD.match(line):
@@ -136,19 +148,22 @@ def _begins_appended(line, next_lines):
 
 
 def _begins_footer(line, next_lines):
-    """Return whether a list's footer or its note on a part that it removed begins with a line."""
+    """Return whether a list's footer, or its note on an attachment, begins with this line."""
     if SCRUBBED.match(line):
         return True
     return bool(RULE.match(line)) and any(FOOTER.search(next_line) for next_line in next_lines)
 
 
 def _without_quotes(lines):
-    """Take quotes out, with the lines above that say who is quoted."""
+    """Leave out quotes and the attributions above them; lines may be changed in place.
+
+    The rest of a quoted line that a mail program wrapped counts as quoted too.
+    """
     marks = _quote_marks(lines)
     quoted = [_is_quoted(line, marks) for line in lines]
     for i in range(1, len(lines) - 1):
         if quoted[i]:
-            # mbox escapes an author's own line that starts with "From "
+            # the archive writes an author's own line that starts with "From " as ">From "
             if lines[i].startswith(">From ") and not quoted[i - 1] and not quoted[i + 1]:
                 quoted[i] = False
                 lines[i] = lines[i][1:]
@@ -166,9 +181,9 @@ def _without_quotes(lines):
 
 
 def _is_tail(text):
-    """Return whether a text may be the end of a quoted line that a mail program wrapped.
+    """Return whether a line may be the wrapped end of the quoted line before it.
 
-    It is short, and no sentence of its own.
+    Such an end is short, and begins in lower case or is one word.
     """
     if not text:
         return False
@@ -177,7 +192,7 @@ def _is_tail(text):
 
 
 def _is_quoted(line, marks):
-    """Return whether a line begins with a mark of quotes in general, or with one of these marks."""
+    """Return whether a line begins like a quote in general, or with one of this mail's marks."""
     if QUOTE.match(line):
         return True
     mark = MARKER.match(line)
@@ -185,7 +200,11 @@ def _is_quoted(line, marks):
 
 
 def _quote_marks(lines):
-    """Return the marks at the start of lines that follow one which says who is quoted."""
+    """Return the marks, beyond those of QUOTE, with which the quoted lines of this mail begin.
+
+    A mark is what the first line of text below an attribution begins with. ":" and "}" are marks
+    where three lines or more begin with them.
+    """
     marks = set()
     if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2:
         marks = {":", "}"}
@@ -204,7 +223,14 @@ def _quote_marks(lines):
 
 
 def _attribution_length(lines, quoted, start):
-    """Return how many lines from a line on say who is quoted: 0 to MAX_ATTRIBUTION_LINES."""
+    """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
+
+    An attribution that begins as ARTICLE does ("In article <1@x> jd@example.org (Jane)") reaches to
+    the first of three lines that ends with a verb or a colon. If none does, its first line counts
+    where it holds an address. Any other attribution is the sentence of the lines up to the first
+    that ends with a colon. It must pass :func:`_says_who_is_quoted`, and none of its lines may be
+    blank or quoted.
+    """
     if ARTICLE.match(lines[start]):
         for length, line in enumerate(lines[start : start + 3], 1):
             if ARTICLE_END.search(line[-300:]):
@@ -218,8 +244,11 @@ def _attribution_length(lines, quoted, start):
         sentence += " " + lines[end].strip()
         if len(sentence) > MAX_ATTRIBUTION_CHARS:
             return 0
+        # ATTRIBUTION allows a ";" in place of the colon, and "..." after either
         if sentence.rstrip(" .").endswith((":", ";")):
             length = end - start + 1
+            # a quote below is enough only for one line: several lines may be the author's own
+            # words ("..., as the manual says:"), so they also need an address or a date
             following = _first_text(lines, end + 1)
             before_quote = length == 1 and following is not None and quoted[following]
             return length if _says_who_is_quoted(sentence, before_quote) else 0
@@ -227,7 +256,7 @@ def _attribution_length(lines, quoted, start):
 
 
 def _first_text(lines, start):
-    """Return the number of the first of four lines that is not blank, None where all are."""
+    """Return the index of the first of four lines from ``start`` on that is not blank, or None."""
     for i in range(start, min(start + 4, len(lines))):
         if lines[i].strip():
             return i
@@ -235,6 +264,11 @@ def _first_text(lines, start):
 
 
 def _says_who_is_quoted(sentence, before_quote):
+    """Return whether a sentence is an attribution.
+
+    It must have the form of one. Besides, a quote must follow it, or it must hold an address, or it
+    must begin with a word such as "On" and hold a date.
+    """
     if not (ATTRIBUTION.match(sentence.strip()) or QUOTING.match(sentence)):
         return False
     if before_quote or ADDRESS.search(sentence):
@@ -243,16 +277,16 @@ def _says_who_is_quoted(sentence, before_quote):
 
 
 def _without_signature(lines):
-    """Cut from a "-- " on, and the closing lines that hold titles, addresses and numbers."""
+    """Cut from the line "-- " on, and the last paragraphs that are business cards or mottos."""
     lines = _above_delimiter(lines)
-    for _ in range(8):  # paragraphs
+    for _ in range(8):  # at most so many last paragraphs are cut
         while lines and (not lines[-1].strip(" -") or RULE.match(lines[-1])):
             lines.pop()
         start = len(lines)
         while start and lines[start - 1].strip() and not RULE.match(lines[start - 1]):
             start -= 1
         block = lines[start:]
-        # paragraphs at the very end; a lone one is the message itself
+        # the only paragraph is the message itself, and no signature has more than 16 lines
         if start == 0 or len(block) > 16:
             return lines
         is_ruled = len(block) <= 6 and RULE.match(lines[start - 1]) is not None
@@ -263,7 +297,11 @@ def _without_signature(lines):
 
 
 def _above_delimiter(lines):
-    """Return the lines above the first "-- " that a signature follows."""
+    """Return the lines above the first "-- " below which there is only a signature.
+
+    A signature is 15 lines of text or fewer, or a business card of 40 or fewer. Where nothing
+    stands above it, it is the message: only the lines "-- " are left out.
+    """
     cut = len(lines)
     lines_below = 0
     for i in reversed(range(len(lines))):
@@ -272,32 +310,32 @@ def _above_delimiter(lines):
             cut = i
         elif lines[i].strip():
             lines_below += 1
-            if lines_below > 40:  # more is not a signature: somebody draws lines with dashes
+            if lines_below > 40:  # too long for a signature: this "--" is a drawn line
                 break
     if any(line.strip() for line in lines[:cut]):
         return lines[:cut]
-    # what stands below a rule and under nothing is the message
+    # nothing stands above: the text below is the message
     return [line for line in lines if not DELIMITER.match(line)]
 
 
 def _is_motto(block):
-    """Return whether lines are a quotation, or end with the name of whom they quote."""
+    """Return whether lines are a quotation, or end with the name of the person they quote."""
     if len(block) > 1 and MOTTO.match(block[-1].strip()):
         return True
     return QUOTATION.fullmatch(" ".join(block).strip()) is not None
 
 
 def _is_card(block, is_ruled=False, max_sentences=1):
-    """Return whether lines are a business card: an address or a rule, short lines, no prose.
+    """Return whether lines are a business card: contact data or a rule above, and no prose.
 
     Parameters
     ----------
     block : list of str
-        Lines.
+        Lines of the paragraph, or of all text below a "-- ".
     is_ruled : bool
-        Whether they stand below a rule; they then need no address.
+        Whether the lines stand below a drawn line; they then need no contact data.
     max_sentences : int
-        Lines with more sentences are prose.
+        Most lines that may end as a sentence does (".", "?", "!" or ":").
     """
     if not is_ruled and not any(CONTACT.search(line) for line in block):
         return False
@@ -310,6 +348,6 @@ def _is_card(block, is_ruled=False, max_sentences=1):
         return False
     if len(block) == 1 and len(block[0].split()) > 5 and (sentence_ends or not is_ruled):
         return False
-    # most lines run on in lower case, as sentences do and business cards do not, but for addresses
+    # in prose most lines begin in lower case and go on; on a business card half of them do at most
     prose_lines = sum(1 for line in block[1:] if PROSE.match(line))
     return prose_lines * 2 <= max(len(block) - 1, 1)

@@ -1,4 +1,4 @@
-"""Who wrote a mail or a newsgroup message, and when: its headers, as mail programs garble them."""
+"""Headers of mails and newsgroup messages, even garbled ones: who wrote a message, and when."""
 
 import email.errors
 import email.header
@@ -12,30 +12,31 @@ from typing import NamedTuple
 
 from helpers.cleaning.text import normalise_unicode
 
+# "jd@example.org" and "jd at example.org"
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
-# "Jane Doe <jd@example.org> wrote:", also with "at", folded after the address or without one;
-# "schrieb Jane Doe:"
+# the name in an attribution: "Jane Doe <jd@example.org> wrote:", also with "jd at example.org",
+# with a line break after the address, or without an address; "schrieb Jane Doe:"
 ATTRIBUTED = re.compile(
     r"(?:^[> ]*|,\s|[\dM]\s)(schrieb )?((?:[^\W\d_][\w.'?-]{0,20} ?){1,4}?)(?(1):|"
     r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b"
     r"|(?:wrote|(?:a )?\S{1,2}crit)\s?:))",
     re.M,
 )
-# 1980-01-01: no list is older, an earlier date is a clock that was never set
+# 1980-01-01: no list is older; an earlier date comes from a clock that was never set
 EARLIEST_SECOND = 315_532_800
 MAX_UTC_OFFSET = timedelta(hours=15)  # no place on Earth is further from Greenwich
 
 
 class Message(NamedTuple):
-    """A message in parts.
+    """The headers and the body of a message.
 
     Attributes
     ----------
-    name, address : str, of the sender, "" where absent
-    date : str, the header, None where absent
-    time : int, seconds since 1970 UTC, see :func:`parse_date`
-    id : str, of the message
-    body : str
+    name, address : str, name and address of the sender, "" where absent
+    date : str, the Date header as it is, None where absent
+    time : int, its seconds since 1970 UTC, None where unreadable, see :func:`parse_date`
+    id : str, the Message-ID without its brackets, "" where absent
+    body : str, the text below the headers, quotes included
     """
 
     name: str
@@ -47,29 +48,30 @@ class Message(NamedTuple):
 
     @property
     def names(self) -> str:
-        """The names, a line each, that the header and the attributions of quotes tell."""
+        """The sender's name and the names in attributions of quotes, one per line."""
         return "\n".join([self.name, *(match[2] for match in ATTRIBUTED.finditer(self.body))])
 
     @property
     def author(self) -> str:
-        """The address, or the name where there is none.
+        """The address of the sender, or the name where there is no address.
 
-        On a busy list two people called "David" or "J. Smith" are common. A label that mixes two
-        people cannot be learnt, while a person with two addresses only counts as two people.
+        Names are no good labels: on a busy list two people may be called "David" or "J. Smith", and
+        a label that mixes two people cannot be learnt. A person with two addresses merely counts as
+        two people.
         """
         return normalise_unicode(self.address or self.name)
 
 
 def decode_header(message: bytes, notes: Counter) -> str:
-    """Return a message as text, of UTF-8, else of Windows-1252: an archive mixes encodings.
+    """Return a message as text: decoded as UTF-8 or, where it is not UTF-8, as Windows-1252.
 
     Parameters
     ----------
     message : bytes
         The message as the archive holds it.
     notes : Counter
-        Counts ``note_cp1252`` and, where bytes mean nothing there either and become U+FFFD,
-        ``note_undecodable``.
+        Increased in place where a message is not UTF-8: ``note_undecodable`` if it holds bytes that
+        mean nothing in Windows-1252 either and become U+FFFD, else ``note_cp1252``.
     """
     try:
         return message.decode()
@@ -80,7 +82,7 @@ def decode_header(message: bytes, notes: Counter) -> str:
 
 
 def parse_headers(message: str) -> Message:
-    """Return the headers and the body of a message."""
+    """Return the headers and the body of a message, which a blank line parts."""
     head, _, body = message.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
     name, address = sender_of(decode_bytes(fields.get("From", "")))
@@ -105,7 +107,10 @@ def sender_of(value: str) -> tuple[str, str]:
 
 
 def decode_bytes(value: object) -> str:
-    """Return a header as text: unfolded, its RFC 2047 words decoded where they can be."""
+    """Return a header as text on one line, with RFC 2047 words ("=?utf-8?q?J=C3=BCrg?=") decoded.
+
+    Where that fails, the header stays encoded.
+    """
     value = " ".join(str(value).split())
     if "=?" not in value:
         return value
@@ -116,14 +121,15 @@ def decode_bytes(value: object) -> str:
 
 
 def parse_date(value: object) -> int | None:
-    """Return a Date header in seconds since 1970 UTC, None where it is unreadable or absurd.
+    """Return the time of a Date header in seconds since 1970 UTC, None where there is none.
 
-    Without a time zone, or with one whose name the standard library does not know, it counts as
-    UTC.
+    None stands for a date that is unreadable, before 1980 or over a day in the future, or that has
+    an impossible time zone. A date without a zone, or with a name of a zone that the standard
+    library does not know, counts as UTC.
     """
     try:
         parsed = email.utils.parsedate_tz(" ".join(str(value).split()))
-        # None is no zone: email's mktime_tz would take this machine's
+        # None: no zone, which email.utils.mktime_tz would take for this machine's zone
         zone = timedelta(seconds=parsed[9] or 0)
         second = int(datetime(*parsed[:6], tzinfo=timezone(zone)).timestamp())
     except (TypeError, ValueError, OverflowError, IndexError):

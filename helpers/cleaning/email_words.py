@@ -1,40 +1,40 @@
-"""Words by which mail programs, news readers and lists mark what an author did not write."""
+"""Expressions for what mail programs, news readers and lists add to an author's text."""
 
 import re
 
-# header fields of a mail pasted by a mail program, in the languages mail programs speak
+# header fields of a forwarded mail, in the languages of mail programs: "From: Jane", "Betreff: x"
 HEADER = re.compile(
     r"\W{0,3}(?:From|Von|De|Van|Da|Fra|Från|Od|Sent|Date|Gesendet|Datum|Envoy[ée]|Enviado|Verzonden"
     r"|Inviato|Sendt|Skickat|Data|Fecha|Dato|To|An|À|A|Para|Aan|Till|Til|Cc|Subject|Betreff|Objet"
     r"|Asunto|Assunto|Onderwerp|Oggetto|Emne|Ämne|Reply-To|Message-ID)\W{0,2}\s?:\s*\S",
 )
-# the verb of a line that says who is quoted
+# the verb of an attribution, such as "Jane Doe wrote:"
 VERB = (
     r"(?:wrote|writes|said|says|schrieb|schrieben|(?:es|[ée?])crit|[ée]crivait|escribi[óo?]"
     r"|escribe|ha scritto|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?"
     r"|pisze|kirjoitti|написал|пишет)"
 )
-# before a date or a name, where somebody is quoted
+# the first word of an attribution, before a date or a name
 OPENING = re.compile(
     r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s"
 )
-# "Quoting Jane Doe:" and "2012/3/7 Jane Doe <jd@example.org>:", without a verb
+# attributions without a verb: "Quoting Jane Doe:" and "2012/3/7 Jane Doe <jd@example.org>:"
 QUOTING = re.compile(
     r"\s*(?:(?:Quoting|Citando|Zitat von)\s.{1,200}|\d{4}[-/]\d\d?[-/]\d\d?[\s,].{1,200}>):$"
 )
-# what news readers put above a message
+# header fields that news readers put above a message: "Lines: 12"
 FIELD = re.compile(
     r"(?:From|Date|Subject|Organi[sz]ation|Lines|Newsgroups|Distribution|Keywords|Summary"
     r"|Message-ID|References|Path|Sender|Reply-To|Followup-To|Expires|Approved"
     r"|N(?:NTP|ntp)-Posting-\w+|Archive-name|Last-modified|Version|Posting-Frequency|To|Cc|X-[\w-]+"
     r"|Article-I\.?D\.?):(?:\s|$)"
 )
-# what stands alone below a message
+# header fields that may also stand within or below a message
 LONE_FIELD = re.compile(
     r"(?:Organi[sz]ation|Newsgroups|Message-ID|N(?:NTP|ntp)-Posting-\w+|Archive-name): \S"
     r"|Lines: \d+$"
 )
-# of business cards and of what programs append
+# contact data on business cards and in lines that programs append: "Tel", "www.", "(555) 123-4567"
 CONTACT = re.compile(
     r"\b(?:tel|phone|fax|mobile|cell|office|e-?mail|skype|universit\w*|dep(?:t\b|artment)"
     r"|institut\w*|faculty|lab|ph\.?\s?d|professor|school of|college|laborator\w*|p\.?o\.? box"
@@ -43,7 +43,7 @@ CONTACT = re.compile(
     r"|\(\d{3}\)\s?\d{3}|\d{3}-\d{4}",
     re.I,
 )
-# lines that mail programs, lists and phones add
+# the start of lines that mail programs, lists and phones add: "Sent from my phone"
 JUNK = re.compile(
     r"\s*(?:\[\[alternative HTML version deleted\]\]|.{0,200}\{\{dropped:\d|Sent via "
     r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
@@ -51,9 +51,9 @@ JUNK = re.compile(
     r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
-# words that only a signature holds
+# words that occur in signatures only
 RESERVED = re.compile(r"views expressed|disclaimer", re.I)
-# of three such words, one of them "confidential", a paragraph is a disclaimer
+# a paragraph with three different such words, one of them "confidential", is a disclaimer
 DISCLAIMER = re.compile(
     r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error"
     r"|by mistake|unauthori|disclos|disseminat|forbidden",

@@ -1,4 +1,7 @@
-"""Pseudonyms: a keyed hash of a name, equal in all runs of a machine, secret without the key."""
+"""Pseudonyms of authors: keyed hashes of their names, which nobody can compute without the key.
+
+The key is kept, so that a name has the same pseudonym in all runs on a machine.
+"""
 
 import hmac
 import os
@@ -17,12 +20,14 @@ KEY_BYTES = 32
 def pseudonym_key() -> bytes:
     """Return the secret that turns names into pseudonyms.
 
-    It is ``$AUTHORBOOK_PSEUDONYM_KEY`` (hex), else a file of the outputs folder that is made once.
+    It is the environment variable ``AUTHORBOOK_PSEUDONYM_KEY`` (hexadecimal) where that is set and
+    not empty. Otherwise it is the content of a file in the outputs folder, which the first call
+    creates.
 
     Raises
     ------
     ValueError
-        Where the key is not hexadecimal or shorter than KEY_BYTES.
+        Where the key is not hexadecimal, or is shorter than KEY_BYTES.
     """
     digits = os.environ.get("AUTHORBOOK_PSEUDONYM_KEY")
     if digits:
@@ -44,9 +49,9 @@ def pseudonym_key() -> bytes:
 
 
 def _write_key(path):
-    """Write a random key that only its owner may read, unless another process was first."""
+    """Write a random key that only the file's owner may read, unless another process wrote one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    # whole before it has the name that other processes look for
+    # complete before it gets the name that other processes look for
     partial_path = path.with_name(f"{path.name}.{os.getpid()}")
     partial_path.touch(mode=0o600)
     partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
@@ -56,10 +61,11 @@ def _write_key(path):
 
 
 def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
-    """Return the function from an author's name to the pseudonym, without a key to the name itself.
+    """Return the function that maps an author's name to a pseudonym.
 
-    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of the name in lower case: names
-    from several sources that differ in case alone are one author.
+    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of the name in lower case, so
+    names that differ only in case are one author. Where ``secret`` is None, the function keeps the
+    name, with normalised Unicode.
     """
     if secret is None:
         return normalise_unicode
@@ -68,5 +74,6 @@ def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
 
 @lru_cache(maxsize=100_000)
 def _pseudonym(secret, author):
+    """Return the pseudonym of an author."""
     name = author.strip().lower().encode("utf-8", "replace")
     return "u" + hmac.new(secret, name, "sha256").hexdigest()[:16]

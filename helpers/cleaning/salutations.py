@@ -1,12 +1,12 @@
-"""Names in the greeting and the signature of one post: whom a letter greets, and who signs it."""
+"""Masking of the names in one post's greeting and signature: who is greeted, and who signs."""
 
 import re
 from pathlib import Path
 
-MAX_SALUTATION_CHARS = 200  # of a post's start and of its end, where a greeting or a signature is
-# a capitalised word, or two with a hyphen
+MAX_SALUTATION_CHARS = 200  # of the start and the end of a post that are searched
+# a capitalised word, or two with a hyphen: "Jane", "Anne-Marie"
 NAME = r"[^\W\d_a-z][^\W\d_A-Z]{1,20}(?:-[^\W\d_a-z][^\W\d_A-Z]{1,20})?"
-# what is capitalised where a name would stand, such as "All" and "Thanks"
+# capitalised words, such as "All" and "Thanks", that stand where a name would stand
 NOT_NAMES = "|".join(Path(__file__).with_name("nobody.txt").read_text("utf-8").split())
 NO_OTHER_WORD = rf"(?!(?:{NOT_NAMES})\b)"
 PERSON = rf"{NO_OTHER_WORD}{NAME}"
@@ -29,25 +29,30 @@ THANKS = r"(?i:regards|cheers|thanks|thank you|thx)\b"
 GOODBYE = (
     rf"(?i:{THANKS}|sincerely|yours|greetings|wishes|best|hth|helps|advance|saludos|ciao|luck)\b"
 )
-# what stands before the name of who signs: words that close a letter, the end of a paragraph,
-# dashes, a short line with a comma
+# what stands before the name in a signature: words that close a letter ("Best regards,"), the end
+# of a paragraph, dashes, a short line that ends with a comma
 BEFORE_SIGNATURE = (
     rf"(?:(?<!\w){GOODBYE}[ \t]*(?:[,.!;:)]*\s*\n|[,!]?)|\n[ \t]*(?:\n|--?[ \t]*(?=\w))"
     rf"|[.!?][ \t]*\n|\n[^\n]{{0,30}},[ \t]*\n|\b{THANKS}[^\n.?]{{0,40}}(?:\n|, ))[\s–—/~-]*"
 )
 FULL_NAME = rf"(?:{PERSON}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]{{1,20}}\.?)){{0,3}}"
-# a name in lower case counts where nothing else can stand
+# where even a word in lower case is a name: after a blank line, a comma at the end of a line, or
+# thanks at the start of a line ("cheers, jane")
 BEFORE_LOWER_CASE = rf"(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{THANKS},?\s)"
 SIGNATURE = re.compile(
     rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}((?i:{NO_OTHER_WORD})[a-z]{{3,12}}))"
     r"[.,]?[\s-]*\Z"
 )
-# where a text may be signed: before each "P.S.", and at its end
+# places that a signature may precede: each "P.S.", and the end of the text
 SIGNATURE_END = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 
 
 def mask_salutations(text: str) -> tuple[str, list[str]]:
-    """Return a post with ``@user`` for whom it greets, ``@self`` for who signs, and their names."""
+    """Return a post with masked names in its greeting and signature, and the list of these names.
+
+    ``@user`` replaces all names in the greeting, ``@self`` the name before the end and the name
+    before the last "P.S.".
+    """
     names = []
     greeting = GREETING.match(text[:MAX_SALUTATION_CHARS])
     if greeting:
@@ -55,7 +60,7 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
         names += BETWEEN_NAMES.split(text[start:end])
         text = f"{text[:start]}@user{text[end:]}"
 
-    # the last end first: masking it moves none of the ends before
+    # from the last to the first, because masking a name shifts only what follows it
     ends = [match.start() for match in SIGNATURE_END.finditer(text)]
     for end in reversed(ends[-2:]):
         tail_start = max(end - MAX_SALUTATION_CHARS, 0)

@@ -1,5 +1,6 @@
-"""The posts table: in come the parts of a source, out goes one table of posts, and its data card.
+"""From the parts of a source to one posts table and its data card.
 
-Posts are collected, rid of copies, names and signatures, selected, and joined into documents. Every
-row that is dropped is counted by its reason. Nothing here knows a split, a token or a model.
+Posts are collected; names are masked, copies dropped and signatures cut; then posts can be selected
+and joined into documents. Every dropped row is counted by its reason. No module here uses splits,
+tokens or models.
 """

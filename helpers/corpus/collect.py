@@ -1,4 +1,4 @@
-"""Corpora: a source collected into one posts table."""
+"""Collection of a source into one posts table with its data card."""
 
 import hashlib
 import multiprocessing
@@ -39,27 +39,28 @@ from helpers.corpus.posts_table import SCHEMA, open_database
 from helpers.corpus.selection import corpus_statistics
 
 VERSION = 7  # raised when the same settings give another posts table
-SAMPLE_POSTS = 200  # that are searched for the names that are left
-# a post is cut to this many times max_chars before it is cleaned, and to max_chars after
+SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
+# a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
-# one machine; many
+# "duckdb" works on one machine, "daft" on one or many
 ENGINES = {"duckdb": deduplicate.merge_posts, "daft": daft_engine.merge_partitions}
-# of the file of a part
+# schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
 
 
 class CollectConfig(Config):
-    """What a posts table is made from, and how its posts are cleaned.
+    """Settings of a collection: what is read, and how posts are cleaned.
 
     Attributes
     ----------
-    source, location, columns, options : see :func:`helpers.sources.open_source`
-    raw : neither source nor text is cleaned
-    pseudonymise : False keeps the names of authors, which those of invented people always are
-    min_chars : shorter posts are dropped
-    max_chars : longer posts are cut
-    near_duplicate : Jaccard similarity from which a later post is a copy; 0 keeps all
-    strip_signatures : cut the closing words that one author alone repeats
+    source, location, options : kind, location and options of :func:`helpers.sources.open_source`
+    columns : the option ``columns`` of the source; left out where empty
+    raw : True: texts are only normalised (Unicode), not cleaned, and names are not collected
+    pseudonymise : True: authors become pseudonyms, except those of the sources in INVENTED
+    min_chars : posts with fewer characters after cleaning are dropped
+    max_chars : posts with more characters are cut
+    near_duplicate : Jaccard similarity from which the later of two posts is dropped; 0 drops none
+    strip_signatures : True: the last words that only one author repeats are cut
     """
 
     source: str
@@ -81,30 +82,33 @@ def collect(
     workers: int = 2,
     engine: str = "duckdb",
 ) -> dict:
-    """Read a source into ``posts.parquet`` of a run; return the data card.
+    """Write the posts of a source to ``posts.parquet`` of a run; return the data card.
 
-    Parts already read with the same settings are not read again.
+    A finished table with the same settings is kept, and so is the file of every part that was
+    already read with them.
 
     Parameters
     ----------
     run, config
-        The run to whose folder the posts are written; what to read, and how.
-    memory_limit, workers
-        Memory and threads of DuckDB, which works on disk beyond it; with ``daft``, memory of each
-        worker. As many processes read parts.
+        Run whose folder the posts are written to; settings of the collection.
+    memory_limit
+        Memory of DuckDB, which uses the disk beyond it; with the engine "daft", of each worker.
+    workers : int
+        Number of processes that read parts, and of DuckDB's threads or Daft's workers. On a Ray
+        cluster Daft uses all processors instead.
     engine
         One of ENGINES; all write the same bytes.
 
     Returns
     -------
-    dict, also written as ``data_card.json``: ``rows_read`` is ``posts`` and all ``dropped_*``,
-    ``note_*`` are facts that the source counted beside its drops, ``names_left`` is the share of
-    SAMPLE_POSTS posts that hold a known name.
+    dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
+    ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
+    of kept records. ``names_left`` is the share of SAMPLE_POSTS posts that hold a known name.
 
     Raises
     ------
     ValueError
-        Where nothing is left, with the counts, or where the source is at fault.
+        Where no post is left (the message holds the counts), or the source raises it.
     """
     parts = _open_parts(config)
     key = _pseudonym_key(config)
@@ -137,21 +141,21 @@ def collect(
 
 
 def _pseudonym_key(config):
-    """Return the key of pseudonyms, None where authors keep their names."""
+    """Return the secret key of pseudonyms, None where authors keep their names."""
     if config.pseudonymise and config.source not in sources.INVENTED:
         return pseudonyms.pseudonym_key()
     return None
 
 
 def _count_letter_case(names, files, run_jobs, workers):
-    """Return the records of how the files of all parts write the words of names."""
+    """Return what :func:`personal_names.count_letter_case` returns for names, a record per part."""
     name_words = sorted(set().union(*names.values()))
     count_letter_case = partial(personal_names.count_letter_case, name_words)
     return run_jobs(count_letter_case, [(file,) for file in files], workers)
 
 
 def _open_parts(config):
-    """Return the parts of a config's source."""
+    """Return the parts of the source that a config names."""
     options = dict(config.options)
     if config.columns:
         options["columns"] = config.columns
@@ -159,7 +163,7 @@ def _open_parts(config):
 
 
 def _fingerprints(config, key, parts):
-    """Return the fingerprints of how parts are read, and of the posts table."""
+    """Return the fingerprint of how parts are read, and that of the whole posts table."""
     reading = config.model_dump(exclude={"near_duplicate", "strip_signatures"})
     origin = fingerprint_of(VERSION, reading, hashlib.sha256(key or b"").hexdigest())
     stamps = [(part.name, part.stamp) for part in parts]
@@ -167,19 +171,19 @@ def _fingerprints(config, key, parts):
 
 
 def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """Return ``function(*job)`` of every job, by processes where the system can fork."""
+    """Return ``function(*job)`` of every job, by several processes where the system can fork."""
     bar = partial(progress_bar, total=len(jobs), desc="reading", unit="part")
     if workers < 2 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
         return list(bar(function(*job) for job in jobs))
     fork = multiprocessing.get_context("fork")
-    # a part holds closures, which pickle alone does not take
+    # a part holds closures, which pickle cannot handle
     tasks = [wrap_non_picklable_objects(partial(function, *job)) for job in jobs]
     with ProcessPoolExecutor(workers, fork, daft_engine.exit_with_parent, (os.getpid(),)) as pool:
         return list(bar(pool.map(operator.call, tasks)))
 
 
 def _add_up(records):
-    """Return the counts, the names of people and how often each greets or signs, of all parts."""
+    """Return the counts, the names of people and the counts of salutations, of all parts."""
     counts = Counter()
     salutation_names = Counter()
     people = set()
@@ -191,7 +195,7 @@ def _add_up(records):
 
 
 def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
-    """Write the posts table from the files of the parts; return counts and ``steps``."""
+    """Write the posts table from the files of the parts; return counts, and rows of ``steps``."""
     began = time.perf_counter()
     with open_database(folder / "merge", memory_limit, workers) as connection:
         merged = ENGINES[engine](
@@ -209,7 +213,7 @@ def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
 
 
 def _account(read_counts, merge_counts):
-    """Return the counts of the data card, in its order."""
+    """Return the counts of the data card, in its order: rows read, drops, notes, changes."""
     counts = read_counts + Counter(merge_counts)
     rows_read = counts.pop("rows_read", 0)
     truncated = counts.pop("truncated", 0)
@@ -224,7 +228,7 @@ def _account(read_counts, merge_counts):
 
 
 def _facts(posts, card, known_words):
-    """Return statistics of the posts table, which must hold what the card says is left."""
+    """Return statistics of the posts table; raise where its size is not what the card says."""
     drops = {name: count for name, count in card.items() if name.startswith("dropped_")}
     rows_read = card["rows_read"]
     posts_left = rows_read - sum(drops.values())
@@ -239,7 +243,7 @@ def _facts(posts, card, known_words):
             f"{facts['posts']} posts were written, but {rows_read} were read and {drops} dropped"
         )
     with open_database(Path(f"{posts}.work")) as connection:
-        # by a hash: the same posts on every machine
+        # ordered by a hash: a sample at random that is the same on every machine
         sample = connection.read_parquet(str(posts)).order("md5(text)").limit(SAMPLE_POSTS)
         texts = [text for (text,) in sample.project("text").fetchall()]
     facts["names_left"] = personal_names.share_with_names(texts, known_words)
@@ -247,10 +251,11 @@ def _facts(posts, card, known_words):
 
 
 def _read_part(part, file, *, config, origin, key):
-    """Write a part's posts, and beside them a JSON record of counts and names; return the record.
+    """Write a part's posts and, beside them, a JSON record of counts and names; return the record.
 
-    Where both are current there is nothing to do. ``people`` of the record are the names that
-    authors, headers and mentions tell, ``heard`` how often posts greet or sign with a name.
+    Where both are current, neither is written again. In the record ``people`` are the names of
+    authors and those in headers and mentions; ``heard`` says how often posts greet or sign with a
+    name.
     """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
@@ -291,9 +296,12 @@ def _read_part(part, file, *, config, origin, key):
 
 
 def _clean_rows(frame, config, key, counts, salutation_names):
-    """Return the rows of PART that are left of a frame; count the others by reason."""
+    """Return the cleaned posts of a frame as rows of PART; count dropped and truncated ones.
+
+    ``counts`` and ``salutation_names`` are increased in place.
+    """
     pseudonym = pseudonyms.pseudonymiser(key)
-    # an id of a public archive would lead back from a pseudonym to the name
+    # pseudonymised posts have no ids: an id of a public archive would lead back to the name
     if key is None and "id" in frame:
         ids = frame["id"].to_numpy(object, na_value=None)
     else:
@@ -322,7 +330,7 @@ def _clean_rows(frame, config, key, counts, salutation_names):
 
 
 def _public(location):
-    """Return a location as it may be published: of an absolute path, the last part."""
+    """Return a location as it may be published: of an absolute path only the last part."""
     if isinstance(location, list):
         return ", ".join(_public(place) for place in location)
     path = Path(location).expanduser()

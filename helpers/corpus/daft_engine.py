@@ -1,31 +1,37 @@
-"""The posts table by many processes or machines: a merge in steps, each over partitions.
+"""Merge of the parts into a posts table by many processes or machines, in steps over partitions.
 
-Daft hands partitions to workers, DuckDB works inside of one with the SQL of the other engine, and
-what moves between partitions goes through files. Daft's own sort and window keep all rows in
-memory, which a corpus outgrows; a partition fits by design. Every finished partition leaves its
-file, with a checksum, beside a JSON record of what it counted, so whoever dies, a re-run does only
-what is missing. An optional part: it needs the package ``daft``.
+Daft hands out partitions to workers. In a partition DuckDB runs the SQL of the other engine, and
+rows pass from one partition to another through files: Daft's own sort and window would keep all
+rows in memory, while a partition is small enough. Every finished partition leaves a file with a
+checksum, and a JSON record of its counts, so after a crash a second run makes only what is missing.
+This module needs the optional package ``daft``.
+
+Rows have a column ``bucket``: the partition of the next step that reads the row. In the table below
+"by author" means that the row goes to the partition of its author.
 
 =============  =========  ========================================================================
-step           partition  rows that it writes, ``bucket`` says for which partition of the next
+step           partition  rows that a partition writes
 =============  =========  ========================================================================
 mask           file rows  posts without names, by their normal text
-unique         text       the first of the same normal text, by author
-posts          authors    sorted by author and time: ``id`` is the partition and the place in it
-candidates-0   authors    runs of last words that some author repeats
-marks-0        authors    posts that end with a candidate
-signed-0       one        how many words to cut from which post: the signatures
-...                       the three steps again for rounds 1 and 2
-keys           authors    what is left of the posts, by normal text
-copies         text       posts that are copies now, by author
-bands          authors    MinHash bands, by their key
-pairs          band       posts to be compared, by author of the later one
-shingles       authors    the same with the later one's shingles, by author of the earlier one
-near           authors    posts that are near copies, by author
+unique         text       of posts with the same normal text the first, by author
+posts          authors    these posts, sorted by author and time. In later steps ``n`` is the row of
+                          a post in this file, and ``id`` is (partition << PLACE_BITS) + n
+candidates-0   authors    runs of last words (see ``signatures``) that some author repeats
+marks-0        authors    per author and candidate how many posts end with it, and which
+signed-0       one        which posts end with a signature, and of how many words, by author
+...                       the same three steps for rounds 1 and 2, where they are needed
+keys           authors    hashes of the posts' normal texts without signatures, by text
+copies         text       posts that are copies without their signatures, by author
+bands          authors    keys of the posts' MinHash bands, by key
+pairs          band       pairs of posts to compare, by author of the later post
+shingles       authors    these pairs with the later post's shingles, by author of the earlier
+near           authors    later posts of pairs that are near copies, by author
 table          authors    the posts that are left, as ``posts.parquet`` holds them
 =============  =========  ========================================================================
 
-Partitions of authors are ranges of names, so that their tables, one after the other, are sorted.
+A partition of authors is a range of their names in sorted order, so the tables of all partitions,
+one after the other, are sorted.
+
 With a Ray cluster set ``DAFT_RUNNER=ray`` and ``RAY_ADDRESS``; every machine must see the outputs
 folder at the same place.
 """
@@ -64,34 +70,36 @@ from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, ban
 from helpers.corpus.personal_names import MaskedNames
 from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
-VERSION = 2  # raised when the partitions of the same posts are others
-PARTITION_POSTS = 50_000
-MAX_PARTITIONS = 4096  # ranges of authors: beyond them partitions grow
-ROW_GROUP_ROWS = 10_000  # a reader of one bucket skips the row groups of others
-PLACE_BITS = 32  # of an id, for the place in its partition, whose number stands before
-# SQL of the shingles of the posts of this partition that stand in pairs
+VERSION = 2  # raised when the same posts give other partitions
+PARTITION_POSTS = 50_000  # approximate number of posts of a partition
+MAX_PARTITIONS = 4096  # most ranges of authors; with more posts partitions grow
+ROW_GROUP_ROWS = 10_000  # rows are sorted by bucket, so a reader skips the row groups of others
+# lower bits of an id, which hold the post's row in its partition; above them the partition's number
+PLACE_BITS = 32
+# SQL of the shingles of those posts of a partition that the table ``pairs`` holds
 SHINGLED_PAIRS = SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
 SIGNATURE_STEPS = ("candidates", "marks", "signed")  # repeated in every round
 
 
 def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
-    """Return ``function(*job)`` of every job, by processes or all processors of a Ray cluster.
+    """Return ``function(*job)`` of every job, in order, by worker processes or on a Ray cluster.
 
     Parameters
     ----------
     function
         A function whose results can be written as JSON.
     jobs
-        Arguments of each job.
+        Arguments of each job; one alone runs in this process.
     workers : int
-        Processes.
+        Most processes; ignored on a Ray cluster, where all processors work.
 
     Raises
     ------
     ImportError
-        Without Daft.
+        The package ``daft`` is missing.
     RuntimeError
-        Where a worker died. What the function raises is raised, on Ray as text.
+        A worker died. An error of the function itself is raised as it is, on Ray as the text of a
+        RuntimeError.
     """
     os.environ["DO_NOT_TRACK"] = "true"
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
@@ -103,15 +111,15 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
         ) from None
     if len(jobs) < 2:  # starting a worker would take longer
         return [function(*job) for job in jobs]
-    # a thread of Daft that waits for an interpreter which ends aborts it, so Daft runs in a process
-    # that leaves by os._exit, as all do that are forked; its pickle takes closures
+    # A thread of Daft may abort an interpreter that is ending. So Daft runs in a child process,
+    # which ends by os._exit without that. Daft's pickle, unlike Python's, can handle closures.
     task = daft.pickle.dumps((function, jobs))
     with ProcessPoolExecutor(1, initializer=exit_with_parent, initargs=[os.getpid()]) as pool:
         return pool.submit(_map_by_daft, task, workers).result()
 
 
 class _Worker:
-    """A process of Daft, which is kept for all jobs."""
+    """The function that runs in a process of Daft; the process is kept for all its jobs."""
 
     def __init__(self, function, jobs):
         self.function = function
@@ -123,6 +131,7 @@ class _Worker:
 
 
 def _map_by_daft(task, workers):
+    """Return the results of :func:`map_parts`; ``task`` is its pickled function and jobs."""
     import daft
 
     function, jobs = daft.pickle.loads(task)
@@ -147,14 +156,15 @@ def _map_by_daft(task, workers):
 
 
 def exit_with_parent(parent: int) -> None:
-    """End this process soon after the one that started it, which may be killed.
+    """Let this process end within about a second after its parent process, of the given id, ended.
 
-    Otherwise it would wait for ever.
+    Otherwise it would wait for ever where the parent is killed.
     """
     Thread(target=_wait_for_end, args=(parent,), daemon=True).start()
 
 
 def _wait_for_end(parent):
+    """End this process once its parent has another id than the given one."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
@@ -171,19 +181,20 @@ def merge_partitions(
     strip_signatures: bool,
     names: MaskedNames,
 ) -> dict:
-    """Write the posts table as :func:`helpers.corpus.deduplicate.merge_posts`, to the same bytes.
+    """Write the same posts table as :func:`helpers.corpus.deduplicate.merge_posts`, byte by byte.
 
-    A worker may use as much memory as the connection, and there are as many workers as it has
-    threads.
+    Each worker may use as much memory as the connection may, and there are as many workers as the
+    connection has threads. The files of the partitions are removed at the end.
 
     Parameters
     ----------
     connection, scratch, parts, target, min_chars, near_duplicate, strip_signatures, names
-        See there.
+        See :func:`helpers.corpus.deduplicate.merge_posts`.
 
     Returns
     -------
-    dict: counts, and ``steps``, rows of :data:`helpers.corpus.capacity.COLUMNS`.
+    dict: the counts of :func:`helpers.corpus.deduplicate.merge_posts`, and ``steps``, one row of
+    :data:`helpers.corpus.capacity.COLUMNS` per step.
     """
     settings = [VERSION, duckdb.__version__, PARTITION_POSTS, MAX_PARTITIONS, min_chars]
     settings += [near_duplicate, strip_signatures, sorted(names.items())]
@@ -212,12 +223,13 @@ def merge_partitions(
 
 
 def _partitions(connection, parts):
-    """Return what each partition of file rows and of authors holds, about PARTITION_POSTS posts.
+    """Return the partitions of file rows and of authors, with about PARTITION_POSTS posts each.
 
     Returns
     -------
-    List of a part file and some of its row groups, which are what a source yields at once, some ten
-    thousand posts; list of the author with whom each range of authors begins, "" the first.
+    List, per partition of file rows, of the file of a part and the numbers of some of its row
+    groups; a row group is one frame of a source. List, per partition of authors, of the first
+    author of its range; the first is "".
     """
     metadata = {part: pq.read_metadata(part) for part in parts}
     total = sum(part.num_rows for part in metadata.values())
@@ -242,7 +254,7 @@ def _partitions(connection, parts):
 
 
 def _run_steps(partitions, strip_signatures, workers):
-    """Run all steps; return the sums of what they counted, and a row of each step."""
+    """Run all steps; return the sums of their counts, and a row of capacity.COLUMNS per step."""
     counts = Counter()
     steps = []
     run_step = partial(_run_step, partitions, workers, counts, steps)
@@ -266,31 +278,32 @@ def _run_steps(partitions, strip_signatures, workers):
 
 
 def _run_step(partitions, workers, counts, steps, step):
-    """Make all partitions of a step; add to the counts and to the rows of steps."""
+    """Make all partitions of a step; add to ``counts`` and ``steps`` in place."""
     jobs = [(number,) for number in range(partitions.tasks(step))]
     records = map_parts(partial(partitions.make, step), jobs, workers)
     for record in records:
-        counts.update(record["counts"])  # a sum of counters would forget what is 0
+        counts.update(record["counts"])  # "+" would leave out counts of 0
     files = [partitions.file(step, number) for (number,) in jobs]
     steps.append(step_row(partitions.step_name(step), records, files))
 
 
 @dataclass
 class Partitions:
-    """What the workers know of a merge.
+    """The partitions of a merge, and the steps that make them.
 
-    A step is the method of its name, after "_": of a partition's number it returns the query of
-    the partition's rows, and what it counted.
+    A step such as "mask" is the method "_mask": it gets a connection and the number of a partition,
+    and returns the query of the partition's rows and a dict of counts.
 
     Attributes
     ----------
-    folder : of the files of all steps
-    slices : a part file and some of its row groups, of each partition of file rows
-    first_authors : of each range of authors; there are as many partitions of texts and of bands
+    folder : folder of the files of all steps
+    slices : per partition of file rows, the file of a part and some of its row groups
+    first_authors : first author of each partition of authors; there are equally many partitions of
+        texts and of bands
     names, min_chars, near_duplicate : see :func:`helpers.corpus.deduplicate.merge_posts`
-    memory_limit : of a worker
-    authors : int, of all posts
-    rounds : int, in which signatures were looked for so far
+    memory_limit : memory of DuckDB in a worker
+    authors : int, number of authors of the corpus, known after the step "posts"
+    rounds : int, number of finished rounds of the search for signatures
     """
 
     folder: Path
@@ -312,15 +325,15 @@ class Partitions:
         return len(self.first_authors)
 
     def step_name(self, step: str) -> str:
-        """Return the name of a step's folder, with the round where it has several."""
+        """Return the name of a step's folder, with the number of the round for SIGNATURE_STEPS."""
         return f"{step}-{self.rounds}" if step in SIGNATURE_STEPS else step
 
     def file(self, step: str, number: int) -> Path:
-        """Return the path of the file of a step's partition."""
+        """Return the path of the file of a partition of a step."""
         return self.folder / self.step_name(step) / f"{number:05d}.parquet"
 
     def make(self, step: str, number: int) -> dict:
-        """Write the file and the record of a partition, unless they are there; return the record.
+        """Write the file and the record of a partition, unless they exist; return the record.
 
         Parameters
         ----------
@@ -350,7 +363,7 @@ class Partitions:
         return read_json(record)
 
     def _read(self, connection, step_name, bucket=None, view="incoming"):
-        """Make a view of the rows of all files of a step, or of those for one partition."""
+        """Make a view of the rows of a step's files: of all rows, or of those with this bucket."""
         files = sorted(str(file) for file in (self.folder / step_name).glob("*.parquet"))
         rows = connection.read_parquet(files)
         if bucket is not None:
@@ -358,7 +371,7 @@ class Partitions:
         rows.create_view(view, replace=True)
 
     def _mask(self, connection, number):
-        """Mask names in some row groups of a file."""
+        """Mask names in the posts of some row groups of a file."""
         part, row_groups = self.slices[number]
         connection.register("rows", pq.ParquetFile(part).read_row_groups(row_groups))
         connection.execute("CREATE TABLE file_rows AS FROM rows")
@@ -369,7 +382,7 @@ class Partitions:
         return f"SELECT *, {bucket} AS bucket FROM parts ORDER BY bucket", counts
 
     def _unique(self, connection, bucket):
-        """Keep the first of posts with one text."""
+        """Keep the first of all posts with the same normal text."""
         self._read(connection, "mask", bucket)
         numbers = range(len(self.first_authors))
         ranges = pa.table({"first": self.first_authors, "bucket": numbers})
@@ -396,11 +409,12 @@ class Partitions:
         return query, {"authors": authors}
 
     def _signature_cuts(self, connection, bucket):
-        """Make the view ``unique_posts`` of a range of authors; return how much is cut from each.
+        """Make the view ``unique_posts`` of a range of authors; return what is cut from each post.
 
         Returns
         -------
-        (posts,) int32, words that all rounds cut; (posts,) bool, whether the last round did.
+        (posts,) int32, number of words that all rounds so far cut from each post; (posts,) bool,
+        whether the last of them cut any, True for all before the first round.
         """
         posts = deduplicate.number_posts(connection, self.file("posts", bucket))
         cuts = np.zeros(posts, np.int32)
@@ -414,7 +428,7 @@ class Partitions:
         return cuts, fresh
 
     def _candidates(self, connection, bucket):
-        """List the runs of last words that an author of the range repeats."""
+        """List the runs of last words that an author of the range ends enough posts with."""
         cuts, fresh = self._signature_cuts(connection, bucket)
         signatures.make_endings(connection, "unique_posts", cuts, fresh)
         signatures.mark_signatures(connection, signatures.FREQUENT)
@@ -426,7 +440,10 @@ class Partitions:
         return query, {}
 
     def _marks(self, connection, bucket):
-        """Count how often each author of the range ends with a candidate, and list the posts."""
+        """Count the posts of each author of the range that end with a candidate, and list them.
+
+        Rows of counts have no ``id``, rows of posts have one.
+        """
         cuts, fresh = self._signature_cuts(connection, bucket)
         signatures.make_endings(connection, "unique_posts", cuts, fresh)
         self._read(connection, self.step_name("candidates"))
@@ -440,7 +457,7 @@ class Partitions:
         return query, {}
 
     def _signed(self, connection, number):
-        """List the posts that end with a candidate of one person alone."""
+        """List the posts that end with a signature: a candidate that only one person uses."""
         self._read(connection, self.step_name("marks"))
         connection.execute("CREATE VIEW marked AS FROM incoming WHERE id IS NULL")
         connection.execute(f"""
@@ -453,14 +470,14 @@ class Partitions:
         return query, {"signed": query_scalar(connection, "SELECT count(*) FROM signed")}
 
     def _cut_signatures(self, connection, bucket):
-        """Make the view ``cut_posts``: unique posts without their signatures; return the counts."""
+        """Make the view ``cut_posts`` of the unique posts without signatures; return the counts."""
         cuts, _ = self._signature_cuts(connection, bucket)
         counts = deduplicate.cut_signatures(connection, cuts, self.min_chars)
         connection.execute(f"CREATE VIEW cut_posts AS {deduplicate.CUT.format(self.min_chars)}")
         return counts
 
     def _keys(self, connection, bucket):
-        """List hashes of the texts that are left."""
+        """List the hashes of the normal texts of posts without signatures."""
         counts = self._cut_signatures(connection, bucket)
         query = f"""
             SELECT md5_number_upper(normal) AS high, md5_number_lower(normal) AS low, time,
@@ -469,7 +486,7 @@ class Partitions:
         return query, counts
 
     def _copies(self, connection, bucket):
-        """List the later posts of one hash."""
+        """List, of the posts with the same hash, all but the first."""
         self._read(connection, "keys", bucket)
         connection.execute(f"""
             CREATE TABLE later AS SELECT id, id >> {PLACE_BITS} AS bucket FROM incoming
@@ -478,7 +495,7 @@ class Partitions:
         return "FROM later ORDER BY bucket", {"duplicate": copies}
 
     def _drop_copies(self, connection, bucket):
-        """Make the view ``distinct_posts``: cut posts of a range of authors without copies."""
+        """Make the view ``distinct_posts``: ``cut_posts`` of a range of authors without copies."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "copies", bucket, "copied")
         connection.execute(f"""
@@ -486,7 +503,7 @@ class Partitions:
             WHERE n NOT IN (SELECT id - {bucket << PLACE_BITS} FROM copied)""")
 
     def _bands(self, connection, bucket):
-        """List the MinHash bands of posts."""
+        """List the keys of the MinHash bands of posts."""
         self._drop_copies(connection, bucket)
         band_table(connection, "distinct_posts", self.near_duplicate)
         query = f"""
@@ -510,7 +527,7 @@ class Partitions:
         return query, {}
 
     def _shingles(self, connection, bucket):
-        """Add the shingles of the later post to pairs."""
+        """Add the shingles of the later post to each pair."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "pairs", bucket)
         connection.execute(f"""
@@ -523,7 +540,7 @@ class Partitions:
         return query, {}
 
     def _near(self, connection, bucket):
-        """List the later posts of pairs that are alike."""
+        """List the later posts of those pairs that are similar enough to be copies."""
         self._cut_signatures(connection, bucket)
         self._read(connection, "shingles", bucket)
         connection.execute(f"""
@@ -536,7 +553,7 @@ class Partitions:
         return query, {}
 
     def _table(self, connection, bucket):
-        """Select the posts that are left, sorted."""
+        """Select the posts that are left, sorted, without near copies."""
         self._drop_copies(connection, bucket)
         posts = query_scalar(connection, "SELECT count(*) FROM distinct_posts")
         ids = query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts")

@@ -1,6 +1,7 @@
-"""From the parts of a corpus to one posts table: copies out, signatures cut, sorted.
+"""Merge of the parts of a corpus into one sorted posts table: copies are dropped, signatures cut.
 
-DuckDB holds what grows with the corpus and spills to a folder of the run, which is gone afterwards.
+DuckDB holds everything that grows with the corpus. Beyond its memory it uses files in a folder of
+the run, which is removed afterwards.
 """
 
 from pathlib import Path
@@ -14,9 +15,9 @@ from helpers.corpus import near_duplicates, signatures
 from helpers.corpus.personal_names import MaskedNames, mask_known_names
 from helpers.corpus.posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
 
-# of copies: by content, so that the order holds to the last byte
+# SQL of the order in which the first of several copies is kept; all columns, so there are no ties
 EARLIEST_FIRST = "time, author, text, topic, id"
-# SQL of posts without their signatures, with min_chars to be put in
+# SQL of posts without signatures; {0} is min_chars: cut posts with fewer characters are left out
 CUT = """
     SELECT p.* REPLACE (coalesce(s.text, p.text) AS text, coalesce(s.normal, p.normal) AS normal)
     FROM unique_posts p LEFT JOIN shortened s USING (n)
@@ -34,33 +35,35 @@ def merge_posts(
     strip_signatures: bool,
     names: MaskedNames,
 ) -> dict[str, int]:
-    """Write the posts table from part files, whole or not at all; return counts.
+    """Write the posts table from the files of parts, whole or not at all; return counts.
 
-    Of copies the earliest stays; ties go by author, text and topic, so no order of parts or threads
-    matters.
+    Of copies the earliest stays; of copies from one second, the first by author, text and topic. So
+    the order of parts and threads does not matter. Where no post is left, no table is written.
 
     Parameters
     ----------
     connection, scratch
-        Of :func:`helpers.corpus.posts_table.open_database`; a folder for files in between.
+        Connection of :func:`helpers.corpus.posts_table.open_database`, and its folder, which
+        intermediate files are written to.
     parts : Parquet files with the columns of :data:`~helpers.corpus.posts_table.SCHEMA`
         Time is int64, in seconds.
     target
         Path of the posts table.
     min_chars : int
-        Posts are dropped that masking or cutting makes shorter.
+        Posts that become shorter than this by masking names or cutting signatures are dropped.
     near_duplicate : float
-        Jaccard similarity from which a later post is a copy; 0 keeps all.
+        Jaccard similarity from which the later of two posts is dropped; 0 drops none.
     strip_signatures : bool
-        Cut the closing words that one author alone repeats.
-    names : as :func:`helpers.corpus.personal_names.names_to_mask` gives them
-        They are masked first, so that texts which differ in a name are copies.
+        Whether to cut the last words of posts that only one author repeats.
+    names : MaskedNames, see :func:`helpers.corpus.personal_names.names_to_mask`
+        Names that are masked before copies are looked for, so that texts which differ only in a
+        name are copies.
 
     Returns
     -------
-    dict: dropped posts, ``duplicate``, ``near_duplicate``, ``short_after_names`` and
-    ``short_after_signature``; changed posts, ``names_masked`` and ``signatures_cut``; and
-    ``signature_words_cut``.
+    dict: numbers of dropped posts, ``duplicate``, ``near_duplicate``, ``short_after_names`` and
+    ``short_after_signature``; of changed posts, ``names_masked`` and ``signatures_cut``; and of
+    words cut, ``signature_words_cut``.
     """
     connection.read_parquet([str(part) for part in parts]).create_view("parts")
     counts = mask_names(connection, scratch / "masked.parquet", names, min_chars)
@@ -85,7 +88,7 @@ def merge_posts(
 
 
 def _write_table(connection, target):
-    """Write the posts that are no near copies, with their ids where there are any."""
+    """Write the posts that are no near copies; the column ``id`` only where there are ids."""
     columns = SCHEMA.names
     if not query_scalar(connection, "SELECT count(nullif(id, '')) FROM distinct_posts"):
         columns = columns[:-1]
@@ -94,7 +97,10 @@ def _write_table(connection, target):
 
 
 def _make_unique_posts(connection, path):
-    """Make the view ``unique_posts``, numbered ``n``, of a file; return their number."""
+    """Write posts without exact copies to a file and make the view ``unique_posts`` of it.
+
+    ``n`` numbers the posts in the order of EARLIEST_FIRST. Returns how many posts there are.
+    """
     connection.execute(
         f"""
         COPY (SELECT *, {near_duplicates.NORMAL} AS normal FROM parts
@@ -108,14 +114,17 @@ def _make_unique_posts(connection, path):
 
 
 def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
-    """Make the view ``unique_posts`` of a file, whose rows it numbers as ``n``; return how many."""
+    """Make the view ``unique_posts`` of a file, with the row number as ``n``; return how many."""
     rows = connection.read_parquet(str(path), file_row_number=True)
     rows.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     return query_scalar(connection, "SELECT count(*) FROM unique_posts")
 
 
 def _make_distinct_posts(connection, path, min_chars):
-    """Make the view ``distinct_posts``, without signatures and copies; return their number."""
+    """Write posts without signatures to a file and make the view ``distinct_posts`` of it.
+
+    Posts that became copies by the cut are left out. Returns how many posts there are.
+    """
     connection.execute(
         f"""
         COPY (FROM ({CUT.format(min_chars)})
@@ -133,18 +142,21 @@ def mask_names(
     names: MaskedNames,
     min_chars: int,
 ) -> dict[str, int]:
-    """Put posts without names, written to a file, in place of the view ``parts``; return counts.
+    """Mask names in the posts of the view ``parts``; return counts.
+
+    The masked posts are written to a file, and the view is replaced by one of it. Without names the
+    view stays as it is.
 
     Parameters
     ----------
     connection
         DuckDB connection with the view ``parts``.
     path
-        Path of the file.
+        Path of the Parquet file to write.
     names
-        Names of :func:`helpers.corpus.personal_names.names_to_mask`.
+        Names to mask, see :func:`helpers.corpus.personal_names.names_to_mask`.
     min_chars : int
-        Posts that are shorter without names are dropped.
+        Posts with fewer characters after masking are dropped, also those without names.
     """
     counts = {"names_masked": 0, "short_after_names": 0}
     if not names:
@@ -169,16 +181,16 @@ def mask_names(
 def cut_signatures(
     connection: DuckDBPyConnection, cuts: np.ndarray, min_chars: int
 ) -> dict[str, int]:
-    """Make the table ``shortened`` of ``unique_posts`` without their signatures; return counts.
+    """Make the table ``shortened`` of the posts with a signature, without it; return counts.
 
     Parameters
     ----------
     connection
         DuckDB connection with the view ``unique_posts``.
     cuts : (posts,) int
-        Words to cut from each post.
+        Number of words to cut from the end of each post of ``unique_posts``, in order of ``n``.
     min_chars : int
-        Posts that are shorter without a signature are counted.
+        Posts with fewer characters after the cut are counted, but stay in ``shortened``.
     """
     signed = np.flatnonzero(cuts)
     connection.register("cuts", pa.table({"n": signed, "words": cuts[signed]}))

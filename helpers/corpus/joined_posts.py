@@ -1,7 +1,7 @@
-"""From posts to documents: what one author wrote on one topic, for models that read pages.
+"""Posts of one author on one topic joined into documents, for models that read longer texts.
 
-sawatphol2022 compares whole reviews, comments and chapters; a post of a chat is a line. Posts are
-kept whole, so that no sentence begins in one document and ends in another of the same author.
+sawatphol2022 compares whole reviews, comments and chapters, while a post of a chat is only a line.
+No post is divided between two documents, so that no sentence begins in one and ends in another.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from helpers.core.artifacts import (
 from helpers.corpus.posts_table import open_database, write_posts
 
 VERSION = 2  # raised when the same posts and settings give other documents
-# joined at a time: DuckDB cannot spill the strings that it is joining
+# characters joined at a time: DuckDB must hold the strings that it joins in memory
 SLICE_CHARS = 200_000_000
 
 
@@ -30,18 +30,18 @@ def join_posts(
 ) -> dict:
     """Write a posts table of documents; return the counts, also written as ``<out_path>.json``.
 
-    The posts of an author in a topic, in order of time (then text), are laid end to end with
-    newlines. A document begins with the first post that starts at or after a multiple of
-    ``max_chars`` characters of this run, and is cut at ``max_chars``. So each post is in one
-    document, and only the end of the last post of a document is lost. A document has the time and
-    the topic of its first post; ids are not kept. A result that is current is reused.
+    All posts of an author in a topic, in order of time (then text), are joined by newlines to one
+    long text. A document begins with the first post that starts at or after a multiple of
+    ``max_chars`` characters of this text, and is cut to ``max_chars``. So each post belongs to one
+    document, and only the end of a document's last post is lost. A document has the time and the
+    topic of its first post; ids are not kept. A result with the same settings is reused.
 
     Parameters
     ----------
     posts_path
-        Posts table.
+        Path of the posts table to read.
     out_path
-        Posts table of documents.
+        Path of the posts table of documents to write.
     max_chars : int
         Most characters of a document.
     min_chars : int
@@ -49,14 +49,15 @@ def join_posts(
 
     Returns
     -------
-    dict: ``documents``, ``authors``, ``topics``, ``documents_cut``; ``posts_used`` and
-    ``posts_in_short_documents`` are all posts; ``characters_used``,
-    ``characters_in_short_documents`` and ``characters_cut`` are all characters but newlines.
+    dict of counts: ``documents``, ``authors`` and ``topics`` that are written; ``documents_cut``,
+    documents of more than ``max_chars``. ``posts_used`` and ``posts_in_short_documents`` add up to
+    all posts; ``characters_used``, ``characters_in_short_documents`` and ``characters_cut`` add up
+    to the characters of all posts, without the newlines between them.
 
     Raises
     ------
     ValueError
-        For a limit out of order, or where no document is left.
+        Where not 0 < ``min_chars`` <= ``max_chars``, or no document is left.
     """
     if not 0 < min_chars <= max_chars:
         raise ValueError(f"need 0 < min_chars ({min_chars}) <= max_chars ({max_chars})")
@@ -67,7 +68,7 @@ def join_posts(
     if is_current(record, fingerprint) and verify_checksum(out_path):
         return read_json(record)
 
-    record.unlink(missing_ok=True)  # while it is missing the file beside it counts for nothing
+    record.unlink(missing_ok=True)  # without its record an old or half-written file is not reused
     with open_database(out_path.with_name(out_path.name + ".work")) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         _join(connection, max_chars)
@@ -82,7 +83,10 @@ def join_posts(
 
 
 def _join(connection, max_chars):
-    """Make the table ``documents`` of the view ``posts``, some authors at a time or one alone."""
+    """Make the table ``documents`` of the view ``posts``, about SLICE_CHARS characters at a time.
+
+    The posts of an author are always joined in one go, even if they are more.
+    """
     connection.execute("""
         CREATE TABLE documents (author VARCHAR, time BIGINT, topic VARCHAR, text VARCHAR,
                                 posts BIGINT, characters BIGINT, used BIGINT, cut BOOLEAN)""")
@@ -117,7 +121,7 @@ def _join(connection, max_chars):
 
 
 def _count(connection, min_chars):
-    """Return the counts of the table ``documents``, of which the long ones are kept."""
+    """Return the counts of the table ``documents``; those of ``min_chars`` and more are kept."""
     is_long = f"length(text) >= {min_chars}"
     row = connection.execute(f"""
         SELECT count(*) FILTER ({is_long}) AS documents,

@@ -1,9 +1,10 @@
-"""Near-duplicates: posts that say almost the same as an earlier one, by MinHash, checked exactly.
+"""Near-duplicates: posts that are almost equal to an earlier post.
 
-A repeated template, digest or repost is a label that a model can learn instead of a style, and one
-that appears on both sides of a split inflates every score. Everything here works on *normal* text
-(:data:`NORMAL`): lower case, runs of white space collapsed to one blank. DuckDB holds what grows
-with the corpus, which may exceed the memory.
+Pairs that may be similar are found by MinHash, and their Jaccard similarity is then computed
+exactly. From a template, digest or repost that an author repeats, a model can tell the author
+without any style, and one that appears in two splits inflates every score. All functions here work
+on *normal* text (:data:`NORMAL`): lower case, each run of white space replaced by one blank. DuckDB
+holds what grows with the corpus, which may exceed the memory.
 """
 
 import numpy as np
@@ -11,32 +12,33 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
-# what str.split() takes for white space
+# the characters that str.split() takes for white space, as an expression of RE2
 WHITE = (
     r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
     r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
 )
 NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a column `text`
 
-SHINGLE = 3  # words
+SHINGLE = 3  # words of a shingle
 MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
-PERMUTATIONS = 64
-MAX_MISSED = 0.005  # of the pairs that are similar enough, see rows_per_band
-# one a permutation
+PERMUTATIONS = 64  # values of a MinHash signature
+MAX_MISSED = 0.005  # most similar pairs, as a share, that may have no band in common
+# random odd factors, one per permutation, with which band_keys hashes a band
 MULTIPLIERS = np.random.default_rng(0).integers(0, 2**63, PERMUTATIONS, np.uint64) * 2 + 1
 
-# SQL over a column `words`
+# SQL over a column `words`: the hashes of all runs of SHINGLE words
 SHIFTED_WORDS = ", ".join(f"words[{place}:]" for place in range(1, SHINGLE + 1))
 SHINGLES = f"list_transform(list_zip({SHIFTED_WORDS}, true), lambda run: hash(run))"
-# SQL over a table with columns n and normal
+# SQL over a table {0} with columns n and normal; posts of fewer than MIN_WORDS words are left out
 SHINGLED = f"""SELECT n, {SHINGLES} AS shingles
                FROM (SELECT n, string_split(normal, ' ') AS words FROM {{0}})
                WHERE len(words) >= {MIN_WORDS}"""
-# SQL over two columns of lists
+# SQL of the Jaccard similarity of two columns of lists, {0} and {1}
 JACCARD = "len(list_intersect({0}, {1})) / len(list_distinct(list_concat({0}, {1})))"
 
-# all against all would be quadratic in a bucket of form letters: the first and the last few before
-# it suffice
+# SQL of the pairs of posts to compare. To compare all posts that share a key would take quadratic
+# time where a form letter is sent a thousand times: each is paired with the first of them and with
+# the last three before it
 PAIRS = """
     CREATE OR REPLACE TABLE pairs AS
     WITH full_buckets AS (SELECT key FROM bands GROUP BY key HAVING count(*) > 1),
@@ -49,7 +51,7 @@ PAIRS = """
 
 
 def minhash(shingles: pa.ListArray) -> np.ndarray:
-    """Return MinHash signatures of texts.
+    """Return the MinHash signatures of texts.
 
     Parameters
     ----------
@@ -58,8 +60,8 @@ def minhash(shingles: pa.ListArray) -> np.ndarray:
 
     Returns
     -------
-    (texts, PERMUTATIONS) uint32: the probability that two rows agree in a column is the Jaccard
-    similarity of their sets of shingles.
+    (texts, PERMUTATIONS) uint32. The probability that the rows of two texts agree in a column is
+    the Jaccard similarity of the texts' sets of shingles.
     """
     hashes = shingles.flatten().to_numpy()
     offsets = np.zeros(len(shingles) + 1, np.uint64)
@@ -69,10 +71,12 @@ def minhash(shingles: pa.ListArray) -> np.ndarray:
 
 
 def rows_per_band(similarity: float) -> int:
-    """Return the most rows a band with which similar pairs share a band often enough.
+    """Return the largest number of rows per band with which few similar pairs are missed.
 
-    With r rows in PERMUTATIONS // r bands, a pair of this similarity shares a band with probability
-    1 - (1 - similarity^r)^(PERMUTATIONS // r), which is to be 1 - MAX_MISSED or more.
+    A band is r of the PERMUTATIONS values of a signature, which the literature calls rows. A pair
+    of this similarity shares one of the PERMUTATIONS // r bands with probability
+    1 - (1 - similarity^r)^(PERMUTATIONS // r), which must be at least 1 - MAX_MISSED. Where no r
+    above 1 is enough, it is 1.
     """
     for rows in range(PERMUTATIONS, 1, -1):
         missed = (1 - similarity**rows) ** (PERMUTATIONS // rows)
@@ -82,18 +86,18 @@ def rows_per_band(similarity: float) -> int:
 
 
 def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
-    """Return keys that are equal where a whole band of two signatures is.
+    """Return the keys of bands: two texts whose signatures agree in a whole band share its key.
 
     Parameters
     ----------
     signatures : (texts, PERMUTATIONS) uint32
-        See :func:`minhash`.
+        Signatures of :func:`minhash`.
     rows : int
-        Columns of a band.
+        Number of values (columns of ``signatures``) of a band.
 
     Returns
     -------
-    (texts, bands) uint64
+    (texts, PERMUTATIONS // rows) uint64; values beyond the last whole band are ignored.
     """
     columns = PERMUTATIONS // rows * rows
     products = signatures[:, :columns] * MULTIPLIERS[:columns]
@@ -101,19 +105,19 @@ def band_keys(signatures: np.ndarray, rows: int) -> np.ndarray:
 
 
 def near_pairs(connection: DuckDBPyConnection, table: str, similarity: float) -> None:
-    """Make the table ``copies(n)``: the posts that are alike to an earlier one.
+    """Make the table ``copies(n)`` of the posts that are similar to an earlier one.
 
-    The earlier post may itself be a copy: of a chain of ever newer versions only the first stays.
-    Posts below MIN_WORDS words never count.
+    The earlier post may itself be a copy: of a chain of versions, each similar to the one before,
+    only the first is no copy. Posts of fewer than MIN_WORDS words are never copies.
 
     Parameters
     ----------
     connection
         DuckDB connection.
     table
-        Name of a table or view with columns n (int64, the order of time) and normal (text).
+        Name of a table or view with columns n (int64, in order of time) and normal (text).
     similarity : float in (0, 1]
-        Jaccard similarity from which posts are alike.
+        Jaccard similarity from which a post is a copy.
     """
     band_table(connection, table, similarity)
     connection.execute(PAIRS)
@@ -124,7 +128,9 @@ def near_pairs(connection: DuckDBPyConnection, table: str, similarity: float) ->
 
 
 def band_table(connection: DuckDBPyConnection, table: str, similarity: float) -> None:
-    """Make the table ``bands(n, key)``: posts that share a key may be alike.
+    """Make the table ``bands(n, key)``, in which posts that may be similar share a key.
+
+    The view ``shingled`` of the posts and their shingles is made too.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
-"""Names of people in the texts of a corpus: which are known, and their places in a text.
+"""Masking of the names of people in all texts of a corpus.
 
-A name that headers, mentions, greetings or signatures tell is masked in all texts of the corpus. A
-word of a name alone is masked only where the corpus itself says that it is a name: it is hardly
-ever written in lower case. So "will", "mark" and "may" stay, and so do names of places and firms
-that nobody of the corpus bears.
+Names from headers, mentions, greetings and signatures are known names, and are masked in all texts.
+A single word of a name is masked only where the corpus hardly ever writes it in lower case. So
+"will", "mark" and "may" stay, and so do names of places and firms that nobody in the corpus has.
 """
 
 import re
@@ -19,40 +18,41 @@ import pyarrow as pa
 from helpers.cleaning.salutations import PERSON
 from helpers.cleaning.text import EVERYDAY
 
-# the words in lower case of a name, and whether it must be capitalised
+# the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
-MAX_NAME_WORDS = 4
-MIN_SALUTATIONS = 3  # so often a name is greeted or signed with before it counts as known
-MAX_LOWER_CASE = 0.1  # so often, of its capitalised uses, a name may be written in lower case
-# no part of a path, an address or an identifier
+MAX_NAME_WORDS = 4  # further words of a name are ignored
+MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
+MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
+# a word that is no part of a path, an address or an identifier
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
-# of words in which archives lost no letter to "?"
+# a word that is not cut by a "?", which archives write for a letter that they lost
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
-# "Jane Doe" with a title is a full name, "rust_fan" a user name
+# "Jane Doe" and "Doe, Dr. Jane" are full names, "rust_fan" and "jane" are not
 FULL_NAME = re.compile(r"[^\d_@/]+[\s,][^\d_@/]+")
-# a word that opens no sentence
+# a word of three letters or more that does not begin a sentence
 INNER_WORD = re.compile(r"(?<=[\w,;] )[^\W\d_]{3,}+(?![\w(]|[./:@]\w)")
 # what may stand between the words of a name
 NAME_GAPS = {" ", ". ", ".", "-", ", ", "' "}
+# a hyphen beside the blank that stands for a name
 COMPOUND = re.compile(r"\w- | -\w")
-# after a first name inside of a sentence
+# what stands before a first name within a sentence, and what may then follow it as a surname
 BEFORE_FIRST_NAME = re.compile(r"(?<![\w.])(?!thanks|regards|cheers|wishes|best|you)[a-z]+ $")
 SURNAME = re.compile(rf" (?:[A-Z]\. )?{PERSON}(?!\w)")
-# before the name of who signs
+# what stands before the name in a signature
 BEFORE_SIGNATURE = re.compile(
     r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I
 )
 
 
 def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tuple[str, ...]]:
-    """Return the words, in lower case, of each known name.
+    """Return, by known name, its words in lower case; names with "@" are left out.
 
     Parameters
     ----------
     people
-        Names that authors, headers and mentions tell.
+        Names of authors and those in headers and mentions.
     salutations : Counter, how often each name is greeted or signed with
-        Names of MIN_SALUTATIONS and more are known.
+        Names with MIN_SALUTATIONS or more are known too.
     """
     names = {name for name in people if "@" not in name}
     names.update(name for name, count in salutations.items() if count >= MIN_SALUTATIONS)
@@ -60,7 +60,9 @@ def words_of_names(people: Iterable[str], salutations: Counter) -> dict[str, tup
 
 
 def count_letter_case(words: list[str], part: Path) -> dict:
-    """Write how often a part of the corpus writes words in lower case, and how often otherwise.
+    """Count, for each word, how often a part of the corpus writes it in lower case and otherwise.
+
+    The counts are written to a file beside the part's.
 
     Parameters
     ----------
@@ -71,7 +73,8 @@ def count_letter_case(words: list[str], part: Path) -> dict:
 
     Returns
     -------
-    dict: ``words``, the path of a table with columns ``name``, ``low`` and ``high``; ``seconds``.
+    dict: ``words``, the path of the file with columns ``name`` (the word), ``low`` and ``high``
+    (its uses in lower case and other uses; a word without uses has no row); ``seconds``.
     """
     began = time.perf_counter()
     table = str(part.with_suffix(".words"))
@@ -95,8 +98,10 @@ def names_to_mask(
 ) -> MaskedNames:
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
-    A full name is masked in any case, but where all its words are common ones, only capitalised.
-    Single words are taken from full names, and from those of salutations.
+    A full name, and its first and last word as a name, must be capitalised only where all their
+    words are common ones. Words of full names and of names from salutations are also masked alone,
+    in upper or lower case, unless they are common ones. A common word is an everyday word, or one
+    whose uses in lower case are more than MAX_LOWER_CASE of the others.
 
     Parameters
     ----------
@@ -105,9 +110,9 @@ def names_to_mask(
     salutations : Counter
         How often each name is greeted or signed with.
     letter_case : list of dict
-        What :func:`count_letter_case` returned of their words in every part.
+        What :func:`count_letter_case` returned for the words of names, one dict per part.
     """
-    salutation_words = Counter()  # capitalised uses that are masked already
+    salutation_words = Counter()  # capitalised uses that count_letter_case missed: masked by then
     for name, count in salutations.items():
         salutation_words.update(dict.fromkeys(names.get(name, ()), count))
     rows = duckdb.execute(
@@ -130,16 +135,16 @@ def names_to_mask(
 
 
 def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
-    """Return the words, in lower case, of three letters and more of names.
+    """Return the words of three letters or more of names, in lower case.
 
-    A lone user name is not taken apart.
+    Names of one word, such as user names, are left out unless they occur in salutations.
 
     Parameters
     ----------
     people
-        Names.
+        Known names.
     salutations : Counter
-        How often each name is greeted or signed with; these are no user names.
+        How often each name is greeted or signed with.
     """
     words = set()
     for name in people:
@@ -149,7 +154,10 @@ def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
 
 
 def share_with_names(texts: list[str], words: set[str]) -> float:
-    """Return the share of texts with a capitalised word of a known name inside a sentence."""
+    """Return the share of texts that hold, within a sentence, a capitalised one of these words.
+
+    Without texts the share is 0.
+    """
     with_name = 0
     for text in texts:
         inner_words = [word for word in INNER_WORD.findall(text) if word[0].isupper()]
@@ -158,24 +166,25 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
 
 
 def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str]) -> str:
-    """Return a text with ``@user`` for every known name, ``@self`` where it signs the text.
+    """Return a text with ``@user`` for every known name, or ``@self`` for one that signs the text.
 
-    Of names that begin with the same word, the longest counts.
+    Of several names that begin at one word, the longest is masked. A first name alone within a
+    sentence is masked with the capitalised word after it, its surname.
 
     Parameters
     ----------
     text : str
         A post.
     names
-        Words in lower case of each name, and whether it must be capitalised.
+        Words of each name in lower case, and whether they must be capitalised.
     first_words
-        The first words of the names.
+        First words of all names.
     """
     if first_words.isdisjoint(WORD.findall(text.lower())):
         return text
     matches = list(WORD.finditer(text))
     pieces = []
-    end = 0  # of the name before
+    end = 0  # where the name before ends
     i = 0
     while i < len(matches):
         length = 0
@@ -198,7 +207,7 @@ def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str])
 
 
 def _name_length(text, matches, names):
-    """Return how many of a text's next words are a known name, the longest there is; else 0."""
+    """Return how many of these words, from the first on, make the longest known name, or 0."""
     words = tuple(match[0].lower() for match in matches)
     for length in range(len(words), 0, -1):
         must_be_capitalised = names.get(words[:length])
@@ -209,7 +218,7 @@ def _name_length(text, matches, names):
 
 
 def _is_name(text, matches, must_be_capitalised):
-    """Return whether these words of a text, which are those of a known name, stand for it."""
+    """Return whether words of a text, which are those of a known name, are used as this name."""
     if must_be_capitalised and any(match[0][0].islower() for match in matches):
         return False
     gaps = {text[left.end() : right.start()] for left, right in pairwise(matches)}
@@ -217,14 +226,17 @@ def _is_name(text, matches, must_be_capitalised):
         return False
     if len(matches) > 1:
         return True
-    # a lone word in a compound is the name of a thing: Kenward-Roger
+    # a single word in a compound with a hyphen names a thing: Kenward-Roger
     start, end = matches[0].span()
     around = text[max(start - 2, 0) : start] + " " + text[end : end + 2]
     return not COMPOUND.search(around)
 
 
 def _signs(before, text, end):
-    """Return whether a name after a text signs: after a farewell, or alone at the end."""
+    """Return whether a name signs a text: it follows a farewell, or is the last sentence alone.
+
+    ``before`` is the text before the name, ``end`` the place in the text where the name ends.
+    """
     if BEFORE_SIGNATURE.search(before[-20:]):
         return True
     return before.endswith((". ", "! ", "? ")) and not text[end:].strip(". ")

@@ -1,4 +1,4 @@
-"""The posts table: its schema, and DuckDB to read, sort and write tables larger than memory."""
+"""The posts table: its schema, and reading, sorting and writing of tables larger than memory."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,10 @@ from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import atomic_write, write_checksum
 
-ROW_GROUP_POSTS = 100_000
-PAGE_POSTS = 10_000  # Arrow holds 2 GB of text in one column of a batch
-# Parquet knows no unit above milliseconds: readers get timestamp[ms, UTC] of whole seconds
+ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
+# posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch
+PAGE_POSTS = 10_000
+# Parquet has no time unit of seconds: readers get timestamp[ms, UTC] with whole seconds
 SCHEMA = pa.schema(
     [
         ("author", pa.string()),
@@ -25,28 +26,28 @@ SCHEMA = pa.schema(
         ("id", pa.string()),
     ]
 )
-SORTED_BY = ["author", "time", "text", "topic", "id"]  # of the rows
+SORTED_BY = ["author", "time", "text", "topic", "id"]  # order of the rows of a posts table
 
 
 @contextmanager
 def open_database(
     scratch: Path, memory_limit: str = "2GB", threads: int = 2
 ) -> Iterator[DuckDBPyConnection]:
-    """Open a DuckDB connection that spills to a new folder, which is removed at the end.
+    """Open a DuckDB connection that uses a new folder beyond its memory; remove it at the end.
 
     Parameters
     ----------
     scratch
-        The folder.
+        Path of the folder. If it exists, it is removed first.
     memory_limit
-        Memory, as DuckDB takes it.
+        Memory of DuckDB, such as "2GB".
     threads : int
-        Threads of DuckDB.
+        Number of threads of DuckDB.
 
     Raises
     ------
     ValueError
-        For a folder whose name DuckDB takes for an address with options.
+        The folder's path holds a "?", after which DuckDB would read options.
     """
     if "?" in str(scratch):
         raise ValueError(
@@ -63,7 +64,7 @@ def open_database(
     try:
         with duckdb.connect(str(scratch / "work.duckdb"), config=settings) as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            # in a notebook without ipywidgets there is no bar, and no switch for it
+            # in a notebook without ipywidgets DuckDB has no progress bar, and this setting fails
             with suppress(duckdb.Error):
                 connection.execute("SET enable_progress_bar = false")
             yield connection
@@ -72,7 +73,7 @@ def open_database(
 
 
 def query_scalar(connection: DuckDBPyConnection, query: str, values: Sequence | dict = ()) -> Any:
-    """Return the one value that a query gives.
+    """Return the value in the first row and column of a query's result.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def query_scalar(connection: DuckDBPyConnection, query: str, values: Sequence | 
     query
         SQL.
     values
-        Values of the query's ``?``; no path and no text is written into SQL.
+        Values of the query's ``?``, which paths and texts belong in, not into the SQL.
     """
     return connection.execute(query, values).fetchall()[0][0]
 
@@ -95,21 +96,23 @@ def write_posts(
 ) -> int:
     """Write the posts that a query selects, sorted, and their checksum; return their number.
 
-    Equal rows give equal bytes: row groups hold exactly ROW_GROUP_POSTS posts and pages end with
-    every PAGE_POSTS, whatever the batches that DuckDB's threads hand over.
+    The same rows always give the same bytes: all row groups but the last hold exactly
+    ROW_GROUP_POSTS posts and are written in pieces of PAGE_POSTS, whatever batches DuckDB yields.
+    Without posts the file holds an empty table.
 
     Parameters
     ----------
     connection
         DuckDB connection.
     query
-        SQL of columns of :data:`SCHEMA`; time may be seconds (BIGINT) or a TIMESTAMPTZ.
+        SQL that selects columns of :data:`SCHEMA`, ``time`` among them, as seconds (BIGINT) or as
+        TIMESTAMPTZ; other columns are left out.
     target
-        Path of the file, which is whole or absent.
+        Path of the file, which is written whole or not at all.
     values
         Values of the query's ``?``.
     is_sorted : bool
-        Whether the query yields posts in the order of SORTED_BY; then none need be held.
+        Whether the query already yields posts in the order of SORTED_BY; then they are not sorted.
     """
     relation = connection.sql(f"FROM ({query})", params=values)
     types = dict(zip(relation.columns, relation.types, strict=True))
@@ -140,7 +143,7 @@ def write_posts(
 
 
 def _write_row_group(writer, rows):
-    """Write rows in pages of PAGE_POSTS, where there are none one empty page."""
+    """Write rows as one row group in pieces of PAGE_POSTS; without rows, one empty piece."""
     starts = range(0, max(len(rows), 1), PAGE_POSTS)
     pages = [rows.slice(start, PAGE_POSTS).combine_chunks() for start in starts]
     writer.write_table(pa.concat_tables(pages), ROW_GROUP_POSTS)

@@ -1,4 +1,4 @@
-"""Of a posts table: whose posts are used, and how large and of what shape it is."""
+"""Selection of posts by time and number of posts per author; statistics of a posts table."""
 
 from datetime import date
 from pathlib import Path
@@ -11,7 +11,7 @@ from helpers.corpus.posts_table import open_database, query_scalar, write_posts
 
 
 def _iso_date(day: str) -> str:
-    """Return a date as YYYY-MM-DD; empty stays empty."""
+    """Return an ISO date as YYYY-MM-DD; an empty text stays empty."""
     if not day:
         return day
     return date.fromisoformat(day).isoformat()
@@ -21,12 +21,15 @@ Day = Annotated[str, AfterValidator(_iso_date)]
 
 
 class Selection(Config):
-    """Whose posts are used, and of which time.
+    """Settings of a selection: the span of time, and how many posts an author must have in it.
 
     Attributes
     ----------
-    min_posts, max_posts : int, of an author within the time; no more than 0 is no limit
-    start, end : ISO dates, UTC, of the first day and after the last; empty is open
+    min_posts : int, fewest posts of an author in the span
+    max_posts : int, most posts of an author in the span; authors with more are left out; 0: no
+    limit start, end : ISO dates (UTC) of the first day of the span and of the day after its last;
+    empty:
+        no bound
     """
 
     min_posts: int = Field(100, ge=1)
@@ -38,25 +41,26 @@ class Selection(Config):
 def select_posts(
     posts_path: Path, out_path: Path, selection: Selection, memory_limit: str = "2GB"
 ) -> dict[str, int]:
-    """Write the posts of a time by the authors who have enough of them there, and not too many.
+    """Write the posts in a span of time by the authors with neither too few nor too many there.
 
     Parameters
     ----------
     posts_path, out_path
-        Posts tables.
+        Paths of the posts table to read and of the one to write.
     selection
-        Rule by which posts are used.
+        Span of time, and fewest and most posts of an author.
     memory_limit
         Memory of DuckDB.
 
     Returns
     -------
-    dict: ``posts_before``, ``authors_before``, ``posts``, ``authors``.
+    dict: ``posts_before`` and ``authors_before``, numbers in the whole table; ``posts`` and
+    ``authors``, numbers in the written one.
 
     Raises
     ------
     ValueError
-        Where nobody is left.
+        Where no author is left.
     """
     low = selection.min_posts
     high = selection.max_posts
@@ -91,10 +95,10 @@ def select_posts(
 
 
 def corpus_statistics(posts_path: Path) -> dict:
-    """Return size and shape of a posts table.
+    """Return statistics of a posts table: counts, first and last time, and means.
 
-    Means are over authors, ``words_per_post`` over posts. ``active_months`` are calendar months,
-    UTC, with a post.
+    ``words_per_post`` is a mean over posts; ``posts_per_author``, ``topics_per_author`` and
+    ``active_months``, the number of calendar months (UTC) with a post, are means over authors.
 
     References
     ----------

@@ -1,9 +1,9 @@
-"""Repeated signatures: the same words at the end of an author's posts, and of nobody else's.
+"""Signatures: words that end many posts of one author and hardly any of other authors.
 
 "Best wishes, Jane Doe" or a job title under every post names the author. A model that reads it need
-not learn any style, and a verification score built on it is worth nothing. Such a run of words is
-cut. What many people write ("thanks!") is not exclusive to one author and stays. Openings are left
-alone: the ones only one author uses are mostly habit ("hi, try:"), not names.
+not learn any style, and a verification score that rests on it is worth nothing. So such a run of
+words is cut. What many people write ("thanks!") stays. The first words of posts stay too: those
+that only one author uses are mostly a habit ("hi, try:"), not a name.
 """
 
 import re
@@ -14,17 +14,18 @@ from duckdb import DuckDBPyConnection
 
 from helpers.corpus.near_duplicates import WHITE
 
-MIN_RUN_WORDS = 1
+MIN_RUN_WORDS = 1  # words of a run of last words, at least and at most
 MAX_RUN_WORDS = 24
-MIN_POSTS = 3  # so many posts of an author end with the run ...
-MIN_SHARE = 0.03  # ... and so large a part of the author's posts
-MIN_EXCLUSIVE = 0.9  # so large a part of the posts that end with it are from such authors ...
-MAX_AUTHORS = 6  # ... who are no more than this: one person may write from several addresses ...
-AUTHORS_EACH = 200  # ... and one per so many authors: a habit shared by some of a few is no name
-MAX_END_CHARS = 1000  # from the end of a post that are looked at
-MAX_ROUNDS = 3  # below a signature another one may come to light
-# SQL: last words that enough posts of an author have, for a run is never more frequent than its
-# last words
+# For the rule see find_signatures
+MIN_POSTS = 3  # fewest posts of an author that end with the run
+MIN_SHARE = 0.03  # smallest share of the author's posts that end with it
+MIN_EXCLUSIVE = 0.9  # smallest share, of all posts that end with it, from authors who sign with it
+MAX_AUTHORS = 6  # most authors who sign with it: one person may write from several addresses
+AUTHORS_EACH = 200  # ... and one per so many authors of the corpus: a small one shares habits
+MAX_END_CHARS = 1000  # characters at the end of a post that are searched
+MAX_ROUNDS = 3  # most rounds: before a signature that was cut there may be another one
+# SQL of the hashes of last MIN_RUN_WORDS words that enough posts of an author end with: longer runs
+# need not be looked for elsewhere, because a run is never more frequent than its own last words
 FREQUENT = """
     SELECT hash
     FROM (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends
@@ -33,27 +34,28 @@ FREQUENT = """
 
 
 def _escaped(code):
-    """Return a character, of which RE2's expression gives the number, as Python's takes it."""
+    """Return, escaped for ``re``, the character whose hexadecimal number is group 1 of a match."""
     return re.escape(chr(int(code[1], 16)))
 
 
+# WHITE for Python's ``re``, which does not know RE2's \x{2028}
 WHITE_SPACE = re.compile(re.sub(r"\\x\{(\w+)\}", _escaped, WHITE))
 
 
 def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> np.ndarray:
-    """Return how many words of a signature each post ends with.
+    """Return, for each post, the number of its last words that are a signature.
 
     A run of MIN_RUN_WORDS to MAX_RUN_WORDS words is the signature of a post where it
 
     * ends MIN_POSTS posts or more, and MIN_SHARE or more of all posts of the post's author,
-    * follows MIN_POSTS or more different words there (the start of a post is one): it is a unit,
-      not the tail of a form letter,
-    * and MIN_EXCLUSIVE or more of all posts that end with it are from the authors for whom this
-      holds, of whom there is one, or up to one per AUTHORS_EACH authors of the corpus and
-      MAX_AUTHORS at most.
+    * follows MIN_POSTS or more different words in these posts (the start of a post counts as one),
+      so it is a unit and not the end of a form letter,
+    * and is used by few people: MIN_EXCLUSIVE or more of all posts that end with it are from
+      authors for whom the first two points hold. There may be one such author; and up to one per
+      AUTHORS_EACH authors of the corpus, but no more than MAX_AUTHORS.
 
-    The longest such run counts. The next round, of MAX_ROUNDS at most, looks for what the cut
-    brought to light: runs that also end a post of the author that was just cut.
+    The longest such run is cut. Up to MAX_ROUNDS rounds are made. A later round looks only for runs
+    that also end a post of the author that was cut in the round before.
 
     Parameters
     ----------
@@ -62,11 +64,11 @@ def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> n
     table : name of a table or view
         Columns n (0 to posts - 1), author and normal (text as ``near_duplicates.NORMAL`` makes it).
     posts : int
-        Rows of the table.
+        Number of rows of the table.
 
     Returns
     -------
-    (posts,) int32
+    (posts,) int32, in order of n; 0 where a post has no signature.
     """
     cuts = np.zeros(posts, np.int32)
     fresh = np.ones(posts, bool)
@@ -88,7 +90,10 @@ def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> n
 
 
 def cut_signature(text: str, words: int) -> str:
-    """Return a text without its last ``words`` words, white space before them as it was."""
+    """Return a text without its last ``words`` words and the white space before them.
+
+    The rest of the text stays as it is; it is empty where there are no more words.
+    """
     if words == 0:
         return text
     starts = [space.start() for space in WHITE_SPACE.finditer(text.rstrip())]
@@ -102,18 +107,19 @@ def cut_signature(text: str, words: int) -> str:
 def make_endings(
     connection: DuckDBPyConnection, table: str, cuts: np.ndarray, fresh: np.ndarray
 ) -> None:
-    """Make the tables ``ends``, the last words of each post, and ``floors``, of each author.
+    """Make the tables ``ends``, with the last words of each post, and ``floors``.
 
-    A floor is how many posts of an author must end with a run.
+    The floor of an author is how many of the author's posts must end with a run to make it a
+    signature. Words that earlier rounds cut are left out of ``ends``.
 
     Parameters
     ----------
     connection, table
         See :func:`find_signatures`.
     cuts : (posts,) int
-        How many words were cut from the end of each post.
+        Number of words that earlier rounds cut from the end of each post.
     fresh : (posts,) bool
-        Whether they were cut in the round before.
+        Whether the round before cut any of them; True for all posts in the first round.
     """
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
     connection.register("state", state)
@@ -133,14 +139,17 @@ def make_endings(
 
 
 def mark_signatures(connection: DuckDBPyConnection, frequent: str) -> None:
-    """Make the table ``runs`` of last words, and ``marked``, which may be an author's signature.
+    """Make the tables ``runs``, the runs that end each post, and ``marked``, their counts.
+
+    ``marked`` has a row per run and author; its ``label`` says whether the author uses the run
+    often enough, and after enough different words, for a signature.
 
     Parameters
     ----------
     connection
         DuckDB connection with the tables of :func:`make_endings`.
     frequent
-        SQL of the hashes of last words; runs that end otherwise are left out.
+        SQL of hashes of last MIN_RUN_WORDS words; posts with other last words are left out.
     """
     connection.execute(f"""
         CREATE OR REPLACE TABLE runs AS
@@ -162,12 +171,14 @@ def mark_signatures(connection: DuckDBPyConnection, frequent: str) -> None:
 
 
 def exclusive_endings(authors: int | str) -> str:
-    """Return the SQL of the hashes of runs in ``marked`` that are of one person alone.
+    """Return the SQL of the hashes of those runs in ``marked`` that only few authors use.
+
+    For the rule see the third point of :func:`find_signatures`.
 
     Parameters
     ----------
     authors
-        Number of authors of the corpus, or SQL of it.
+        Number of authors of the corpus, or SQL of that number.
     """
     return f"""
         SELECT hash FROM marked GROUP BY hash

@@ -1,10 +1,10 @@
-"""Corpus formats: archives come in, each in its own format, and rows of the posts table go out.
+"""Sources: each module reads the archives of one format and yields rows of the posts table.
 
-Every module here reads one format. A source never drops a record without counting why, never
-cleans a text beyond what its format adds (markup, quotes), and never splits or numbers authors.
+A source counts the reason of every record that it drops. It removes only what its format adds to a
+text (markup, quotes), and it neither splits nor numbers authors.
 
-A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. A part is the unit of
-resuming: what is read from it is written whole or not at all. Reading yields frames with the
+A source offers ``parts(location, *, raw=False, **options) -> list[Part]``. An interrupted run
+resumes at a part: its posts are written whole or not at all. Reading a part yields frames with the
 columns of the posts table:
 
 =======  ===========================================================================
@@ -13,12 +13,12 @@ time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, newsgroup, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
 id       optional text
-names    optional text, a line each: display names that headers and mentions hold
+names    optional text: the display names that headers and mentions hold, one per line
 =======  ===========================================================================
 
 Every raw record is either yielded or counted in ``drops[reason]``. A reason that begins with
-"note_" is a fact about records that are kept. A new source is a module of this folder and its name
-in SOURCES.
+"note_" counts records that are kept. To add a source, add a module to this folder and its name to
+SOURCES.
 """
 
 import os
@@ -39,9 +39,10 @@ from helpers.sources import json_lines
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
-# invented people need no pseudonyms, and a keyed hash would give each machine another demo corpus
+# sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ
+# from machine to machine
 INVENTED = ("demo",)
-FRAME_ROWS = 10_000  # of one frame, at most
+FRAME_ROWS = 10_000  # most rows of one frame
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,10 @@ class Part:
     name : str
         unique within the source and stable from run to run
     read : function
-        called with a Counter of drops, yields frames of at most some ten thousand rows
+        called with a Counter, to which it adds the number of dropped records by reason; yields
+        frames of at most 50,000 rows
     stamp : str
-        a changed one says that the part must be read again, see
+        hash of the part's files; when it changes, the part is read again, see
         :func:`helpers.core.artifacts.file_stats_fingerprint`
     """
 
@@ -65,21 +67,22 @@ class Part:
 
 
 def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
-    """Return the parts of a corpus.
+    """Return the parts of a corpus, one or more.
 
     Parameters
     ----------
     kind : str
         one of SOURCES
     location : str or list of str
-        as ``parts`` of the module ``helpers.sources.<kind>`` takes it
+        location of the archives, as ``helpers.sources.<kind>.parts`` takes it
     **options
-        of the source, those of ``parts`` as well
+        keyword arguments of ``helpers.sources.<kind>.parts``
 
     Raises
     ------
     ValueError
-        The kind or an option is unknown, an option has another type or value, or nothing is there.
+        The kind or an option is unknown, an option has a wrong type or value, or nothing can be
+        read there.
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
@@ -98,7 +101,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
 
 
 def as_list(location: str | Path | list) -> list:
-    """Return a location as a list of places."""
+    """Return a location, one place or several, as a list of places."""
     if isinstance(location, str | Path):
         return [location]
     return list(location)
@@ -110,9 +113,9 @@ def existing_paths(kind: str, location: str | list[str]) -> list[Path]:
     Parameters
     ----------
     kind : str
-        the source, for the message
+        name of the source, for the error message
     location : str or list of str
-        relative ones begin at the project
+        one path or several; relative paths begin at the project's root folder
 
     Raises
     ------
@@ -150,24 +153,26 @@ def list_files(root: Path) -> list[Path]:
 def source_files(
     kind: str, location: str | list[str], belongs: Callable[[Path], object]
 ) -> dict[str, Path]:
-    """Return the files of a source by the names of their parts.
+    """Return the files of a source, by the names of their parts.
 
-    The name is the path below the location, or the name of a lone file.
+    The name of a part is the path of its file below the location, or the file's own name where the
+    location is that file.
 
     Parameters
     ----------
     kind : str
-        the source, for messages
+        name of the source, for error messages
     location : str or list of str
-        a file, taken as it is, or a folder, searched recursively for what belongs
+        files or folders; a folder is searched recursively for files that ``belongs`` accepts
     belongs : function
-        whether a path is a file of the source
+        called with a path, returns whether it is a file of the source; not asked about a location
+        that is itself a file
 
     Raises
     ------
     ValueError
-        A location is missing, two files would have one name, or a file is UTF-16 or not packed as
-        its ending says.
+        A location is missing, two files would have the same name, a file is UTF-16, or a file is
+        not compressed as its ending says.
     """
     by_name = {}
     for root in existing_paths(kind, location):
@@ -196,13 +201,13 @@ def row_part(
     Parameters
     ----------
     name : str
-        of the part
+        name of the part
     rows : function
         called with a Counter of drops, yields what :func:`as_frames` takes
     stamp : str
-        of the part
+        hash of the part's files, see :class:`Part`
     max_rows : int
-        of one frame
+        most rows of one frame
     """
     return Part(name, lambda drops: as_frames(rows(drops), drops, max_rows), stamp)
 
@@ -214,8 +219,8 @@ def file_parts(
 
     Parameters
     ----------
-    files : dict of paths
-        by the names of the parts
+    files : dict of str to Path
+        file of each part, by the part's name
     rows : function
         called with the path and a Counter of drops, yields what :func:`as_frames` takes
     """
@@ -228,16 +233,20 @@ def file_parts(
 def as_frames(
     rows: Iterable[tuple | str], drops: Counter, max_rows: int = FRAME_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """Yield frames of posts; count what is dropped.
+    """Yield posts as frames; count the dropped records by reason.
+
+    A post whose author, topic or text is blank is dropped as "empty". Without posts there is no
+    frame.
 
     Parameters
     ----------
     rows : iterable
-        the values of COLUMNS (then, optionally, an id and names), or the reason of a drop
+        per record either the values of COLUMNS, then optionally an id and names, or the reason
+        (str) why it is dropped; all posts have equally many values
     drops : Counter
-        of the reasons
+        number of dropped records by reason, increased in place
     max_rows : int
-        of one frame
+        most rows of one frame
     """
     posts = _posts(rows, drops)
     while frame_rows := list(islice(posts, max_rows)):
@@ -246,7 +255,7 @@ def as_frames(
 
 
 def _posts(rows, drops):
-    """Yield the rows that are posts; a post without author, topic or text is empty."""
+    """Yield the rows that are posts; count the other rows by reason, blank posts as empty."""
     for row in rows:
         if isinstance(row, str):
             drops[row] += 1

@@ -1,9 +1,9 @@
-"""Reviews of Amazon, one JSON object a line and one file a product category (sawatphol2022 A.2).
+"""Reviews of Amazon: one JSON object per line, one file per category (sawatphol2022 A.2).
 
-Until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds), in the release
-of 2023 ``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is optional in
-both. The complete files of 2014 are no JSON but Python's notation: their lines are counted as
-broken, take the 5-core files.
+In the releases until 2018 a review is ``{"reviewerID", "reviewText", "unixReviewTime"}`` (seconds),
+in that of 2023 ``{"user_id", "text", "timestamp"}`` (milliseconds); ``asin``, the product, is
+optional in both. The complete files of 2014 are not JSON but Python literals: all their lines would
+be counted as broken_json, so use the 5-core files of 2014.
 """
 
 import re
@@ -15,32 +15,32 @@ from helpers.sources import Part, file_parts, source_files
 from helpers.sources.json_lines import JSON_LINES, json_records
 from helpers.sources.timestamps import EARLIEST, LATEST
 
-# fields of the author, the text and the time, and units of time a second
+# names of the fields of author, text and time; number of time units per second
 LAYOUT_2018 = ("reviewerID", "reviewText", "unixReviewTime", 1)
 LAYOUT_2023 = ("user_id", "text", "timestamp", 1000)
 LINE_BREAK = re.compile(r"<br\s?/?>", re.I)
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """Return one part per file; topic = category, ``id`` = the product where there is one.
+    """Return one part per file; the topic is the category, the id the product or None.
 
-    Drops counted: broken_json, truncated_file, bad_review (a field is missing or of another type),
-    bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with bytes
-    that are no UTF-8.
+    Drops counted: broken_json, truncated_file, bad_review (author or text is missing or no
+    text), bad_time (no number, or not between 1979 and 2100), empty. Noted: note_cp1252, lines with
+    bytes that are not UTF-8.
 
     Parameters
     ----------
     location : str or list of str
-        a file or a folder (searched recursively; files of products, "meta_...", are not read),
-        plain or compressed. The category is the file's name without endings, "reviews_" and the
-        "_5" of the 5-core.
+        a file or a folder (searched recursively; product files, "meta_...", are not read), plain or
+        compressed. The category is the file's name without its endings, "reviews_", and the "_5"
+        of the 5-core files.
     raw : bool
-        keep HTML line breaks, which are newlines otherwise
+        keep HTML line breaks, which otherwise become newlines
 
     Raises
     ------
     ValueError
-        A location is missing or two files have the same name.
+        A location is missing, or two files have the same name.
     """
     return file_parts(source_files("amazon", location, _has_reviews), partial(_rows, raw=raw))
 
@@ -52,17 +52,19 @@ def category(path: Path) -> str:
 
 
 def _has_reviews(path):
+    """Return whether a path is a JSON lines file of reviews, not of product descriptions."""
     return JSON_LINES.search(path.name) and not path.name.startswith("meta_")
 
 
 def _rows(path, drops, raw):
+    """Yield a post, or the reason of its drop, for each review of a file."""
     topic = category(path)
     for review in json_records(path, drops):
         yield _row(review, topic, raw)
 
 
 def _row(review, topic, raw):
-    """Return the values of a post, or the reason of the drop."""
+    """Return the values of the post that a review is, or the reason why it is dropped."""
     if not isinstance(review, dict):
         return "bad_review"
     layout = LAYOUT_2018 if "reviewerID" in review else LAYOUT_2023

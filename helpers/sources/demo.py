@@ -1,27 +1,29 @@
 """The demo corpus: a generated discussion forum whose authors' habits are known.
 
-A measuring instrument, not a result: every post is written by sentence patterns, so a table made
-from it says how a model uses style, hour and topic, never how well it knows people.
-:func:`style_truth` gives each author's habits. How hard it is (16 posts against 16 of 140 authors,
-by words, hour, topic) is held in bands by its tests.
+The demo corpus is a measuring instrument: its posts are filled sentence patterns, so a result on it
+shows how a model uses style, hour and topic, and not how well the model recognises real people.
+:func:`style_truth` gives each author's habits. Tests keep the difficulty within bounds: they rank
+140 authors, 16 posts against 16 posts each, by words, by hour and by topic.
 
-Habits (columns of the truth table; every draw is the author's own, from the seed and the author's
-number alone):
+Each habit is a column of the truth table. An author's habits are sampled from the seed and the
+author's number alone, so they do not depend on the other authors:
 
-- ``casual``: normal(0, 1). Shifts the traits below that have a loading.
+- ``casual``: normal(0, 1). It shifts those traits below that have a loading on it.
 - one probability per name in ``demo_lexicon.TRAITS`` and ``PAIRS``: inverse logit of a normal
   (median, spread, loading on ``casual``). A pair's probability is that of its second form. Habits
-  of words are graded; those of marks, capitals and the order of a sentence's parts, which no bag of
-  words holds, are firmer: many are near 0 or 1.
-- ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, Dirichlet.
-- ``sentences``: mean number of sentences, 1 + log-normal (median 1.1); a post has 1..5.
-- ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a mixture of two wrapped normals,
-  hours UTC.
-- ``active_from``, ``active_to``: fractions of the span; an author stays for 0.15 to 0.4 of it,
-  people come and go.
+  of words take all values between 0 and 1. Habits of marks, of capitals and of the order of a
+  sentence's parts, which a bag of words does not show, are often near 0 or 1.
+- ``<choice>_<option>`` for each of ``demo_lexicon.CHOICES``: shares that add up to 1, sampled from
+  a Dirichlet distribution.
+- ``sentences``: mean number of sentences of a post, 1 + log-normal (median 1.1); a post has 1 to 5.
+- ``hour_peak``, ``hour_spread``, ``hour_peak2``, ``hour_share2``: a post's hour (UTC) comes from a
+  normal about the first peak or, with probability ``hour_share2``, about the second, both wrapped
+  at 24 hours.
+- ``active_from``, ``active_to``: fractions of the corpus's span of time between which the author
+  posts; 0.15 to 0.4 of the span, less where it was cut at the span's ends.
 - ``topic_start_<topic>``, ``topic_end_<topic>``: shares of topics on the first and the last day of
-  the span; between them the mixture moves linearly. The end is the start after a walk of small
-  Dirichlet steps.
+  the span; between them the mixture moves linearly. The end is the start after three small random
+  steps towards other Dirichlet mixtures.
 """
 
 from functools import partial
@@ -45,12 +47,14 @@ from helpers.sources.demo_lexicon import (
 from helpers.sources.demo_writer import Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
-DAYS = 730  # of the span, two years
-PARTS = 6
+DAYS = 730  # length of the span, two years
+PARTS = 6  # most parts
 
-STYLE_STRENGTH = 0.87  # how far apart authors lie in style, the one knob of the calibration
-MIN_STAY = 0.12  # of an author, as a share of the span, also of one who was there before it began
-HOSTILE_TAIL = " <script>alert(1)</script>"  # at the end of two posts
+STYLE_STRENGTH = 0.87  # how far apart the authors' styles lie; calibrated on the tests
+# shortest time that an author posts, as a share of the span, even if it began before the span
+MIN_STAY = 0.12
+# appended to two posts, to test that pages escape what posts hold
+HOSTILE_TAIL = " <script>alert(1)</script>"
 
 
 def parts(
@@ -63,24 +67,24 @@ def parts(
     topics: int = 24,
     topic_giveaway: float = 0.5,
 ) -> list[Part]:
-    """Return six parts, each some of the authors; what they hold depends on the options alone.
+    """Return at most PARTS parts, each with some authors; the posts depend on the options alone.
 
     Parameters
     ----------
     location : str
-        must be empty, nothing is read
+        must be empty: nothing is read
     raw : bool
-        no difference, the posts hold no markup or quotes to remove
+        ignored: the posts hold no markup or quotes to remove
     seed : int
-        of all random draws
+        seed of all random numbers
     authors : int
-        number of authors
+        number of authors, 2 or more
     posts : int
-        number of posts in total, log-normal over authors
+        total number of posts, at least five per author; the authors' numbers are log-normal
     topics : int
-        number of topics, at most 24
+        number of topics, 2 to 24
     topic_giveaway : float
-        0 to 1, see :func:`style_truth`
+        how much an author's topics tell about the author, 0 to 1, see :func:`style_truth`
 
     Raises
     ------
@@ -93,7 +97,8 @@ def parts(
     if not posts >= 5 * authors:
         raise ValueError(f"posts must be at least five per author ({5 * authors}), not {posts!r}")
 
-    # posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), at least 40% of the mean
+    # posts per author, exactly ``posts`` in all: log-normal (sigma 0.45), and raised to 0.42 of the
+    # mean, which is 40% or more of it after the shares are scaled to their sum
     weights = np.exp(0.45 * np.random.default_rng([seed, 2]).standard_normal(authors))
     share = np.maximum(weights / weights.mean(), 0.42)
     ends = np.rint(np.cumsum(share) / share.sum() * posts).astype(int)
@@ -110,19 +115,20 @@ def parts(
 def style_truth(
     seed: int = 0, authors: int = 1200, topics: int = 24, topic_giveaway: float = 0.5
 ) -> pd.DataFrame:
-    """Return one row per author, the habits as columns (see the module).
+    """Return a table with one row per author and one column per habit (see the module).
 
     Parameters
     ----------
     seed : int
-        of all random draws
+        seed of all random numbers
     authors : int
-        number of authors
+        number of authors, 2 or more
     topics : int
-        number of topics, at most 24
+        number of topics, 2 to 24
     topic_giveaway : float
-        0 gives every author the same mixture of topics, 1 nearly one topic each; in between a
-        Dirichlet about the common mixture with concentration ``13 (1 - g) / g``
+        g: with 0 all authors have the same mixture of topics, with 1 each has nearly one topic
+        alone; in between mixtures are sampled from a Dirichlet distribution about the common
+        mixture with concentration ``13 (1 - g) / g``
 
     Raises
     ------
@@ -136,22 +142,23 @@ def style_truth(
 
 
 def write_style_truth(path: Path, posts: int = 0, **options) -> None:
-    """Write the table of :func:`style_truth` (Parquet), whole or not at all.
+    """Write the table of :func:`style_truth` as a Parquet file, whole or not at all.
 
     Parameters
     ----------
     path : Path
-        of the file
+        path of the Parquet file
     posts : int
-        changes nobody's habits
+        ignored, so that the options of :func:`parts` can be passed on: habits do not depend on it
     **options
-        those of :func:`style_truth`
+        arguments of :func:`style_truth`
     """
     with atomic_write(path) as partial_path:
         style_truth(**options).to_parquet(partial_path, index=False)
 
 
 def _validate(seed, authors, topics, topic_giveaway):
+    """Check that the options are in range."""
     bounds = {
         "seed": (seed, 0, 2**32),
         "authors": (authors, 2, 10**6),
@@ -164,7 +171,7 @@ def _validate(seed, authors, topics, topic_giveaway):
 
 
 def _author_habits(number, seed, topics, topic_giveaway):
-    """Return the row of an author in the truth table."""
+    """Return the row of the truth table of the author with a number."""
     rng = np.random.default_rng([seed, 0, number])
     row = {"author": f"demo-{number + 1:04d}", "casual": rng.standard_normal()}
     traits = TRAITS | dict.fromkeys(PAIRS, PAIR_TRAIT)
@@ -196,11 +203,12 @@ def _author_habits(number, seed, topics, topic_giveaway):
 
 
 def _named(prefix, names, shares):
+    """Return the shares as a dict; a key is the prefix and a name."""
     return {f"{prefix}{name}": share for name, share in zip(names, shares)}
 
 
 def _topic_mixtures(rng, seed, topics, giveaway):
-    """Draw topic shares at the start and at the end of the span."""
+    """Sample an author's shares of topics at the start and at the end of the span."""
     common = np.random.default_rng([seed, 1]).dirichlet(np.full(topics, 4.0))
     if giveaway == 0:
         return common, common
@@ -217,8 +225,18 @@ def _topic_mixtures(rng, seed, topics, giveaway):
 def _rows(numbers, ends, hostile_posts, options, drops):
     """Yield the posts of some authors, one author after the other; nothing is dropped.
 
-    ends : (authors,) number of posts up to and with each author. options : seed, topics and
-    topic_giveaway.
+    Parameters
+    ----------
+    numbers : list of int
+        numbers of the authors whose posts are yielded
+    ends : (authors,) int
+        total number of posts of the authors up to and including each author, over all authors
+    hostile_posts : (2,) int
+        numbers, in the whole corpus, of the posts that get HOSTILE_TAIL
+    options : tuple
+        seed, number of topics, topic_giveaway
+    drops : Counter
+        ignored
     """
     seed, topics, topic_giveaway = options
     topic_names = list(TOPICS)[:topics]
@@ -236,7 +254,7 @@ def _rows(numbers, ends, hostile_posts, options, drops):
 
 
 def _topics(row, topic_names, fraction, rng):
-    """Draw a topic for each post, by the author's mixture at its fraction of the span."""
+    """Sample a topic for each post from the author's mixture at the post's fraction of the span."""
     start = np.array([row[f"topic_start_{name}"] for name in topic_names])
     end = np.array([row[f"topic_end_{name}"] for name in topic_names])
     edges = np.cumsum(start + fraction[:, None] * (end - start), axis=1)
@@ -245,7 +263,7 @@ def _topics(row, topic_names, fraction, rng):
 
 
 def _times(row, n_posts, rng):
-    """Draw times in seconds, sorted."""
+    """Sample the times of an author's posts, in seconds since 1970, sorted."""
     stay = row["active_to"] - row["active_from"]
     fraction = row["active_from"] + stay * rng.random(n_posts)
     is_second_peak = rng.random(n_posts) < row["hour_share2"]

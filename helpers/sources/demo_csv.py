@@ -1,4 +1,4 @@
-"""The demo corpus as somebody's own CSV file, with one account that came back."""
+"""The demo corpus as a CSV file of a user's own, with one banned account that came back."""
 
 from collections import Counter
 from pathlib import Path
@@ -8,6 +8,7 @@ import pandas as pd
 from helpers.core.artifacts import atomic_write
 from helpers.sources import open_source
 
+# columns of the posts table -> columns of the CSV file
 COLUMN_NAMES = {"author": "nick", "time": "written", "topic": "room", "text": "message"}
 SEED = 5
 
@@ -18,16 +19,16 @@ def write_demo_csv(
     accounts: int = 60,
     posts: int = 6000,
 ) -> None:
-    """Write the demo corpus as a CSV, one account banned and come back as "newcomer".
+    """Write the demo corpus as a CSV file in which one account goes on as "newcomer".
 
     Parameters
     ----------
     path : str | Path
-        of the file.
+        path of the CSV file
     evader : str
-        the account whose newer half of posts is by "newcomer".
+        account whose posts after its median time are written under the name "newcomer"
     accounts, posts : int
-        numbers of them.
+        number of authors and total number of posts of the demo corpus
     """
     frames = []
     for part in open_source("demo", "", seed=SEED, authors=accounts, posts=posts):

@@ -1,7 +1,7 @@
 """Words, sentence patterns and distributions of habits of the demo corpus.
 
-They stand in ``demo_lexicon.yaml``, which says what each of its tables holds. Names in capitals are
-slots of the sentence patterns.
+They are read from ``demo_lexicon.yaml``, whose comments say what each table holds. Words in
+capitals, such as "N" or "INTENSIFIER", are slots of the sentence patterns.
 """
 
 from pathlib import Path
@@ -27,16 +27,17 @@ PATTERNS = {
     for voice, patterns in LEXICON["patterns"].items()
 }
 
-HABIT_LENGTH = 128  # entries of the list that a habit becomes, about
+# approximate length of the list that stands for a habit: with a share of 0.25, 32 of 128 entries
+HABIT_LENGTH = 128
 
 
 def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
-    """Return per slot what an author fills it with: a list to be drawn from uniformly.
+    """Return, by slot, the list of words from which an author fills it, each entry equally likely.
 
     Parameters
     ----------
     habits : dict
-        a row of :func:`helpers.sources.demo.style_truth`, by column
+        the author's row of :func:`helpers.sources.demo.style_truth`, by column
     """
     slots = dict(GENERAL)
     for slot, forms in PAIRS.items():
@@ -68,18 +69,21 @@ def slot_fillings(habits: dict[str, float]) -> dict[str, list[str]]:
 
 
 def _by_chance(forms, chance):
-    """Return a list of two forms, the second one with the given chance."""
+    """Return a list of about HABIT_LENGTH entries, with the given share of the second form."""
     return _in_shares(forms, [1 - chance, chance])
 
 
 def _in_shares(forms, shares):
-    """Return a list of about HABIT_LENGTH entries that holds each form as its share says."""
+    """Return a list of about HABIT_LENGTH entries in which each form has its share."""
     counts = np.rint(np.asarray(shares) * HABIT_LENGTH).astype(int)
     return np.repeat(np.array(forms, object), counts).tolist()
 
 
 def _shout(words, share):
-    """Put a share of the words in capitals; steps of 37 spread them over all the words."""
+    """Put a share of the words in capitals, in place.
+
+    37 and HABIT_LENGTH have no common divisor, so steps of 37 spread the capitals over all words.
+    """
     shouted = int(share * HABIT_LENGTH)
     for place, word in enumerate(words):
         if 37 * place % HABIT_LENGTH < shouted:

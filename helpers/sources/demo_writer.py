@@ -1,4 +1,4 @@
-"""Texts of the demo corpus: an author's habits become sentences, marks and slips, by patterns."""
+"""Texts of the demo corpus: sentence patterns, filled by an author's habits, with typing slips."""
 
 import re
 
@@ -6,11 +6,13 @@ import numpy as np
 
 from helpers.sources.demo_lexicon import PATTERNS, TOPICS, slot_fillings
 
-# share of sentences about any topic, so that text tells less about the topic than its column
+# share of sentences on a topic chosen at random, so that the text of a post tells less about its
+# topic than the column ``topic`` does
 STRAY_SHARE = 0.3
-LINK_SHARE = 0.02  # of posts that end with an address or with code
+LINK_SHARE = 0.02  # share of posts that end with a web address or with inline code
 SINGULAR_I = re.compile(r"\bI\b")
-CLOSING_QUOTE = {"“": "”"}  # others close as they open
+CLOSING_QUOTE = {"“": "”"}  # every other quotation mark closes as it opens
+# a question does not stand in a second clause
 SECOND_CLAUSE_VOICES = ("personal", "impersonal")
 
 
@@ -20,11 +22,11 @@ class Writer:
     Parameters
     ----------
     habits : dict
-        a row of :func:`helpers.sources.demo.style_truth`, by column
+        the author's row of :func:`helpers.sources.demo.style_truth`, by column
     topics : list of str
-        names of the topics
+        names of all topics of the corpus
     rng : numpy Generator
-        the author's own
+        source of all random choices of this author's texts
     """
 
     def __init__(self, habits: dict, topics: list[str], rng: np.random.Generator):
@@ -36,21 +38,21 @@ class Writer:
         self.slots = {topic: general_slots | TOPICS[topic] for topic in topics}
 
     def texts(self, post_topics: list[str]) -> list[str]:
-        """Return one text per entry of ``post_topics``."""
+        """Return one text per entry of ``post_topics``, the topics of the author's posts."""
         more_sentences = self.rng.poisson(self.habits["sentences"] - 1, len(post_topics))
         lengths = np.clip(1 + more_sentences, 1, 5)
         return [self._post(topic, length) for topic, length in zip(post_topics, lengths)]
 
     def _chance(self, habit):
-        """Return whether the author follows a habit this time."""
+        """Return at random whether the author follows a habit this time."""
         return next(self.uniform) < self.habits[habit]
 
     def _pick(self, options):
-        """Return one of the options."""
+        """Return one of the options at random, all equally likely."""
         return options[int(next(self.uniform) * len(options))]
 
     def _fill(self, pattern, slots):
-        """Return the words of a pattern, its slots filled."""
+        """Return the words of a pattern with its slots filled; "QN" is a quoted noun."""
         words = []
         for token in pattern:
             if token in slots:
@@ -79,14 +81,14 @@ class Writer:
         if self._chance("linked"):
             words += self._second_clause(slots)
 
-        # filled in any case: the random numbers that follow do not depend on its place
+        # filled even if unused, so that later random numbers do not depend on the hedge's place
         last_hedge = self._fill([",", "HEDGE"], slots)
         if hedge_last:
             words += last_hedge
         return words
 
     def _move_to_front(self, pattern):
-        """Return the time or place that the author puts in front, or nothing, and what remains."""
+        """Return the tokens moved to the front (a time or place, or none), and the others."""
         places = [place for place, token in enumerate(pattern) if token in ("TIME", "PLACE")]
         if not places or not self._chance("fronted"):
             return [], pattern
@@ -105,7 +107,7 @@ class Writer:
         return self._fill(link + self._pick(PATTERNS[voice]), slots)
 
     def _sentence(self, slots, is_lower):
-        """Return the text of a sentence and the mark that ends it."""
+        """Return the text of a sentence, and the mark that ends it, apart."""
         voice = self._pick(slots["VOICE"])
         if voice == "question":
             words = self._fill(self._pick(PATTERNS[voice]), slots)
@@ -138,7 +140,7 @@ class Writer:
         return mark
 
     def _mistype(self, words, slots):
-        """Put a slip into one of the words, in place, as often as the author makes one."""
+        """Mistype one of the words, in place, as often as the author does; short words stay."""
         if next(self.uniform) >= self.habits["typo"] * len(words):
             return
         place = int(next(self.uniform) * len(words))
@@ -147,7 +149,7 @@ class Writer:
             words[place] = _mistyped(words[place], kind, next(self.uniform))
 
     def _post(self, topic, n_sentences):
-        """Return the text of a post."""
+        """Return the text of a post of some sentences on a topic."""
         is_lower = self._chance("lower_case")
         has_small_i = self._chance("small_i")
         sentences = []
@@ -184,13 +186,16 @@ class Writer:
 
 
 def _uniform(rng):
-    """Yield uniform random numbers, drawn 4096 at a time."""
+    """Yield uniform random numbers without end; they are generated 4096 at a time for speed."""
     while True:
         yield from rng.random(4096).tolist()
 
 
 def _mistyped(word, kind, position):
-    """Return a word with a letter dropped, swapped or doubled, at a position from 0 to 1 in it."""
+    """Return a word with a letter dropped, swapped with the next, or doubled.
+
+    ``kind`` says which of the three. ``position``, 0 to 1, says where; the first letter stays.
+    """
     place = 1 + int(position * (len(word) - 2))
     before = word[:place]
     letter = word[place]

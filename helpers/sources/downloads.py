@@ -1,4 +1,4 @@
-"""What comes from the network: git repositories and files, kept whole below ``data/``."""
+"""Downloads of git repositories and files, which are kept below ``data/``, whole or not at all."""
 
 import http.client
 import os
@@ -14,25 +14,31 @@ from pathlib import Path
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write, fingerprint_of
 
+# "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
 GITHUB_WITHOUT_SCHEME = re.compile(r"(?:www\.)?github\.com/")
-TIMEOUT = 60  # seconds without an answer
-MAX_PAGE_BYTES = 1 << 26  # a page is held in memory
-MAX_FILE_BYTES = 1 << 32  # also of a clone
-PORTS = {None, 80, 443}  # a server that sends from http to https is the same one
+TIMEOUT = 60  # seconds without an answer after which a download fails
+MAX_PAGE_BYTES = 1 << 26  # largest page: it is held in memory
+MAX_FILE_BYTES = 1 << 32  # largest file and largest folder of a clone
+# a redirect between these ports of one host, such as from http to https, stays on the same server;
+# None: the address names no port
+PORTS = {None, 80, 443}
 
 
 def clone_repository(url: str) -> Path:
-    """Return the shallow clone of a git repository in ``data/clones/``, made once.
+    """Return the folder of a shallow clone of a git repository; an earlier clone is reused.
+
+    Clones lie in ``data/clones/``.
 
     Raises
     ------
     ValueError
-        The repository cannot be cloned; the message holds git's words.
+        Git is missing, the repository cannot be cloned (the message holds git's error), or it is
+        larger than MAX_FILE_BYTES.
     """
     words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
     name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
-    # every second archive is called "archive": the hash keeps two of them apart
+    # many archives are called "archive": the hash of the address keeps them apart
     folder = paths.ROOT / "data" / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
     if folder.is_dir():
         print(f"reusing the clone of {url} in data/clones/{folder.name} (remove it to fetch anew)")
@@ -48,7 +54,7 @@ def clone_repository(url: str) -> Path:
 
 
 def _clone(url, folder):
-    """Clone a repository; watch its size once a second."""
+    """Clone a repository; stop where the folder, checked every second, is over MAX_FILE_BYTES."""
     command = ["git", "clone", "--quiet", "--depth", "1", "--", url, str(folder)]
     # no prompt: a private or misspelt address must fail, not wait for a password
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}
@@ -67,8 +73,9 @@ def _clone(url, folder):
 
 
 def _folder_bytes(folder):
+    """Return the size of a folder's files; less where a file vanishes while they are counted."""
     n_bytes = 0
-    with suppress(FileNotFoundError):  # git renames and removes what it has received
+    with suppress(FileNotFoundError):  # git renames and removes files while it clones
         for path in folder.rglob("*"):
             n_bytes += path.lstat().st_size
     return n_bytes
@@ -82,13 +89,13 @@ def same_host(url: str, target: str) -> bool:
     url : str
         an http(s) address
     target : str
-        any text
+        address that is compared with ``url``; any text, valid or not
     """
     try:
         host = urllib.parse.urlsplit(url)
         target_host = urllib.parse.urlsplit(target)
         ports = {host.port, target_host.port}
-    except ValueError:  # an address that is none
+    except ValueError:  # not a valid address
         return False
     if target_host.scheme not in ("http", "https") or not target_host.hostname:
         return False
@@ -96,21 +103,21 @@ def same_host(url: str, target: str) -> bool:
 
 
 def same_host_links(url: str, links: list[str]) -> list[str]:
-    """Return the addresses of a page's links, once each.
+    """Return the addresses of those links of a page that stay on its host, each once.
 
-    Links that leave its host are not followed; how many there are is printed.
+    The number of links that leave the host is printed.
 
     Parameters
     ----------
     url : str
-        of the page
+        address of the page
     links : list of str
-        relative to the page or not
+        links of the page, absolute or relative to it
     """
     addresses = {}
     links_out = []
     for link in links:
-        with suppress(ValueError):  # an address that is none
+        with suppress(ValueError):  # not a valid address: counted as leaving the host
             link = urllib.parse.urljoin(url, link)
         if same_host(url, link):
             addresses[link] = None
@@ -125,7 +132,7 @@ def same_host_links(url: str, links: list[str]) -> list[str]:
 
 
 class _SameHost(urllib.request.HTTPRedirectHandler):
-    """Follow a redirect only within the host that the user named."""
+    """Redirect handler that follows a redirect only within the host that the user named."""
 
     def redirect_request(self, request, answer, code, message, headers, target):
         if not same_host(request.full_url, target):
@@ -137,7 +144,7 @@ class _SameHost(urllib.request.HTTPRedirectHandler):
 
 
 def _pieces(url: str, max_bytes: int) -> Iterator[bytes]:
-    """Yield the bytes at an http(s) address, a megabyte at a time."""
+    """Yield the bytes at an http(s) address, a megabyte at a time; any failure is a ValueError."""
     try:
         if not same_host(url, url):
             raise ValueError("only http(s) addresses are fetched")
@@ -157,36 +164,36 @@ def _pieces(url: str, max_bytes: int) -> Iterator[bytes]:
                 raise ValueError(
                     f"it was cut off after {n_bytes:,} of {expected_bytes:,} bytes; try again"
                 )
-    # urllib's errors are OSErrors
+    # OSError includes the errors of urllib
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise ValueError(f"cannot fetch {url}: {error or type(error).__name__}") from None
 
 
 def fetch_bytes(url: str) -> bytes:
-    """Return the bytes of a page.
+    """Return the bytes of a page, read into memory.
 
     Raises
     ------
     ValueError
-        The page is not there, not whole or too large; the message names it.
+        The page is missing, cut off or larger than MAX_PAGE_BYTES; the message names its address.
     """
     return b"".join(_pieces(url, MAX_PAGE_BYTES))
 
 
 def download(path: Path, url: str | None) -> Path:
-    """Return the file at ``path``, downloaded first where it is not there yet.
+    """Return ``path`` after downloading the file to it, unless it is there already.
 
     Parameters
     ----------
     path : Path
-        where the file is, or will be
+        place of the file
     url : str or None
-        None where the file is there for sure
+        address to download it from; None: nothing is downloaded
 
     Raises
     ------
     ValueError
-        As :func:`fetch_bytes` raises it.
+        The file is missing at ``url``, cut off or larger than MAX_FILE_BYTES.
     """
     if url and not path.exists():
         with atomic_write(path) as partial_path, open(partial_path, "wb") as file:

@@ -1,6 +1,6 @@
-"""JSON lines as the large dumps publish them: plain or compressed, far larger than memory.
+"""Files of JSON lines, plain or compressed, which may be far larger than memory.
 
-Some dumps are cut off: what can be read before the damage is read.
+Of a damaged or cut file everything before the damage is read.
 """
 
 import bz2
@@ -18,50 +18,53 @@ from pathlib import Path
 
 import zstandard
 
-# bytes read at a time: what fits a cache; blocks of 16 MB took half as long again to parse
+# bytes read at a time: they fit into the processor's cache; 16 MB take 1.5 times as long to parse
 BLOCK_BYTES = 1 << 18
-MAX_LINE_BYTES = 1 << 26  # a longer line is no record, and nothing of it is kept
-# of zstd --long=31, which the Reddit dumps are packed with; the decoder holds as much of the output
+MAX_LINE_BYTES = 1 << 26  # a longer line is skipped and counted as broken_json
+# window of zstd --long=31, which the Reddit dumps use; the decoder holds so much output in memory
 ZSTD_WINDOW_BYTES = 1 << 31
 OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 COMPRESSED = (*OPENERS, ".zst")
-JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # names of files
+JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"
+# first bytes of compressed files, as expressions; zstd files may begin with a skippable frame
 MAGIC = {
     ".gz": rb"\x1f\x8b",
     ".bz2": rb"BZh",
     ".xz": rb"\xfd7zXZ",
     ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
 }
-NO_JSON = (ValueError, RecursionError)
+NO_JSON = (ValueError, RecursionError)  # errors for a line that is not JSON, or nested too deeply
+# errors for a damaged or cut file
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 def _as_cp1252(error):
-    """Return bytes that are no UTF-8 as letters of Windows' Western code page.
+    """Return bytes that are not UTF-8 as letters of Windows-1252, and where decoding goes on.
 
-    The holes of the page are spelt out, so that names stay apart.
+    A byte that means nothing there either becomes "%x81", so that two names that differ in it stay
+    different.
     """
     letters = error.object[error.start : error.end].decode("cp1252", "backslashreplace")
-    return letters.replace("\\", "%"), error.end  # no escape of JSON
+    return letters.replace("\\", "%"), error.end  # a backslash would begin an escape of JSON
 
 
 codecs.register_error("cp1252", _as_cp1252)
 
 
 def check_readable(kind: str, path: Path) -> None:
-    """Check that a file is packed as its ending says, and is not UTF-16.
+    """Check that a file is compressed as its ending says, and is not UTF-16.
 
     Parameters
     ----------
     kind : str
-        the source, for the message
+        name of the source, for the error message
     path : Path
-        of the file
+        path of the file; an empty file passes
 
     Raises
     ------
     ValueError
-        It is packed in another way, or UTF-16.
+        The file is not compressed as its ending says, or is UTF-16.
     """
     with open(path, "rb") as file:
         head = file.read(6)
@@ -78,21 +81,21 @@ def check_readable(kind: str, path: Path) -> None:
 
 
 def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
-    """Yield the lines of a file, in blocks of whole lines that each end with a newline.
+    """Yield a file in blocks of whole lines; every block ends with a newline.
 
-    A block holds about BLOCK_BYTES, or one line. Memory does not grow with the file.
+    A block holds about BLOCK_BYTES, or one longer line. Memory does not grow with the file.
 
-    Drops counted: truncated_file, where the stream is damaged or cut (what can be unpacked before
-    is yielded) or the last line of a file is not whole; broken_json, a line longer than
+    Drops counted: truncated_file, where the file is damaged or cut (the lines before the damage are
+    yielded) or its last line is not JSON and has no newline; broken_json, a line longer than
     MAX_LINE_BYTES.
 
     Parameters
     ----------
     path : Path
-        ``.zst``, ``.gz``, ``.bz2`` and ``.xz`` are unpacked, of any window and any number of
-        frames; any other file is plain
+        path of the file; ``.zst`` (with windows up to ZSTD_WINDOW_BYTES), ``.gz``, ``.bz2`` and
+        ``.xz`` are unpacked, with any number of frames; any other file is read as it is
     drops : Counter
-        of the reasons
+        number of drops by reason, increased in place
 
     Raises
     ------
@@ -112,7 +115,8 @@ def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
             pending_bytes = 0
         end = piece.rfind(b"\n") + 1
         if end:
-            yield b"".join([*pending, memoryview(piece)[:end]])  # a slice would copy it once more
+            # a memoryview, because a slice of bytes would be one more copy
+            yield b"".join([*pending, memoryview(piece)[:end]])
             pending = []
             pending_bytes = 0
         pending.append(piece[end:])
@@ -132,17 +136,17 @@ def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
 
 
 def json_records(path: Path, drops: Counter) -> Iterator:
-    """Yield what the lines of a file hold, of whatever type.
+    """Yield the JSON value of each line of a file, of any type; blank lines are skipped.
 
-    Drops counted: those of :func:`byte_blocks`, and broken_json, a line that is no JSON. Noted:
+    Drops counted: those of :func:`byte_blocks`, and broken_json, a line that is not JSON. Noted:
     those of :func:`parse_json`.
 
     Parameters
     ----------
     path : Path
-        of the file
+        path of the file, see :func:`byte_blocks`
     drops : Counter
-        of the reasons
+        number of drops by reason, increased in place
     """
     for block in byte_blocks(path, drops):
         for line in block.split(b"\n"):
@@ -155,21 +159,21 @@ def json_records(path: Path, drops: Counter) -> Iterator:
 
 
 def parse_json(line: bytes, drops: Counter):
-    """Return what one line holds.
+    """Return the value of one line of JSON.
 
-    Noted in drops: note_cp1252, a line with bytes that are no UTF-8; they are read as cp1252.
+    Noted in drops: note_cp1252, a line with bytes that are not UTF-8; they are read as cp1252.
 
     Parameters
     ----------
     line : bytes
-        of JSON
+        the line, with or without its newline
     drops : Counter
-        of the notes
+        number of notes, increased in place
 
     Raises
     ------
     ValueError or RecursionError
-        The line is no JSON.
+        The line is not JSON.
     """
     try:
         return json.loads(line)
@@ -180,7 +184,7 @@ def parse_json(line: bytes, drops: Counter):
 
 
 def _pieces(path):
-    """Yield the content of a file in pieces, and None where it is damaged or cut."""
+    """Yield the unpacked content of a file in pieces, and None last where it is damaged or cut."""
     with open(path, "rb") as file:
         try:
             yield from _unpacked(file, path.suffix)
@@ -189,22 +193,23 @@ def _pieces(path):
 
 
 def _unpacked(file, suffix):
-    """Yield the content in pieces.
+    """Yield the unpacked content of an open file in pieces.
 
-    A cut file raises one of DAMAGE, after all that could be unpacked.
+    A cut file raises one of DAMAGE, after everything that could be unpacked was yielded.
     """
     if suffix == ".zst":
         yield from _zstd_pieces(file)
         return
     if suffix in OPENERS:
         file = OPENERS[suffix](file)
-    # read() would keep back what it had gathered when the damage shows
+    # read1, because read() would lose what it has gathered when it meets the damage
     yield from iter(partial(file.read1, BLOCK_BYTES), b"")
 
 
 def _zstd_pieces(file):
+    """Yield the unpacked content of a zstd file, of one frame or several, in pieces."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
-    # the stream reader of zstandard takes a cut file for a whole one; a frame knows its end
+    # zstandard's stream reader does not notice a cut file; this object knows its frame's end
     frame = None
     while packed := file.read(BLOCK_BYTES // 8):
         while packed:

@@ -1,11 +1,11 @@
-"""MUD, the Reddit posts of Khan et al. 2021 as their authors released them: tokenised.
+"""MUD, the Reddit posts of Khan et al. 2021, in the tokenised form in which they were released.
 
-One line holds one author. What is assumed, after the code that wrote and reads the files
-(noa/naacl2021): each line is a JSON object with ``author_id`` and five lists of one length, one
-element a post, in the order in which the posts were made:
+One line holds one author. The layout is inferred from the code that wrote and reads the files
+(noa/naacl2021): each line is a JSON object with ``author_id`` and five lists of equal length, with
+one element per post, in the order in which the posts were made:
 
 ===========  =====================================================================================
-syms         the post's subwords: ids of a SentencePiece model, or the pieces themselves
+syms         the post's subwords: a list of ids of a SentencePiece model or of pieces, or a text
 hour         0 to 23
 minute       0 to 59
 day          0 to 6, Monday is 0: a weekday, so the date of a post is not known
@@ -13,12 +13,12 @@ action_type  the number of the subreddit; the posts table's topic is that number
 ===========  =====================================================================================
 
 Hour and day were taken in the time zone of the machine that wrote the files, which is not recorded;
-they count as UTC. ``author_id`` counts the authors of one archive: two that do not belong together
-must not be read in one run.
+here they count as UTC. ``author_id`` numbers the authors of one archive, so archives that do not
+belong together must not be read in one run: their numbers would be mixed up.
 
-Each post lies at the first moment, not before the author's previous post, that has its weekday,
-hour and minute. Order, weekday, hour and minute are right; a silence is shortened by whole weeks,
-so dates of different authors cannot be compared, and a split by time says nothing.
+A post is dated to the first moment at or after the author's previous post that has its weekday,
+hour and minute. So order, weekday, hour and minute are right, but gaps between posts are shortened
+by whole weeks: dates of different authors cannot be compared, and a split by time is meaningless.
 """
 
 from functools import partial
@@ -33,8 +33,9 @@ from helpers.sources.json_lines import JSON_LINES, json_records
 from helpers.sources.timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400
+# fields of a record with one element per post
 LISTS = ("syms", "day", "hour", "minute", "action_type")
-WORD_START = "\u2581"  # the mark that stands for a blank in pieces
+WORD_START = "\u2581"  # stands for a blank in SentencePiece's pieces
 
 
 def parts(
@@ -46,9 +47,9 @@ def parts(
 ) -> list[Part]:
     """Return one part per file.
 
-    Drops counted: truncated_file, broken_json and bad_record (an author each: no ``author_id``, a
-    list is missing or of another length, an id the model lacks); bad_time and empty (a post each:
-    no author, topic or text). Noted: note_cp1252, lines with bytes that are no UTF-8.
+    Drops of whole authors: truncated_file, broken_json, bad_record (no ``author_id``, a list is
+    missing or of another length, or an id that the model lacks). Drops of single posts: bad_time,
+    empty (no author, topic or text). Noted: note_cp1252, lines with bytes that are not UTF-8.
 
     Parameters
     ----------
@@ -56,18 +57,18 @@ def parts(
         a file or a folder (searched recursively for ``.json``, ``.jsonl``, ``.ndjson``, plain or
         compressed). Unpack the released ``.tar.gz`` first.
     pieces : str
-        the SentencePiece model whose ids ``syms`` holds, to decode them; not needed where they are
-        pieces
+        path of the SentencePiece model that decodes the ids in ``syms``; not needed where ``syms``
+        holds pieces
     epoch : str
-        ISO date of the first day, UTC; that of MUD is 2015-07-01. A time of day is left out.
+        ISO date (UTC) from which posts are dated; MUD: 2015-07-01. A time of day is ignored
     raw : bool
-        accepted for all sources; subwords have no markup of their own to remove
+        ignored: subwords have no markup to remove
 
     Raises
     ------
     ValueError
-        A location or the model is missing, ``epoch`` is no date of 1979 to 2100, two files have the
-        same name, or ids are read without a model.
+        A location or the model is missing, ``epoch`` is no date between 1979 and 2100, two files
+        have the same name, or, while a part is read, ``syms`` holds ids and there is no model.
     """
     first_day = int(unix_seconds(pa.array([epoch]))[0]) // DAY_SECONDS
     if first_day < 0:
@@ -78,7 +79,10 @@ def parts(
 
 
 def _rows(path, drops, model, first_day):
-    """Yield the posts of one file. first_day : days since 1970-01-01."""
+    """Yield the posts of one file, and the reasons of drops.
+
+    ``first_day`` is the day of ``epoch``, in days since 1970-01-01.
+    """
     for record in json_records(path, drops):
         if not _is_readable(record, model):
             yield "bad_record"
@@ -94,9 +98,9 @@ def _rows(path, drops, model, first_day):
 
 
 def _is_readable(record, model):
-    """Return whether a record can be read.
+    """Return whether a record has an author and five valid lists of equal length.
 
-    Raises ValueError where it holds ids and there is no model.
+    Raises ValueError where the record holds ids and there is no model.
     """
     if not isinstance(record, dict) or type(record.get("author_id")) not in (int, str):
         return False
@@ -109,7 +113,10 @@ def _is_readable(record, model):
 
 
 def _are_subwords(subwords, model):
-    """Return whether a post is text, a list of pieces, or a list of ids that the model knows."""
+    """Return whether a post is text, a list of pieces, or a list of ids that the model knows.
+
+    Raises ValueError where it is a list of ids and there is no model.
+    """
     if isinstance(subwords, str):
         return True
     if not isinstance(subwords, list):
@@ -125,6 +132,7 @@ def _are_subwords(subwords, model):
 
 
 def _text(subwords, model):
+    """Return the text of a post's subwords: ids, pieces, or a text of pieces."""
     if subwords and isinstance(subwords[0], int):
         text = model.decode(subwords)
     else:
@@ -133,7 +141,7 @@ def _text(subwords, model):
 
 
 def _times(record, first_day):
-    """Yield the seconds since 1970 UTC of each post, None where a number is out of range."""
+    """Yield each post's time in seconds since 1970 UTC, or None where a number is out of range."""
     monday = first_day - (first_day + 3) % 7  # 1970-01-01 was a Thursday
     previous = first_day * DAY_SECONDS
     for day, hour, minute in zip(record["day"], record["hour"], record["minute"], strict=True):
@@ -146,10 +154,12 @@ def _times(record, first_day):
 
 
 def _is_below(limit, number):
+    """Return whether a value is an integer from 0 to below the limit."""
     return type(number) is int and 0 <= number < limit
 
 
 def _load_model(path):
+    """Return the SentencePiece model in a file."""
     if not path.is_file():
         raise ValueError(f"mud: the SentencePiece model {path} is missing")
     try:

@@ -1,9 +1,8 @@
-"""The 20 Newsgroups: one file a message with its headers, one folder a group.
+"""The 20 Newsgroups: one file per message with its headers, one folder per group.
 
-Unpack the ``.tar.gz`` first. The files have no common encoding, and most predate any. Versions of
-the collection differ in their headers. The original of 19,997 messages has dates; "bydate" and the
-one of 18,828 messages were published without, and a message without a date is dropped, because a
-stream of posts is made of times.
+Unpack the ``.tar.gz`` first. The files have no common encoding. Take the original collection of
+19,997 messages, which has dates: "bydate" and the collection of 18,828 messages were published
+without them, and a message without a date is dropped, because every post needs a time.
 """
 
 import re
@@ -17,12 +16,12 @@ from helpers.cleaning.text import mask_mentions
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.sources import Part, existing_paths, list_files, row_part
 
-MAX_MESSAGE_BYTES = 1 << 24
-MESSAGE_FILE = re.compile(r"\d+")  # its whole name
+MAX_MESSAGE_BYTES = 1 << 24  # a larger file is dropped as too_large
+MESSAGE_FILE = re.compile(r"\d+")  # the whole name of a message's file is a number: "51060"
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """Return one part per group, and per half of "bydate".
+    """Return one part per group; of "bydate" one per group in its training and its test half.
 
     Drops counted: too_large, no_author, no_date, bad_date (see
     :func:`helpers.cleaning.email_headers.parse_date`), empty. Noted: see
@@ -34,7 +33,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         a folder at or above those of the groups. Messages are files whose name is a number; their
         folder's name is the group, the posts table's topic.
     raw : bool
-        keep the whole body
+        keep the whole body: quotes, signatures and the author's own name
 
     Raises
     ------
@@ -57,7 +56,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 
 def _files_by_group(root):
-    """Return the messages of each group, by the group's path below the root."""
+    """Return the files of each group's messages, by the group's path below the root."""
     groups = defaultdict(list)
     for path in list_files(root):
         if MESSAGE_FILE.fullmatch(path.name):
@@ -67,6 +66,7 @@ def _files_by_group(root):
 
 
 def _rows(topic, files, raw, drops):
+    """Yield a post, or the reason of its drop, for each message of a group."""
     for path in files:
         if path.stat().st_size > MAX_MESSAGE_BYTES:
             yield "too_large"
@@ -75,7 +75,7 @@ def _rows(topic, files, raw, drops):
 
 
 def _row(text, topic, raw):
-    """Return the values of a post, or the reason of the drop."""
+    """Return the values of the post that a message is, or the reason why it is dropped."""
     message = parse_headers(text.replace("\r\n", "\n"))
     if not (message.name or message.address):
         return "no_author"
@@ -85,6 +85,6 @@ def _row(text, topic, raw):
         return "bad_date"
     text = message.body
     if not raw:
-        # who reads the table knows the address only
+        # here, because later steps know only the author's address, not the name
         text = mask_mentions(own_paragraphs(text), message.name)
     return message.author, message.time, topic, text.strip(), message.id, message.names

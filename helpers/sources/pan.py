@@ -1,10 +1,11 @@
-"""PAN's authorship verification of 2020 and 2021: pairs of fanfiction, dissolved into texts.
+"""PAN's authorship verification of 2020 and 2021: pairs of fanfiction texts, read as single texts.
 
-One JSON object a line, joined by ``id``: a pair is ``{"id", "fandoms": [a, b], "pair": [text,
-text]}``, its truth ``{"id", "same", "authors": [x, y]}``. The truth of ``pairs.jsonl`` is
-``truth.jsonl`` beside it, that of ``name.jsonl`` is ``name-truth.jsonl``. The texts have no date:
-in the posts table the time is 0, the first second of 1970, so a split by time and an hour of day
-say nothing. They are longer than what a collection keeps of a post by default (max_chars).
+Files hold one JSON object per line; pairs and truths are joined by ``id``. A pair is ``{"id",
+"fandoms": [a, b], "pair": [text, text]}``, its truth ``{"id", "same", "authors": [x, y]}``. The
+truth of ``pairs.jsonl`` is ``truth.jsonl`` beside it, that of ``name.jsonl`` is
+``name-truth.jsonl``. The texts have no date: in the posts table the time is 0, the first second of
+1970, so a split by time and the hour of day are meaningless. The texts are longer than the default
+``max_chars`` of a collection, which cuts them.
 """
 
 import re
@@ -17,31 +18,35 @@ from helpers.core.artifacts import file_stats_fingerprint
 from helpers.sources import Part, existing_paths, json_lines, row_part, source_files
 from helpers.sources.json_lines import json_records
 
-FRAME_ROWS = 2000  # of one frame: texts of some 20,000 characters each
+FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
+# "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"
 PAIRS_FILE = re.compile(r"(?<!truth)(?<!answers)\.jsonl(?:\.(?:gz|bz2|xz|zst))?$")
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
-    """Return one part per file of pairs; topic = fandom, ``id`` = "<file>/<pair>/a" or "/b".
+    """Return one part per file of pairs.
 
-    Drops counted: broken_json, truncated_file; of pairs bad_pair (not two texts and two fandoms),
+    A text's topic is its fandom, its id "<file>/<pair>/a" or "<file>/<pair>/b".
+
+    Drops of pairs: broken_json, truncated_file, bad_pair (not two texts and two fandoms),
     duplicate_id, missing_truth, bad_truth (fields are missing, or ``same`` contradicts the
-    authors); of texts empty (no author, fandom or text) and duplicate (the author's same text was
-    in an earlier pair of the file). A truth without a pair is no loss. Noted: note_cp1252, lines
-    with bytes that are no UTF-8.
+    authors). Drops of single texts: empty (no author, fandom or text), duplicate (the author has
+    the same text earlier in the file). A truth without a pair is not counted. Noted: note_cp1252,
+    lines with bytes that are not UTF-8.
 
     Parameters
     ----------
     location : str or list of str
-        a file of pairs or a folder (searched recursively), plain or compressed. <file> is the name
-        of the folder and the path below it, so that a split may take "pan21-test" as it is.
+        a file of pairs or a folder (searched recursively), plain or compressed. <file> of an id
+        is the file's name, or for a folder the folder's name and the path below it, so that a
+        split can select all texts below "pan21-test" by their ids.
     raw : bool
-        accepted for all sources; the texts have no markup
+        ignored: the texts have no markup to remove
 
     Raises
     ------
     ValueError
-        A location or the truth of a file is missing, or two of them have the same name.
+        A location or the truth of a file is missing, or two locations have the same name.
     """
     roots = existing_paths("pan", location)
     if len({root.name for root in roots}) < len(roots):
@@ -50,7 +55,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     for root in roots:
         files = source_files("pan", str(root), lambda path: PAIRS_FILE.search(path.name))
         for name, path in files.items():
-            # the name is part of the ids: two years may use one twice
+            # the folder's name is part of the ids: files of two years may have the same name
             file_name = name
             if root.is_dir():
                 file_name = f"{root.name}/{name}"
@@ -62,12 +67,12 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 
 def pan_truth_path(path: Path) -> Path:
-    """Return the file that holds the truth of a file of pairs.
+    """Return the path of the file that holds the truth of a file of pairs.
 
     Raises
     ------
     ValueError
-        It is missing.
+        That file is missing or unreadable.
     """
     if "pairs" in path.name:
         truth_path = path.with_name(path.name.replace("pairs", "truth"))
@@ -80,7 +85,10 @@ def pan_truth_path(path: Path) -> Path:
 
 
 def _rows(path, truth_path, file_name, drops):
-    """Yield the texts of one file. 32 bytes and Python's overhead are held per text."""
+    """Yield the texts of one file, and the reasons of drops.
+
+    In memory are all truths, the ids of the pairs so far, and a hash of 16 bytes per text.
+    """
     truths = {}
     for truth in json_records(truth_path, drops):
         if isinstance(truth, dict):
@@ -106,7 +114,10 @@ def _rows(path, truth_path, file_name, drops):
 
 
 def _texts(pair, authors, pair_name, digests):
-    """Yield the two texts of a pair; digests : of the texts so far, by their authors."""
+    """Yield the two texts of a pair, or "duplicate" in place of one that its author has already.
+
+    ``digests`` holds a hash of author and text of all texts so far; it is added to in place.
+    """
     for side, author, topic, text in zip("ab", authors, pair["fandoms"], pair["pair"]):
         author = normalise_unicode(str(author))
         text = normalise_unicode(text)
@@ -119,6 +130,7 @@ def _texts(pair, authors, pair_name, digests):
 
 
 def _is_pair(pair):
+    """Return whether a record has an id, two fandoms and two texts."""
     return (
         isinstance(pair, dict)
         and type(pair.get("id")) in (str, int)
@@ -128,6 +140,7 @@ def _is_pair(pair):
 
 
 def _is_truth(truth):
+    """Return whether a record has two authors, and ``same`` says correctly whether they are one."""
     same = truth.get("same")
     authors = truth.get("authors")
     return (
@@ -138,6 +151,6 @@ def _is_truth(truth):
 
 
 def _are_two(values, kind):
-    """Return whether there are two values of one kind in a list."""
+    """Return whether values are a list of two values of a type."""
     is_pair = isinstance(values, list) and len(values) == 2
     return is_pair and all(isinstance(value, kind) for value in values)

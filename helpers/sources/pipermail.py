@@ -1,7 +1,7 @@
 """Mailman's monthly text archives (pipermail): mbox-like files, plain or gzipped.
 
-They are read from disk or from a list's page. The posts table's topic is the list, named after the
-folder (or the web page's folder) that holds its months.
+They are read from disk or downloaded from a list's archive page. The posts table's topic is the
+name of the list: that of the folder, on disk or on the web, that holds its monthly files.
 """
 
 import gzip
@@ -19,15 +19,19 @@ from helpers.core.artifacts import file_stats_fingerprint
 from helpers.sources import Part, as_list, existing_paths, list_files, row_part
 from helpers.sources.downloads import download, fetch_bytes, same_host_links
 
-PIECE_BYTES = 1 << 20  # read at a time
-MAX_MESSAGE_BYTES = 1 << 24
-MAX_SEPARATOR_BYTES = 1000
+PIECE_BYTES = 1 << 20  # bytes read at a time
+MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large
+MAX_SEPARATOR_BYTES = 1000  # matches of SEPARATOR are shorter
 GZIP_MAGIC = b"\x1f\x8b"
 WEB_ADDRESS = re.compile(r"https?://", re.I)
+# the target of href="2012-March.txt.gz"
 LINK = re.compile(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", re.I)
+# the ending of a monthly file: "2012-March.txt.gz"
 MONTH = re.compile(r"\.(?:txt|mbox)(?:\.gz)?$")
-# A body line may begin with "From " too: a separator also has a date, stands after a blank line,
-# before a header. The word comes first: re finds a literal a hundred times faster than a place.
+# The line above a message: "From jd at example.org  Mon Jul  2 10:15:00 2007". A line of a body may
+# begin with "From " too, so the separator must also have a date, and stand between a blank line (or
+# the start of the file) and a header. The literal "From " comes first, and look-behinds then check
+# what is before it: re finds a literal a hundred times faster than a position.
 SEPARATOR = re.compile(
     rb"From (?:(?<=\AFrom )|(?<=\n\nFrom ))[^\n]{0,300}?"
     rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? +[A-Z][a-z]{2} +\d{1,2} +\d{1,2}:\d\d:\d\d +"
@@ -38,8 +42,9 @@ SEPARATOR = re.compile(
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     """Return one part per monthly file.
 
-    Drops counted: broken_file, truncated_file (what precedes the damage is kept), too_large,
-    broken_header, bad_date, bot, scrubbed (the archive kept a link only), empty. Noted: see
+    Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
+    is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed (the archive
+    kept only a link to a removed part), empty. Noted: see
     :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters
@@ -49,7 +54,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         address of a list's archive page or of one monthly file. Downloads are kept in
         ``data/downloads/``; a part is downloaded when it is read.
     raw : bool
-        keep the whole body
+        keep the whole body: quotes, signatures and the author's own name
 
     Raises
     ------
@@ -65,7 +70,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
                     f"pipermail: {months[name][0]} and {path} are both {name}; "
                     "rename one of the folders"
                 )
-            if name not in months or path.suffix != ".gz":  # 2012-March.txt goes before .txt.gz
+            if name not in months or path.suffix != ".gz":  # 2012-March.txt is preferred to .txt.gz
                 months[name] = path, url
 
     mail_parts = []
@@ -76,7 +81,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 
 def _month_files(place):
-    """Return the file and the address, or None, of each month of a list."""
+    """Return the path of each monthly file at a place, and its address, None for one on disk."""
     if WEB_ADDRESS.match(str(place)):
         return [(_download_path(url), url) for url in _month_urls(str(place))]
     (root,) = existing_paths("pipermail", place)
@@ -86,7 +91,7 @@ def _month_files(place):
 
 
 def _month_urls(url):
-    """Return the addresses of the months of an archive page, or of the one month that is meant."""
+    """Return the addresses of the monthly files of an archive page, or a file's own address."""
     if MONTH.search(urllib.parse.urlsplit(url).path):
         return [url]
     url = url.rstrip("/") + "/"
@@ -98,13 +103,14 @@ def _month_urls(url):
 
 
 def _download_path(url):
-    """Return where a month is kept; its names lead nowhere else."""
+    """Return the path for the download of a monthly file, safe against names such as ".."."""
     names = urllib.parse.unquote(urllib.parse.urlsplit(url).path).split("/")
     safe_names = [re.sub(r"[^\w.-]", "-", name).lstrip(".") or "list" for name in names[-2:]]
     return paths.ROOT.joinpath("data", "downloads", *safe_names)
 
 
 def _rows(path, url, raw, drops):
+    """Yield a post or the reason of a drop per message of a file; download the file if needed."""
     is_broken = True
     for message in _messages(download(path, url), drops):
         is_broken = False
@@ -119,7 +125,7 @@ def _rows(path, url, raw, drops):
 def _messages(path, drops):
     """Yield the messages of a file as bytes, None for one that is too large.
 
-    Of the file a few messages are in memory.
+    Only a few messages of the file are in memory at a time.
     """
     pending = b""
     is_too_large = False
@@ -134,7 +140,7 @@ def _messages(path, drops):
         if separators:
             pending = pending[separators[-1].start() :]
         if len(pending) > MAX_MESSAGE_BYTES:
-            # the end may hold the start of a separator, but is not the start of a file
+            # the end may hold the start of a separator; "x" keeps \A from matching before it
             pending = b"x" + pending[-MAX_SEPARATOR_BYTES:]
             is_too_large = True
     last_separator = SEPARATOR.match(pending)
@@ -145,13 +151,13 @@ def _messages(path, drops):
 
 
 def _pieces(path, drops):
-    """Yield a plain or gzipped file piece by piece; of a damaged one what precedes the damage."""
+    """Yield the content of a file, plain or gzipped, in pieces; it ends where damage begins."""
     with open(path, "rb") as file:
         if file.peek(2)[:2] == GZIP_MAGIC:
             file = gzip.open(file)
         piece = b""
         try:
-            # read() would keep back what it had gathered when the damage shows
+            # read1, because read() would lose what it has gathered when it meets the damage
             while chunk := file.read1(PIECE_BYTES):
                 piece += chunk
                 if len(piece) >= PIECE_BYTES:
@@ -163,7 +169,7 @@ def _pieces(path, drops):
 
 
 def _row(text, topic, raw):
-    """Return the values of a post, or the reason of the drop."""
+    """Return the values of the post that a message is, or the reason why it is dropped."""
     message = parse_headers(text)
     if not (message.name or message.address) or message.date is None:
         return "broken_header"
@@ -176,6 +182,6 @@ def _row(text, topic, raw):
         text = own_paragraphs(message.body).strip()
         if not text and SCRUBBED.search(message.body):
             return "scrubbed"
-        # who reads the table knows the address only
+        # here, because later steps know only the author's address, not the name
         text = mask_mentions(text, message.name)
     return message.author, message.time, topic, text, message.id, message.names

@@ -1,8 +1,8 @@
 """Reddit comments as Pushshift and its successors publish them: monthly dumps ``RC_YYYY-MM``.
 
-One JSON object a line. Fields come in any order and differ from month to month; ``author``,
-``created_utc``, ``subreddit``, ``body`` and ``id`` are read. The posts table's topic is the
-subreddit.
+A dump holds one JSON object per line. Its fields come in any order and differ from month to month;
+``author``, ``created_utc``, ``subreddit``, ``body`` and ``id`` are read. The posts table's topic is
+the subreddit.
 """
 
 import json
@@ -24,23 +24,28 @@ from helpers.sources import COLUMNS, Part, source_files
 from helpers.sources.json_lines import COMPRESSED, NO_JSON, byte_blocks, parse_json
 from helpers.sources.timestamps import LATEST
 
-FRAME_ROWS = 16_384  # of one frame
+FRAME_ROWS = 16_384  # most rows of one frame
 SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
-SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # titles and links, published beside the comments
+SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 REQUIRED = ["author", "created_utc", "subreddit", "body"]
 FIELDS = [*REQUIRED, "id"]
 OPENING = 1_119_484_800  # 2005-06-23, when Reddit opened, in seconds UTC
 LINE_SCHEMA = pa.schema([("line", pa.large_string())])
-# a search for "^" would stop at every character
+# a quoted line with the newline before it: a search for "^" would stop at every character
 QUOTE = re.compile("\n" + QUOTE_LINE.pattern.strip("^$"))
+# "- item" and "2. item"
 LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
 CODE_INDENT = ("    ", "\t")
 
-# A line that the parser refuses becomes null instead of an error (try). RE2 reads BOT as Python
-# does for ASCII, which Reddit's names are made of. Few texts begin with a character below "!", the
-# first that is no blank. Reddit escapes "<", ">" and "&" in what it serves: "&" comes last, because
-# "&amp;gt;" is what somebody typed as "&gt;". A text is marked where it may hold quotes or code.
-# Each step is a query of its own: within a CASE, an alias of one SELECT would be computed anew.
+# The query parses lines and gives each comment the reason why it is dropped, or NULL.
+# - With try(), a line that the parser refuses becomes NULL instead of an error: reason "unread".
+# - DuckDB's RE2 reads the expression BOT as Python does for ASCII, and Reddit's names are ASCII.
+# - "!" is the first character after the blank: ``text < '!'`` is a fast first test for blank texts.
+#   AND binds before OR.
+# - Reddit escapes "<", ">" and "&". "&amp;" is replaced last, because "&amp;gt;" stands for a typed
+#   "&gt;".
+# - ``marked`` says that a text may hold quotes or code.
+# - Each step is a query of its own, because a CASE would compute an alias of its own SELECT again.
 QUERY = f"""
     WITH parsed AS (
         SELECT line,
@@ -85,31 +90,32 @@ QUERY = f"""
                 THEN contains(text, '\n>') OR contains(text, '\n ') OR contains(text, '\n\t')
             ELSE false END AS marked
     FROM unescaped"""
-# the parts run side by side; pandas' text is large
+# one thread, because parts run side by side; large buffers, because pandas uses large strings
 SETTINGS = {"threads": 1, "arrow_large_buffer_size": True}
 
 
 def parts(location: str | list[str], *, raw: bool = False, share: float = 1.0) -> list[Part]:
     """Return one part per file.
 
-    A compressed stream has no middle to begin at, so a month is read whole or again. Memory is that
-    of some thousand posts, and for ``--long=31`` the 2 GB window that such a file needs by its
-    nature.
+    A compressed file can only be read from its start, so an interrupted month is read again whole.
+    Memory holds some thousand posts, and the window of 2 GB where a file was packed with
+    ``--long=31``.
 
     Drops counted: broken_json, truncated_file (what precedes the damage is kept), missing_field,
-    deleted (author or body), bot, bad_time (unreadable, before Reddit or after 2099), not_drawn,
-    empty. Noted: note_cp1252, lines with bytes that are no UTF-8.
+    deleted (author or body), bot, bad_time (unreadable, before Reddit or after 2099), not_drawn
+    (outside of ``share``), empty. Noted: note_cp1252, lines with bytes that are not UTF-8.
 
     Parameters
     ----------
     location : str or list of str
         a file or a folder (searched recursively for ``.zst``, ``.bz2``, ``.xz``, ``.gz``,
-        ``.ndjson``, ``.jsonl``, ``.json`` and for ``RC_YYYY-MM`` without suffix; submissions,
-        ``RS_``, are passed over)
+        ``.ndjson``, ``.jsonl``, ``.json`` and for ``RC_YYYY-MM`` without suffix; files of
+        submissions, ``RS_``, are left out)
     raw : bool
         keep quotes, code and spoiler marks
     share : float
-        of the comments, drawn by their ids (sawatphol2022 takes 0.1)
+        share of the comments to keep, in (0, 1], chosen by a hash of their ids (sawatphol2022 keeps
+        0.1)
 
     Raises
     ------
@@ -138,13 +144,13 @@ def read_comments(
     Parameters
     ----------
     path : Path
-        of the file
+        path of the dump
     drops : Counter
-        of the reasons
+        number of drops by reason, increased in place; see :func:`parts`
     raw : bool
         keep quotes, code and spoiler marks
     share : float
-        of the comments, drawn by their ids
+        share of the comments to keep, in (0, 1], chosen by a hash of their ids
     """
     lines = (line_batch(block) for block in byte_blocks(path, drops))
     with duckdb.connect(config=SETTINGS) as connection:
@@ -158,7 +164,10 @@ def read_comments(
 
 
 def line_batch(block: bytes) -> pa.RecordBatch:
-    """Return a block of whole lines as a record batch, without copying it."""
+    """Return a block of whole lines as a record batch with one line per row, without copying it.
+
+    The newline stays at the end of each row.
+    """
     newlines = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
     offsets = np.append(0, newlines + 1)
     column = pa.LargeStringArray.from_buffers(
@@ -168,12 +177,11 @@ def line_batch(block: bytes) -> pa.RecordBatch:
 
 
 def without_quotes(text: str) -> str:
-    """Return a comment without quoted lines and indented code, spoilers uncovered; may be empty.
+    """Return a comment without quoted lines, indented code and the marks of spoilers; may be empty.
 
-    The rest of the markup is left to :func:`helpers.cleaning.text.clean_post`, which other sources
-    need for it as well.
+    Other markup stays: :func:`helpers.cleaning.text.clean_post` removes it for all sources.
     """
-    # at the start of a line ">!" would pass for a quote; one letter is found faster
+    # a spoiler ">!...!<" at the start of a line would pass for a quote; "<" alone is found faster
     if "<" in text and "!<" in text:
         text = "\n".join(_uncovered(line) for line in text.split("\n"))
     if "\t" in text or "    " in text:
@@ -182,9 +190,10 @@ def without_quotes(text: str) -> str:
 
 
 def _without_code(lines):
-    """Yield the lines that are no indented code.
+    """Yield the lines that are not indented code.
 
-    Code cannot interrupt a paragraph, and below a list item the same indent continues the item.
+    An indented line is code only after a blank line, another line of code or the start of the text.
+    Below a list item an indented line continues the item.
     """
     code_may_begin = True
     in_list = False
@@ -199,7 +208,7 @@ def _without_code(lines):
 
 
 def _uncovered(line):
-    """Return a line without the marks of its spoilers."""
+    """Return a line without the marks of its spoilers: "a >!b!< c" becomes "a b c"."""
     covered, mark, remainder = line.rpartition("!<")
     if ">!" not in covered:
         return line
@@ -207,9 +216,9 @@ def _uncovered(line):
 
 
 def _judged(connection, lines, share):
-    """Yield batches of posts, each with the reason why it is dropped, or none.
+    """Yield batches of comments with a column of the reason why each is dropped, null for posts.
 
-    One query serves the whole stream: to plan one costs as much as to parse some megabytes.
+    One query serves all batches of lines: planning it costs as much as parsing some megabytes.
     """
     reader = pa.RecordBatchReader.from_batches(LINE_SCHEMA, lines)
     query = QUERY.replace("$share", str(float(share)))
@@ -218,9 +227,10 @@ def _judged(connection, lines, share):
 
 
 def _repaired(lines, drops):
-    """Return as JSON the lines that only Python's more lenient parser reads.
+    """Return lines that DuckDB could not read as clean JSON lines, read by Python's parser.
 
-    It takes lone surrogates and bytes that are no UTF-8.
+    Python's parser accepts lone surrogates and bytes that are not UTF-8. Lines that it cannot read
+    either are counted.
     """
     repaired = []
     for line in lines.to_pylist():
@@ -245,7 +255,7 @@ def _repaired(lines, drops):
 
 
 def _frames(batch, drops, raw):
-    """Yield the posts of a batch as a frame, if there are any; count what is dropped."""
+    """Yield the posts of a batch as one frame, or nothing; count the drops by reason."""
     for count in pc.value_counts(batch["reason"]).to_pylist():
         if count["values"] not in (None, "unread"):
             drops[count["values"]] += count["counts"]
@@ -266,6 +276,7 @@ def _frames(batch, drops, raw):
 
 
 def _is_dump(path):
+    """Return whether a path has the name of a dump of comments."""
     if SUBMISSIONS.match(path.name):
         return False
     return path.suffix in SUFFIXES or re.fullmatch(r"RC_[\d-]+", path.name)

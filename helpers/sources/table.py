@@ -1,9 +1,9 @@
-"""Tables that hold one post per row: Parquet, CSV (or TSV) and JSON lines.
+"""Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
-CSV and JSON lines may be gzipped. Files are read in batches, so one may be larger than memory.
+CSV and JSON lines may be gzipped. Files are read in batches, so a file may be larger than memory.
 Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written as digits, or
-numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; a byte that
-is none is read as cp1252.
+numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; bytes that
+are not are read as cp1252.
 """
 
 import csv
@@ -27,9 +27,11 @@ from helpers.sources import COLUMNS, Part, source_files
 from helpers.sources.json_lines import DAMAGE, MAX_LINE_BYTES, json_records
 from helpers.sources.timestamps import unix_seconds
 
-FRAME_ROWS = 50_000  # of one frame, at most
-MAX_ROW_LINES = 1000  # of a CSV row: a longer one that is broken has lost its end
+FRAME_ROWS = 50_000  # most rows of one frame
+# a broken CSV row of more lines is an error: a quote that is never closed swallowed them
+MAX_ROW_LINES = 1000
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+# errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
 TEXT = pa.large_string()
 csv.field_size_limit(MAX_LINE_BYTES)
@@ -40,27 +42,29 @@ def parts(
 ) -> list[Part]:
     """Return one part per file.
 
-    Drops counted: broken_row (a row of a CSV file with a stray quote or more or fewer values than
-    columns; a warning names the first), broken_json, truncated_file, bad_time, empty_author,
-    empty_text, empty_topic, bot. Noted: note_cp1252, rows with bytes that are no UTF-8.
+    Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
+    than columns; a warning names the first of a file), broken_json, truncated_file; empty_author,
+    empty_text, empty_topic, bad_time, bot (a row counts under the first of these five that fits).
+    Noted: note_cp1252, rows with bytes that are not UTF-8.
 
     Parameters
     ----------
     location : str or list of str
         a file or a folder (searched recursively)
     columns : dict
-        the file's column for each of author, time, topic, text and, if wanted, id; the same name
-        where absent. A list of columns is joined with "/". For the topic None stands for the file's
-        name, alone or in a list; for the time None says that there is none: it is 0, the first
-        second of 1970, so a split by time says nothing.
+        name of the file's column for each of author, time, topic and text, and for id if ids are
+        wanted; a column that is not given has the same name in the file. The values of a list of
+        columns are joined with "/". For the topic None, alone or in a list, stands for the file's
+        name. For the time None says that there are no times: all are 0, the first second of 1970,
+        so a split by time is meaningless.
     raw : bool
-        accepted for all sources; a table has no markup of its own to remove
+        ignored: a table has no markup of its own to remove
 
     Raises
     ------
     ValueError
-        A location is missing, a file is unreadable or lacks a column (the message lists those that
-        it has).
+        A location is missing, ``columns`` names an unknown column of the posts table, or a file is
+        unreadable, is empty, or lacks a column (the message lists those that it has).
     """
     file_columns = _file_columns(columns or {})
     files = source_files("table", location, _kind)
@@ -85,7 +89,7 @@ def _frames(columns, path, drops):
 
 
 def _file_columns(columns):
-    """Return the file's columns for each column of the posts table, as lists."""
+    """Return, for each column of the posts table, the list of the file's columns it is made of."""
     message = unknown(columns, [*COLUMNS, "id"], "column of the posts table")
     if message:
         raise ValueError(message)
@@ -100,7 +104,7 @@ def _file_columns(columns):
 
 
 def _is_named(file_column, name):
-    """Return whether a column is named; None stands for no time, or for the file's name."""
+    """Return whether a value may stand for a file's column: a name, or None for time and topic."""
     if file_column is None:
         return name in ("time", "topic")
     return isinstance(file_column, str) and file_column != ""
@@ -113,7 +117,10 @@ def _needed(columns):
 
 
 def _frame(batch, columns, stem, drops):
-    """Return the posts of a batch; count what is dropped."""
+    """Return the posts of a batch; count the dropped rows by reason.
+
+    ``stem`` is the name of the batch's file without endings.
+    """
     frame = pd.DataFrame(index=range(len(batch)))
     for name, file_columns in columns.items():
         if name != "time":
@@ -137,13 +144,15 @@ def _frame(batch, columns, stem, drops):
 
 
 def _is_blank(texts):
+    """Return for each text whether it is missing or blank."""
     return texts.fillna("").str.strip() == ""
 
 
 def _text(batch, file_columns, name, stem):
     """Return a column of the posts table as text.
 
-    Several columns are joined with "/" and missing where one of them is; None is the file's name.
+    The values of several columns are joined with "/"; the result is missing where one value is.
+    None stands for ``stem``, the file's name.
     """
     if file_columns == [None]:
         return stem
@@ -164,11 +173,13 @@ def _text(batch, file_columns, name, stem):
 
 
 def _read_parquet(path, needed, drops):
+    """Yield batches with the needed columns of a Parquet file; nothing is dropped."""
     with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         yield from file.iter_batches(FRAME_ROWS, columns=needed)
 
 
 def _read_csv(path, needed, drops):
+    """Return an iterator over tables with the needed columns of a CSV file."""
     rows = _csv_rows(path, drops)
     header = next(rows)
     places = [header.index(column) for column in needed]
@@ -176,6 +187,7 @@ def _read_csv(path, needed, drops):
 
 
 def _read_jsonl(path, needed, drops):
+    """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
         [_json_text(post.get(column)) for column in needed] for post in _json_objects(path, drops)
     )
@@ -183,7 +195,7 @@ def _read_jsonl(path, needed, drops):
 
 
 def _tables(rows, needed):
-    """Yield tables of at most FRAME_ROWS rows and not many more than MAX_LINE_BYTES characters."""
+    """Yield rows as tables, which end at FRAME_ROWS rows or beyond MAX_LINE_BYTES characters."""
     table_rows = []
     n_chars = 0
     for row in rows:
@@ -198,20 +210,24 @@ def _tables(rows, needed):
 
 
 def _table(rows, names):
+    """Return rows, of which there is at least one, as a table of text columns."""
     columns = [pa.array(values, TEXT) for values in zip(*rows, strict=True)]
     return pa.table(columns, names=names)
 
 
 class _CsvLines:
-    """Lines of a CSV file as its reader takes them; those of a broken row can be read again."""
+    """Iterate over the lines of a CSV file; the lines of a broken row can be read again.
+
+    The end of the file and damage to it end the iteration.
+    """
 
     def __init__(self, file, drops):
         self.file = file
         self.drops = drops
-        self.pending = deque()  # to be read again
-        self.row_lines = []  # of the row that is read; "" is the end of the file, None damage
+        self.pending = deque()  # lines that are to be read again
+        self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
         self.row_chars = 0
-        self.row_number = 1  # of the row's first line
+        self.row_number = 1  # number, in the file, of the row's first line
 
     def __iter__(self):
         return self
@@ -230,6 +246,7 @@ class _CsvLines:
         return line
 
     def read_line(self):
+        """Return the next line, "" at the end of the file, None where it is damaged (counted)."""
         try:
             return self.file.readline(MAX_LINE_BYTES + 1)
         except DAMAGE:
@@ -237,20 +254,22 @@ class _CsvLines:
             return None
 
     def begin_row(self):
+        """Count the lines of the last row as read, and begin a new row."""
         self.row_number += len(self.row_lines)
         self.row_lines = []
         self.row_chars = 0
 
     def read_again(self):
-        """Keep the first line of the row as read; the lines after it come again."""
+        """Count only the first line of the row as read; the lines after it are read again."""
         self.pending.extendleft(reversed(self.row_lines[1:]))
         del self.row_lines[1:]
 
 
 def _csv_rows(path, drops):
-    """Yield the rows of a CSV file, its header first.
+    """Yield the rows of a CSV file, its header first; blank lines are skipped.
 
-    A row with a stray quote costs its line; what it took in is read again.
+    Of a row with a stray quote only the first line is dropped: the lines that the open quote
+    swallowed are read again. ValueError is raised where that is impossible.
     """
     opener = gzip.open if path.suffix == ".gz" else open
     delimiter = "\t" if ".tsv" in path.suffixes else ","
@@ -266,7 +285,8 @@ def _csv_rows(path, drops):
             except StopIteration:
                 return
             except csv.Error:
-                if lines.row_lines[-1] is None:  # the file is cut within a quote
+                # the file is damaged within a quote: counted already
+                if lines.row_lines[-1] is None:
                     return
                 row = None
             if row == []:
@@ -289,7 +309,7 @@ def _csv_rows(path, drops):
 
 
 def _as_utf8(row, drops):
-    """Return the values of a row; bytes that are no UTF-8 came as surrogates."""
+    """Return the values of a row with bytes that are not UTF-8, here surrogates, read as cp1252."""
     try:
         "".join(row).encode()
         return row
@@ -299,7 +319,7 @@ def _as_utf8(row, drops):
 
 
 def _json_objects(path, drops):
-    """Yield the objects of a JSON lines file."""
+    """Yield the objects of a JSON lines file; an empty one or another value is broken_json."""
     for record in json_records(path, drops):
         if isinstance(record, dict) and record:
             yield record
@@ -308,7 +328,7 @@ def _json_objects(path, drops):
 
 
 def _json_text(value):
-    """Return a JSON value as text; what is neither text nor number is missing."""
+    """Return a JSON value as text; None where it is neither text nor a finite number."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()  # lone surrogates
     if type(value) in (int, float) and math.isfinite(value):
@@ -317,7 +337,7 @@ def _json_text(value):
 
 
 def _check_columns(path, columns):
-    """Check that a file is readable and has the needed columns, each once."""
+    """Raise ValueError unless a file is readable and has each needed column exactly once."""
     kind = _kind(path)
     if not kind:
         raise ValueError(
@@ -346,7 +366,7 @@ def _check_columns(path, columns):
 
 
 def _column_names(path, kind):
-    """Return the columns of a file; of JSON lines those of the first 1,000."""
+    """Return the names of a file's columns; of JSON lines those in its first 1,000 objects."""
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
@@ -356,11 +376,13 @@ def _column_names(path, kind):
 
 
 def _unreadable(path, error):
-    words = " ".join(str(error).split())  # Arrow's are several lines
+    """Return the error that says in one line why a file cannot be read."""
+    words = " ".join(str(error).split())  # Arrow's messages have several lines
     return ValueError(f"table: cannot read {path}: {words}")
 
 
 def _kind(path):
+    """Return which of KINDS a file is, None where it is none of them."""
     return KINDS.get(_path_without_gz(path).suffix.lower())
 
 

@@ -1,21 +1,22 @@
-"""Times as tables hold them, to seconds since 1970-01-01 UTC, a column at a time."""
+"""Columns of times, of the many types that tables hold, as seconds since 1970-01-01 UTC."""
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# 1979-01-01 in seconds, the year of Usenet: a smaller number is a year, a count, "missing"
+# 1979-01-01 in seconds, the year Usenet began: a smaller number is a year, a count or "missing"
 EARLIEST = 283_996_800
 LATEST = 4_102_444_800  # 2100-01-01: a larger number has a finer unit
-DATE_DIGITS = (8, 12, 14)  # of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
+DATE_DIGITS = (8, 12, 14)  # numbers of digits of YYYYMMDD, YYYYMMDDhhmm and YYYYMMDDhhmmss
 DATE_FORMAT = "%Y%m%d%H%M%S"
+# types whose values are read as text
 TEXT_TYPES = (
     pa.types.is_string,
     pa.types.is_large_string,
     pa.types.is_string_view,
     pa.types.is_null,
-    pa.types.is_boolean,  # "true" is no time
+    pa.types.is_boolean,  # so that "true" becomes -1, not an error
 )
 
 
@@ -23,9 +24,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return a column of any time type as int64 seconds UTC.
 
     A time that is unreadable or not between 1979 and 2100 becomes -1. Timestamps without a zone
-    count as UTC. Text is ISO 8601 or a number. A number, in text or not, is a date where it has the
-    digits of one: YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss. Else it counts since 1970: seconds,
-    milli-, micro- or nanoseconds, by its size. A lone year such as 2020 is no time.
+    count as UTC. Text is ISO 8601 or a number. A number, in text or not, counts since 1970, in
+    seconds, milli-, micro- or nanoseconds: the first of these that gives a time before 2100. A
+    number that gives none is a date where it has the digits of one: YYYYMMDD, YYYYMMDDhhmm or
+    YYYYMMDDhhmmss. A lone year such as 2020 becomes -1.
 
     Raises
     ------
@@ -47,9 +49,10 @@ def unix_seconds(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def _of_texts(texts):
+    """Return the times of texts: numbers, or dates of ISO 8601."""
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64)
     times = _of_numbers(numbers)
-    # ISO 8601 begins with a digit, "today" does not
+    # ISO 8601 begins with a digit; pandas would also read "today"
     is_date = np.isnan(numbers) & texts.str.match(r"\d", na=False).to_numpy(bool)
     if is_date.any():
         times[is_date] = _of_dates(texts[is_date], "ISO8601")
@@ -57,9 +60,9 @@ def _of_texts(texts):
 
 
 def _of_numbers(numbers):
-    """Return the times of dates written as digits, and of numbers since 1970."""
+    """Return the times of numbers since 1970, and of dates written as digits such as 20120307."""
     seconds = numbers
-    for _ in range(3):  # beyond 2100 they are in milli-, micro- or nanoseconds
+    for _ in range(3):  # a number beyond 2100 has a finer unit: milli-, micro- or nanoseconds
         seconds = np.where(seconds > LATEST, seconds / 1000, seconds)
     times = _within_bounds(np.floor(np.nan_to_num(seconds, nan=-1) + 1e-6))  # 1e-6: undo rounding
 
@@ -72,9 +75,12 @@ def _of_numbers(numbers):
 
 
 def _of_dates(texts, date_format):
+    """Return the times of dates, which are texts of one format."""
     dates = pd.to_datetime(texts, errors="coerce", utc=True, format=date_format)
-    return _within_bounds(dates.to_numpy("datetime64[s]").astype(np.int64))  # NaT: far below 0
+    # NaT becomes a number far below 0
+    return _within_bounds(dates.to_numpy("datetime64[s]").astype(np.int64))
 
 
 def _within_bounds(times):
+    """Return times with -1 in place of those that are not between EARLIEST and LATEST."""
     return np.where((times >= EARLIEST) & (times <= LATEST), times, -1).astype(np.int64)

@@ -1,9 +1,9 @@
 """Zulip archives, as the ``zulip-archive`` tool publishes them.
 
-One JSON file per topic, one folder per stream: ``zulip_json/<id>-<stream>/<topic>.json``, each a
-list of messages with ``content`` (HTML), ``sender_full_name``, ``timestamp`` and ``id``. The posts
-table's topic is the stream: a Zulip topic is one conversation, too narrow to hold an author's
-topics apart.
+There is one folder per stream and one JSON file per topic in it:
+``zulip_json/<id>-<stream>/<topic>.json``. A file is a list of messages with ``content`` (HTML),
+``sender_full_name``, ``timestamp`` and ``id``. The posts table's topic is the stream: a Zulip topic
+is one conversation, too narrow to hold an author's topics apart.
 """
 
 import json
@@ -21,7 +21,7 @@ from helpers.core.artifacts import file_stats_fingerprint
 from helpers.sources import Part, as_list, list_files, row_part
 from helpers.sources.downloads import GIT_URL, clone_repository
 
-# of one message, twice as many as people write; deeply nested ones cost the parser quadratic time
+# most tags of a message, twice as many as people write; deeply nested tags cost quadratic time
 MAX_TAGS = 5_000
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
 USER = f"{EDGE}@user{EDGE}"
@@ -34,25 +34,30 @@ QUOTE_INTRO = re.compile(
     r"(?:<a [^<>]*href=\"[^\"<>]*narrow/[^<>]*>[^<>]*</a>|said|wrote)\s*:"
     r"\s*(?:<br ?/?>\s*|</p>\s*)*(?=<blockquote)"
 )
-# of what a link in the text already names
+# previews of what a link in the text leads to
 PREVIEW = 'div[class*="message_inline"], div[class*="message_embed"], div[class*="inline-preview"]'
+# elements whose text is not the author's
 UNSEEN = f"{PREVIEW}, script, style, svg, head, title, iframe, video, audio, object"
 QUOTED = "blockquote, pre, div.codehilite"
 MENTION = ", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic"))
+# "Jane Doe" in <span class="user-mention" ...>@Jane Doe</span>
 MENTIONED = re.compile(r'class="user-mention[^<>]{0,200}>@?([^<>@]{2,80})</span>')
-# what ends a line; every other element is a part of one
+# elements that end a line; any other element is part of a line
 BLOCKS = set(
     "body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre "
     "blockquote".split()
 )
+# "screenshot.png"
 FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
+# ".20" or "%20" in the name of a folder
 ENCODED_BYTE = re.compile(rb"[.%]([0-9A-Fa-f]{2})")
 
 
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     """Return one part per stream folder.
 
-    Drops counted: broken_json_file, broken_message, bad_time, bot, too_many_tags, empty.
+    Drops counted: broken_json_file (one for the file), broken_message (a field is missing or of
+    another type), bad_time (before 2000 or in the future), bot, too_many_tags, empty.
 
     Parameters
     ----------
@@ -60,7 +65,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
         a folder at or above ``zulip_json``, or the URL of a git repository that holds one (cloned
         once, shallowly, into ``data/clones/``)
     raw : bool
-        keep quotes, code blocks and formulas; the markup goes all the same
+        keep quotes, code, formulas and links; HTML tags are removed in any case
 
     Raises
     ------
@@ -78,7 +83,7 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
             raise ValueError(f"zulip: {place} is not a folder or a git URL")
         for folder, files in _streams(root).items():
             name = folder.name if len(places) == 1 else f"{root.name}/{folder.name}"
-            if name in zulip_parts:  # two archives below one root
+            if name in zulip_parts:  # the root holds several archives
                 name = folder.relative_to(root).as_posix()
             rows = partial(_rows, stream_name(folder.name), files, raw)
             zulip_parts[name] = row_part(name, rows, file_stats_fingerprint(folder))
@@ -86,11 +91,11 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
 
 def _streams(root):
-    """Return the JSON files of each stream folder: of those in a ``zulip_json``, or in the root.
+    """Return the JSON files of each stream folder, by the folder's path.
 
-    A ``zulip_json`` may lie at any depth. The name of a stream may hold a slash
-    ("t-compiler/wg-nll"): its folder then lies in another one, whose name is the topic, so that all
-    streams of one group have one topic.
+    Stream folders are those in a ``zulip_json`` at any depth; without one, those in the root. A
+    stream's name may hold a slash ("t-compiler/wg-nll"): its folder then lies in another one
+    ("t-compiler"), which counts as the stream folder, so all streams of a group have one topic.
     """
     archived = defaultdict(list)
     in_root = defaultdict(list)
@@ -108,7 +113,7 @@ def _streams(root):
 
 
 def _rows(topic, files, raw, drops):
-    """Yield the posts of the files of one stream."""
+    """Yield a post, or the reason of a drop, per message of a stream; a broken file is one drop."""
     latest = time.time() + 86_400
     for path in files:
         messages = None
@@ -122,7 +127,7 @@ def _rows(topic, files, raw, drops):
 
 
 def _row(message, topic, latest, raw):
-    """Return the values of a post, or the reason of the drop."""
+    """Return the values of the post that a message is, or the reason why it is dropped."""
     if not isinstance(message, dict):
         return "broken_message"
     author = message.get("sender_full_name")
@@ -132,7 +137,7 @@ def _row(message, topic, latest, raw):
         return "broken_message"
     if type(seconds) not in (int, float):
         return "broken_message"
-    if not EARLIEST <= seconds <= latest:  # nan lies nowhere
+    if not EARLIEST <= seconds <= latest:  # also drops nan
         return "bad_time"
     if is_bot(author):
         return "bot"
@@ -145,17 +150,18 @@ def _row(message, topic, latest, raw):
 
 
 def html_to_text(content: str, raw: bool = False) -> str:
-    """Return a message's words, a line per block.
+    """Return the text of a message, with a line per block element; it may be empty.
 
-    Inline code and formulas become ``@code``, a mention ``@user``, a link its text where that is
-    prose and ``@url`` where not, an emoji its ``:name:``. Unclosed and stray tags are tolerated.
+    Quotes and code blocks are removed. Inline code and formulas become ``@code``, a mention becomes
+    ``@user``, an emoji its ``:name:``, a link its text where that is prose, else ``@url``. Unclosed
+    and stray tags are tolerated.
 
     Parameters
     ----------
     content : str
-        HTML
+        HTML of the message
     raw : bool
-        keep quotes, code blocks, formulas and links
+        keep quotes, code, formulas and links
     """
     if not raw and "<blockquote" in content:
         content = QUOTE_INTRO.sub("", content)
@@ -181,12 +187,13 @@ def html_to_text(content: str, raw: bool = False) -> str:
 
 
 def _replace(body, selector, text):
+    """Replace the elements that a CSS selector matches by a text, in place."""
     for node in body.css(selector):
         node.replace_with(text)
 
 
 def _replace_addresses(body):
-    """Replace the links whose text was not written by a person."""
+    """Replace the links whose text is no prose by ``@url``, in place."""
     for link in body.css("a"):
         text = " ".join(link.text().split())
         if text and not _is_prose(text, link.attributes):
@@ -194,7 +201,7 @@ def _replace_addresses(body):
 
 
 def _is_prose(text, attributes):
-    """Return whether a link's text is no address, file name, channel or dotted identifier."""
+    """Return whether a link's text is words, not an address, file name, channel or identifier."""
     kind = attributes.get("class") or ""
     if "stream" in kind or "message-link" in kind or text.startswith("#") or "://" in text:
         return False
@@ -206,9 +213,10 @@ def _is_prose(text, attributes):
 
 
 def stream_name(folder: str) -> str:
-    """Return the stream of a folder ``<id>-<name>``.
+    """Return the name of the stream of a folder ``<id>-<name>``.
 
-    Names are percent-encoded with ``.`` or, in part, ``%``.
+    Bytes of the name may be encoded with ``.`` or ``%``: ".20" or "%20" is a blank. A name that
+    cannot be decoded is returned as it is.
     """
     name = re.sub(r"^\d+-(?=.)", "", folder)
     decoded = ""
@@ -220,4 +228,5 @@ def stream_name(folder: str) -> str:
 
 
 def _decoded_byte(code):
+    """Return the byte that a match of ENCODED_BYTE stands for."""
     return bytes.fromhex(code[1].decode())

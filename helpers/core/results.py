@@ -166,7 +166,7 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
 
 
 def _fingerprints(paths):
-    """Return the fingerprints in JSON files, and "", which stands for rows without a fingerprint."""
+    """Return the fingerprints in JSON files, and "" for rows that have no fingerprint."""
     return {"", *(read_json(path)["fingerprint"] for path in paths)}
 
 
@@ -249,6 +249,7 @@ def _lock_path(path: Path) -> Path:
 
 
 def _load(path: Path) -> pd.DataFrame:
+    # the stored table as it is, with no rows where the file does not exist
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS).astype(TYPES)
     file_fingerprint(path)  # raises ValueError if the file is damaged

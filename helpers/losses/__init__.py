@@ -85,6 +85,7 @@ class LossConfig(Config):
     @field_validator("settings")
     @classmethod
     def _are_complete(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        # checks the settings of the loss, and fills in the defaults of those left out
         if "name" not in info.data:  # the name is unknown, and pydantic reports that already
             return settings
         return _complete(info.data["name"], settings)

@@ -86,6 +86,7 @@ def step_cost(
 
 
 def _note(storage_bytes: dict[int, int], tensor: Tensor) -> Tensor:
+    # called for each tensor that is kept for the backward pass; notes the size of its storage
     storage = tensor.untyped_storage()
     storage_bytes[storage.data_ptr()] = storage.nbytes()
     return tensor

@@ -61,6 +61,7 @@ def contrastive(
 
 
 def _mean(costs: Tensor, pairs: Tensor) -> Tensor:
+    # the mean of the costs where the mask ``pairs`` is true; 0 where it nowhere is
     return (costs * pairs).sum() / pairs.sum().clamp(min=1)
 
 

@@ -71,11 +71,13 @@ CHECKS = {
                               HAVING count(DISTINCT topic) > ?)""",
     ),
 }
+# SQL that counts the rows of a split that are not sorted by author, then time
 OUT_OF_ORDER = """
     SELECT count(*) FROM (
         SELECT author < lag(author) OVER w
                OR author = lag(author) OVER w AND time < lag(time) OVER w AS wrong
         FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong"""
+# SQL that gives 1 if posts, authors and topics of a split are not as many as given, else 0
 OTHER_COUNTS = """
     SELECT ((count(*), count(DISTINCT author), count(DISTINCT topic)) != (?, ?, ?))::INT
     FROM posts WHERE split = ?"""

@@ -56,6 +56,7 @@ class TimeSplit(Rule):
     @field_validator("train_until", "dev_until")
     @classmethod
     def _fraction_or_date(cls, value):
+        # a number in (0, 1), also as text, becomes a float; a date stays text
         with suppress(ValueError):
             if 0 < float(value) < 1:
                 return float(value)

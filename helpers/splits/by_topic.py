@@ -69,6 +69,7 @@ class TopicSplit(Rule):
 
     @model_validator(mode="after")
     def _there_are_tests(self):
+        # "and" binds before "or": one given file alone, or none and no authors left for the tests
         if len(self.files) == 1 or not self.files and self.train_share == 1:
             raise ValueError(
                 f"files {self.files} must name those of test_cross and dev, or none where "

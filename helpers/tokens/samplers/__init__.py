@@ -67,6 +67,7 @@ class SamplerConfig(Config):
     @field_validator("*")
     @classmethod
     def _is_read(cls, value: Any, info: ValidationInfo) -> Any:
+        # rejects a value for a setting that the kind does not read
         name = info.field_name
         kind = info.data.get("kind")
         if kind is None or name in COMMON_SETTINGS + SAMPLERS[kind].reads:

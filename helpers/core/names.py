@@ -182,8 +182,8 @@ def describe(experiment: Any) -> str:
 def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
     """Return the names of rows, with a seed or a number added where rows have the same name.
 
-    The seed is added to all of them if no two have the same; else "(2)" is added to the second, and
-    so on.
+    The seed is added to each of them if their seeds all differ; else a number, as in "Stream (2)",
+    is added to each but the first.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ DEV_SHARE = 0.35  # goes to dev, of the authors with enough posts for both dev a
 
 
 class TimeSplit(Rule):
-    """Dev and test of authors whom training never saw, and of later posts.
+    """Dev and test have later posts, by authors whom training never saw.
 
     A training author has ``min_posts`` to ``max_posts`` posts before t1 and is not held out. Any
     other author with at least ``eval_posts`` posts from t2 on is a test author, and one with as

@@ -47,7 +47,7 @@ class TopicSplit(Rule):
     author_share, topic_share, train_share : float, see above
     min_documents : int, fewest documents of a training author
     author_topics : int, how many topics of a training author are kept, the most frequent first
-        0 keeps all. With 1 an author's topic gives the author away, as a test of regularisation.
+        0 keeps all. With 1 the topic gives the author away, which regularisation should undo.
     similarity : float, cosine above which two topics are in one cluster; only for "leak_aware"
     seed : int, seed of the draw and of the topic vectors
 

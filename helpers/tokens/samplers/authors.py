@@ -68,8 +68,8 @@ def draw_windows(
 
     samples = sizes.shape[1]
     total = sizes.sum(1, keepdims=True)
-    # each window gets one post, and its wanted further posts (sizes - 1) in the ratio of the
-    # author's remaining posts to all wanted further posts, rounded down
+    # Each window gets one post. The author's other posts are shared among the windows in proportion
+    # to sizes - 1, the posts that each wants beyond its first, rounded down.
     scaled = 1 + (sizes - 1) * (available - samples) // np.maximum(total - samples, 1)
     sizes = np.where(total > available, scaled, sizes)
 

@@ -39,7 +39,7 @@ class Sampler:
         return self.draw(np.random.default_rng([self.seed, step]))
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Sample one batch, by no other information than the store, the config and ``rng``."""
+        """Sample one batch, which depends only on the store, the config and ``rng``."""
         raise NotImplementedError
 
     def gather(
@@ -82,8 +82,7 @@ def draw_authors(
     Raises
     ------
     ValueError
-        fewer than two authors qualify (a store beyond MAX_SCANNED_AUTHORS raises this only if
-        ``count`` authors are not found at random)
+        fewer than two authors qualify
     """
     if store.authors > MAX_SCANNED_AUTHORS:
         authors = np.empty(0, np.int64)

@@ -1,6 +1,5 @@
-"""What everything stands on: paths, settings, parameters, whole files, progress, names, results.
+"""What all other rooms use: paths, settings, parameters, files, progress bars, names and results.
 
-Identifiers, settings and metrics come in; names for people, checked values, files that are whole
-or absent, and the one table of results go out. This room never knows a corpus, an encoder or a
-protocol.
+It checks settings and parameters, writes files that are either complete or absent, turns
+identifiers into readable names, and keeps the table of results. It imports no other room.
 """

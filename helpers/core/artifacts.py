@@ -1,8 +1,8 @@
-"""Files that are whole or absent, and that know what they were made from.
+"""Files that are either complete or absent, with fingerprints of what they were made from.
 
 An artifact is written under a temporary name and renamed when complete, so a killed run leaves
-either the old file, the new file or a ``*.partial`` that nobody reads. A fingerprint in a small
-JSON file beside the data lets a re-run reuse what is current and rebuild what is stale.
+either the old file, the new file or a ``*.partial`` that nothing reads. A fingerprint in a small
+JSON file beside the data lets a re-run reuse what is up to date and rebuild what is not.
 """
 
 import hashlib
@@ -16,7 +16,10 @@ from typing import Any
 
 
 def fingerprint_of(*parts: Any) -> str:
-    """Return a short hash of JSON-able values; the order of keys does not change it."""
+    """Return a short hash of values as JSON; it does not depend on the order of a dict's keys.
+
+    A value that JSON cannot hold is hashed as its ``str``.
+    """
     text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -27,7 +30,9 @@ def file_fingerprint(path: str | Path) -> str:
     Raises
     ------
     ValueError
-        where :func:`write_checksum` has stored another one
+        where :func:`write_checksum` has stored another hash beside it, so that it is damaged
+    FileNotFoundError
+        where there is no such file
     """
     with open(path, "rb") as file:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
@@ -38,13 +43,13 @@ def file_fingerprint(path: str | Path) -> str:
 
 
 def write_checksum(path: str | Path) -> None:
-    """Store the fingerprint of a file beside it, so that damage is seen when it is read."""
+    """Store the fingerprint of a file beside it, so that :func:`file_fingerprint` finds damage."""
     with atomic_write(_checksum_path(path)) as partial:
         partial.write_text(file_fingerprint(path))
 
 
 def verify_checksum(path: str | Path) -> bool:
-    """Tell whether a file is there with the bytes that it had at :func:`write_checksum`."""
+    """Return whether a file exists and has the bytes that it had at :func:`write_checksum`."""
     try:
         file_fingerprint(path)
     except (FileNotFoundError, ValueError):
@@ -57,15 +62,18 @@ def _checksum_path(path):
 
 
 def _damaged(path):
+    # the error to raise for a damaged file
     return ValueError(f"{path} is damaged: delete it and run the notebook that makes it")
 
 
 def file_stats_fingerprint(path: str | Path) -> str:
-    """Return a hash of names, sizes and times of a file or of a folder's files, unread.
+    """Hash names, sizes and modification times of a file or of all files in a folder.
+
+    The content is not read, so this is fast for large files.
 
     Returns
     -------
-    The hash; empty where there is nothing yet.
+    The hash; "" where there is no file.
     """
     path = Path(path)
     stats = []
@@ -81,7 +89,12 @@ def file_stats_fingerprint(path: str | Path) -> str:
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary file or folder that takes its place on success, and goes on an error."""
+    """Yield a temporary path, and rename what was written there to ``path`` when the block ends.
+
+    The block writes a file or makes a folder at the temporary path. An existing file or folder
+    ``path`` is replaced, and its stored checksum removed. If the block raises, what it wrote is
+    deleted, and ``path`` stays as it was.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
@@ -90,7 +103,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         yield partial
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
-        _remove(_checksum_path(path))  # of what was there before
+        _remove(_checksum_path(path))  # it is of the old content
         os.replace(partial, path)
     except BaseException:
         _remove(partial)
@@ -98,6 +111,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
 
 
 def _remove(path):
+    # deletes a file, a link or a whole folder, if it exists
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -105,14 +119,14 @@ def _remove(path):
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON in one step, readable, its keys in order.
+    """Write a value as indented JSON in one step; the keys of a dict keep their order.
 
     Parameters
     ----------
     path : str or Path
-        the file
+        path of the file, which is replaced if it exists
     value : Any
-        JSON; a dict gets a ``checksum`` of itself
+        a value that JSON can hold; a dict gets a key ``checksum``, a hash of its other keys
     """
     if isinstance(value, dict):
         value = {**value, "checksum": fingerprint_of(json.loads(json.dumps(value)))}
@@ -121,18 +135,18 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a file of :func:`write_json`.
+    """Read a file of :func:`write_json`, and return its value without the ``checksum``.
 
     Raises
     ------
     ValueError
-        which names the file, where it is missing or not as it was written
+        where the file is missing, is not JSON or was changed; the message names the file
     """
     try:
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path} is missing: run the notebook that makes it") from None
-    except ValueError as error:  # also bytes that are no text
+    except ValueError as error:  # JSONDecodeError, or UnicodeDecodeError for bytes that are no text
         raise ValueError(f"{path} is not valid JSON: {error}") from None
     if isinstance(value, dict) and value.pop("checksum", None) not in (None, fingerprint_of(value)):
         raise _damaged(path)
@@ -140,14 +154,14 @@ def read_json(path: str | Path) -> Any:
 
 
 def is_current(path: str | Path, fingerprint: str) -> bool:
-    """Tell whether a JSON file exists and was made from what has this fingerprint.
+    """Return whether a JSON file exists, is undamaged and has this fingerprint.
 
     Parameters
     ----------
     path : str or Path
-        the file, a dict with a key ``fingerprint``
+        path of a file of :func:`write_json` that holds a dict with a key ``fingerprint``
     fingerprint : str
-        of :func:`fingerprint_of`
+        hash of everything that the file should be made from, of :func:`fingerprint_of`
     """
     try:
         return read_json(path).get("fingerprint") == fingerprint

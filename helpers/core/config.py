@@ -1,4 +1,4 @@
-"""Typed, frozen settings: what every experiment, sampler and protocol is described by."""
+"""Typed, frozen settings, the base class of the descriptions of experiments, samplers and so on."""
 
 from typing import Any, Self
 
@@ -12,7 +12,7 @@ class Config(BaseModel):
     """A frozen set of named settings.
 
     Unknown names, wrong types and values out of bounds are errors. Types are strict: "3", 3.0 and
-    true are no integers. Every number has bounds; nan and inf are never within them.
+    true are not accepted as integers. Numbers have bounds, and nan and inf are never accepted.
     """
 
     model_config = ConfigDict(
@@ -26,14 +26,16 @@ class Config(BaseModel):
         Parameters
         ----------
         settings : dict
-            name -> value
+            name of a setting -> its value; settings that are left out have their defaults
         where : str
-            what the settings are of, for the message; by default the name of the class
+            where the settings come from, the start of an error's message; by default the name of
+            the class
 
         Raises
         ------
         ValueError
-            in one line: the setting, its fault and the nearest valid name
+            with a message of one line that says for each wrong setting what is wrong, and for an
+            unknown name the nearest valid one
         """
         try:
             return cls.model_validate(settings)
@@ -44,12 +46,12 @@ class Config(BaseModel):
 
     @property
     def fingerprint(self) -> str:
-        """Return a short hash of the settings and of the config's kind: equal ones are equal."""
+        """Return a short hash of the name of the class and all settings, defaults included."""
         return fingerprint_of(type(self).__name__, self.model_dump(mode="json"))
 
 
 def _message(fault: dict, config: type[Config]) -> str:
-    """Say what is wrong with a setting, from an error of pydantic."""
+    """Return a message about one wrong setting, from an entry of pydantic's ``errors()``."""
     path = fault["loc"] or ("settings",)
     value = fault["input"]
     if fault["type"] == "extra_forbidden":

@@ -1,9 +1,9 @@
-"""Names: every system, loss, split and metric as people read it, made in one place by one scheme.
+"""Readable names of all systems, losses, splits and metrics, made in one place by one scheme.
 
-A name is ``System Features (loss), normalisation``, at most :data:`MAX_LETTERS` letters; only the
-system always stands there. ``names.csv`` holds the name of every identifier, ``glossary.csv`` what
-each term means. What varies from row to row (seed, tokens, posts, training authors) is a column or
-a caption, never part of a name.
+The name of a system is ``System Features (loss), normalisation``, with at most :data:`MAX_LETTERS`
+characters; all parts but the first may be missing. ``names.csv`` has the name of every identifier,
+``glossary.csv`` the meaning of each term. What varies from row to row (seed, tokens, posts,
+training authors) is a column or a caption, never part of a name.
 
 Names are plain text; :mod:`helpers.figures.style` escapes them where they become part of a figure.
 """
@@ -25,28 +25,32 @@ SYSTEM_OF_POOLING = {
 
 
 def _read_column(table: str, key: str, column: str) -> dict[str, str]:
-    """Read a column of a table beside this module, by another one; empty cells are left out."""
+    """Read two columns of a CSV file beside this module as a dict: ``key`` -> ``column``.
+
+    Rows with an empty ``column`` are left out.
+    """
     with open(Path(__file__).with_name(table), encoding="utf-8", newline="") as file:
         return {row[key]: row[column] for row in csv.DictReader(file) if row[column]}
 
 
 NAMES = _read_column("names.csv", "identifier", "name")
-INSIDE = _read_column("names.csv", "identifier", "inside")  # of a loss, in brackets
+INSIDE = _read_column("names.csv", "identifier", "inside")  # name of a loss within brackets
 LONG = _read_column("names.csv", "identifier", "long")
 GLOSSARY = _read_column("glossary.csv", "term", "sentence")
 
 
 def label(identifier: object) -> str:
-    """Return the name of an identifier; one that has none is shown without its underscores."""
+    """Return the readable name of an identifier; without one, turn its underscores into spaces."""
     return NAMES.get(str(identifier), str(identifier).replace("_", " "))
 
 
 def _long_label(identifier: str) -> str:
+    # the longer name for descriptions, else the usual one
     return LONG.get(identifier, label(identifier))
 
 
 def default_loss(system: str) -> str:
-    """Return the identifier of the loss that the name of a system need not say."""
+    """Return the identifier of the loss that is left out of the name of a system."""
     if "IUR" in system:
         return "arcface"
     return "supcon"
@@ -55,23 +59,24 @@ def default_loss(system: str) -> str:
 def short_name(
     system: str, features: str = "", loss: str = "", norm: str = "", note: str = ""
 ) -> str:
-    """Compose the name of a system, at most :data:`MAX_LETTERS` letters.
+    """Compose the name of a system, with at most :data:`MAX_LETTERS` characters.
 
-    Where the parts have more, a note becomes shorter ("equal" for "equal weights"), then the
-    system is cut, with an ellipsis.
+    If the name is longer, its note is shortened ("equal" for "equal weights"); if it still is, the
+    system is cut, but to no less than one character and an ellipsis.
 
     Parameters
     ----------
     system : str
         "Stream", "TF-IDF subword", "Fusion", ...
     features : str
-        "T", "TP" or "TPS", only of a system that can see more than text
+        "T" (text), "TP" (text and hour) or "TPS" (text, hour and topic); empty for a system that
+        can read text only
     loss : str
-        its identifier; left out where it is the system's default
+        the identifier of the loss; left out of the name where it is the system's default
     norm : str
         "s-norm", "AS-norm" or "AS cohort"; empty for raw scores
     note : str
-        what sets a row apart from its neighbours, such as "equal weights"
+        what distinguishes a row from its neighbours, such as "equal weights"
     """
     details = ""
     if features:
@@ -91,7 +96,7 @@ def short_name(
 
 
 def system_of(encoder: Any) -> str:
-    """Return the system that a :class:`~helpers.encoders.stream.StreamConfig` makes."""
+    """Return the name of the system that a :class:`~helpers.encoders.stream.StreamConfig` makes."""
     if encoder.post != "transformer":
         return SYSTEM_OF_POOLING.get(encoder.pooling, "Stream, mean")
     if encoder.model == "tiny":
@@ -105,11 +110,13 @@ def name_of(experiment: Any, system: str = "", norm: str = "", note: str = "") -
     Parameters
     ----------
     experiment : Experiment
-        what is trained
+        the description of the training
     system : str
-        another system that the trained encoder is part of, such as "Fusion" or "Stream+LSA"
+        the larger system that the trained encoder is part of, such as "Fusion" or "Stream+LSA";
+        empty for the encoder itself
     norm, note : str
-        as in :func:`short_name`
+        normalisation of scores and note, see :func:`short_name`; without ``system``, ``norm``,
+        ``note`` and a loss to name, the note of a pretrained transformer is "fine-tuned"
     """
     encoder = experiment.encoder
     own_system = system_of(encoder)
@@ -125,7 +132,11 @@ def name_of(experiment: Any, system: str = "", norm: str = "", note: str = "") -
 
 
 def _system_with(system: str, own_system: str) -> str:
-    """Name a system with its encoder: "Stream+LSA" of IUR "IUR+LSA", "Fusion" "Fusion IUR"."""
+    """Put the encoder's system into the name of a larger one.
+
+    With the encoder "IUR", "Stream+LSA" becomes "IUR+LSA", and "Fusion" becomes "Fusion IUR". With
+    "Stream" the name does not change.
+    """
     if not system:
         return own_system
     if "Stream" in system:
@@ -136,7 +147,7 @@ def _system_with(system: str, own_system: str) -> str:
 
 
 def describe(experiment: Any) -> str:
-    """Describe an experiment in full: its name, then what it is made of.
+    """Describe an experiment in full: its name, then its encoder, loss and samples.
 
     "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; SupCon;
     samples of 1-16 posts"
@@ -163,20 +174,23 @@ def describe(experiment: Any) -> str:
         parts.append("random windows of tokens")
     if experiment.seed:
         parts.append(f"seed {experiment.seed}")
-    if experiment.start:  # a fingerprint, which says nothing
+    if experiment.start:  # a fingerprint, which means nothing to a reader
         parts.append("continued from another training")
     return f"{name_of(experiment)}: {'; '.join(parts)}"
 
 
 def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
-    """Tell rows of equal names apart, by their seeds where these differ, else by a number.
+    """Return the names of rows, with a seed or a number added where rows have the same name.
+
+    The seed is added to each of them if their seeds all differ; else a number, as in "Stream (2)",
+    is added to each but the first.
 
     Parameters
     ----------
     names : iterable of str
-        a name a row
+        one name per row
     seeds : iterable
-        a seed a row
+        one seed per row
     """
     rows = list(zip(names, seeds))
     distinct_names = []
@@ -192,7 +206,7 @@ def distinct(names: Iterable[str], seeds: Iterable[Any]) -> list[str]:
 
 
 def explain(name: str) -> str:
-    """Return what the glossary says about the terms in a name, for a tooltip; may be empty."""
+    """Return what the glossary says about the terms in a name, for a tooltip; "" without terms."""
     sentences = []
     unexplained = name
     for term in sorted(GLOSSARY, key=len, reverse=True):

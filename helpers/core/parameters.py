@@ -1,9 +1,9 @@
 """Check a notebook's parameters: an unknown name, a wrong type or a bad value is an error.
 
-papermill only warns about an unknown parameter and exits 0, and hands ``-p amp false`` over as the
-text "false". So the cell after each ``parameters`` cell calls :func:`check`, which knows the
-declared names and types from the cell's own annotations. A parameter that is a dict of a Config's
-settings is checked by ``Config.of``.
+papermill only warns about an unknown parameter and exits 0, and passes ``-p amp false`` on as the
+text "false". So the cell after each ``parameters`` cell calls :func:`check`, which reads the
+declared names and types from the annotations in the ``parameters`` cell. For a parameter that is a
+dict of a Config's settings, ``Config.of`` checks the settings.
 """
 
 import difflib
@@ -14,22 +14,22 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
-BOOLEANS = {"true": True, "false": False}  # as papermill's -p and YAML write them
+BOOLEANS = {"true": True, "false": False}  # papermill's -p passes booleans as these texts
 SEED_BOUNDS = (0, 2**32 - 1)
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter") -> str | None:
-    """Return the text of an error about unknown names, None where there is none.
+    """Return the message of an error about unknown names, or None if all names are valid.
 
     Parameters
     ----------
     names : iterable of str
-        the names that are there
+        the names to check
     valid : iterable of str
-        the names that may be there; the text says which is the nearest
+        all valid names; the message lists them, and suggests the nearest to the first unknown name
     what : str
-        what they are names of
+        the noun for a name in the message
     """
     wrong = sorted(set(names) - set(valid))
     if not wrong:
@@ -43,23 +43,25 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
 def check(
     namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection
 ) -> dict[str, Any]:
-    """Return the declared parameters of a notebook, each of its declared type.
+    """Check the declared parameters of a notebook, and return them: name -> value of its type.
 
     Parameters
     ----------
     namespace : dict
         the notebook's ``globals()``, right after its annotated ``parameters`` cell
     may_be_empty : collection of str
-        names of the lists, and of the dicts among ``allowed``, that may be empty
+        names of the lists and dicts that may be empty; a dict that is not in ``allowed`` always may
     **allowed : collection
-        per name the valid values (any collection; of a dict its keys), or a pair of numbers, the
-        lowest and the highest. A list is checked element by element, a dict by its keys, None is
-        left open. Seeds have bounds anyway.
+        for a parameter's name its valid values, as a collection, or its bounds, as a tuple of two
+        numbers, the lowest and the highest. Each element of a list, and each key of a dict, must be
+        valid; None always is. Parameters that are left out may have any value of their type, except
+        "seed" and "seeds", which always have bounds
 
     Raises
     ------
     ValueError
-        in one line: an unknown name, a wrong type, out of bounds or not finite, an empty list
+        with a message of one line, where a parameter is unknown, has a wrong type, is not finite,
+        not allowed or an empty list
     """
     declared = namespace.get("__annotations__", {})
     names = [name for name, value in namespace.items() if _is_parameter(name, value)]
@@ -84,14 +86,17 @@ def check(
 
 
 def _is_parameter(name, value):
-    """Tell a parameter from what else is in a namespace: imports, constants, names of IPython."""
+    """Return whether a name in a namespace is a parameter, not an import, constant or the like."""
     if name.startswith("_") or name.isupper() or name in IPYTHON_NAMES:
         return False
     return type(value) in PLAIN_TYPES
 
 
 def _of_type(value, hint):
-    """Return a value as its annotation says; an error says how it is not."""
+    """Return a value converted to the type of its annotation ``hint``.
+
+    ValueError says which type is needed, and which value was there.
+    """
     if hint is bool:
         value = BOOLEANS.get(str(value), value)
     try:
@@ -109,6 +114,7 @@ def _of_type(value, hint):
 
 
 def _check_value(value, allowed, may_be_empty):
+    # ValueError where a value is empty or not allowed; ``allowed`` as in check(), None for anything
     if not may_be_empty and (value == [] or value == {} and allowed is not None):
         raise ValueError("must not be empty")
     if allowed is None:
@@ -126,7 +132,7 @@ def _check_value(value, allowed, may_be_empty):
 
 
 def _is_bounds(allowed):
-    """Tell a pair of numbers from a collection of valid values."""
+    """Return whether ``allowed`` is a tuple of two numbers, which are bounds."""
     if not isinstance(allowed, tuple) or len(allowed) != 2:
         return False
     return all(type(end) in (int, float) for end in allowed)

@@ -1,4 +1,4 @@
-"""Where a run's files are: found from the installed package, never from the working directory.
+"""Paths of a run's files, derived from where the package is, never from the working directory.
 
 JupyterLab and nbval start a kernel in the notebook's folder, papermill in the folder it was
 launched from; only a path derived from this file is the same in all three.
@@ -20,24 +20,25 @@ def outputs() -> Path:
 
 
 def slug(*words: object) -> str:
-    """Join words to one name of a file: what is neither letter nor digit becomes a hyphen."""
+    """Join words to one file name; each character that is no letter or digit becomes a hyphen."""
     return re.sub(r"[\W_]", "-", "-".join(str(word) for word in words))
 
 
 def checked_name(kind: str, name: str) -> str:
-    """Return a name that becomes a folder, as it is.
+    """Return a name unchanged, after a check that it is safe as the name of a folder.
 
     Parameters
     ----------
     kind : str
-        what it is the name of, for the message
+        what has this name, for the message, such as "model"
     name : str
-        the name
+        the name to check
 
     Raises
     ------
     ValueError
-        where the name could lead elsewhere
+        where the name has other characters than letters, digits, ".", "_" and "-", more than 100 of
+        them, or a first one that is no letter or digit, as "../x" has
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}", name):
         raise ValueError(
@@ -48,23 +49,23 @@ def checked_name(kind: str, name: str) -> str:
 
 
 def resolve(location: str | Path) -> Path:
-    """Return a user's path: ``~`` is expanded, a relative one begins at the repository's root."""
+    """Return a user's path in full: ``~`` is expanded, and a relative path begins at ROOT."""
     return ROOT / Path(location).expanduser()
 
 
 def display_path(path: Path) -> str:
-    """Return a path for people: relative to the repository where it is inside."""
+    """Return a path as text to print: relative to the repository if it is inside, else in full."""
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The files of one run, ``outputs/<name>/``; nothing is created.
+    """The paths of the files of one run, in ``outputs/<name>/``; no file or folder is created.
 
     Raises
     ------
     ValueError
-        where the name could leave that folder
+        where the name is not safe as the name of a folder, see :func:`checked_name`
     """
 
     name: str
@@ -74,7 +75,7 @@ class Run:
 
     @property
     def folder(self) -> Path:
-        """Return the folder that holds all others."""
+        """Return the folder of the run, which holds all of the following."""
         return outputs() / self.name
 
     @property
@@ -84,7 +85,7 @@ class Run:
 
     @property
     def data_card(self) -> Path:
-        """Return the JSON that says where the posts come from and what was dropped."""
+        """Return the JSON file that says where the posts come from and what was left out."""
         return self.folder / "data_card.json"
 
     @property
@@ -104,7 +105,7 @@ class Run:
 
     @property
     def results(self) -> Path:
-        """Return the table of what was measured, of :mod:`helpers.core.results`."""
+        """Return the table of results that :mod:`helpers.core.results` writes and reads."""
         return self.folder / "results.csv"
 
     @property

@@ -1,7 +1,8 @@
 """Progress bars: plain tqdm, so that no widget state gets into a notebook.
 
-Bars are silent under CI and with TQDM_DISABLE. The kernel of a stage draws its bars into a small
-file, never into the notebook; the run that started it shows them.
+Bars are not shown where the variable CI or TQDM_DISABLE is set. In the kernel of a stage, the text
+of a bar goes to a small file and not into the notebook; the run that started the stage reads the
+file and shows the bar.
 """
 
 import os
@@ -14,26 +15,26 @@ from typing import Any
 
 from tqdm import tqdm
 
-PLACE = "AUTHORBOOK_PROGRESS"  # the variable that names the file to a kernel
+PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the path of this file
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}
-# a bar of nothing: with one, tqdm cuts what is wider than the terminal
+# the bar of one character is there because tqdm cuts a line to the terminal's width only with a bar
 WATCHED_FORMAT = "{desc} {elapsed}{postfix}{bar:1}"
-SECONDS_BETWEEN_LINES = 60  # about a stage, where nobody watches on a terminal
+SECONDS_BETWEEN_LINES = 60  # between two lines about one stage, where the output is no terminal
 
 
 def progress_bar(
     iterable: Iterable | None = None, *, progress: bool = True, **options: Any
 ) -> tqdm:
-    """Return a bar that vanishes when done.
+    """Return a progress bar that disappears when it is done.
 
     Parameters
     ----------
     iterable : iterable or None
-        what is gone through
+        what the bar iterates over; None for a bar that ``update`` moves
     progress : bool
-        False shows none
+        whether to show the bar; its methods work in any case
     **options : Any
-        of :class:`tqdm.tqdm`
+        other arguments of :class:`tqdm.tqdm`; ``leave`` is ignored
     """
     options["leave"] = False
     if PLACE in os.environ:
@@ -44,28 +45,39 @@ def progress_bar(
 
 class _InFile(tqdm):
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Keep what was drawn last; a bar that is done leaves the file empty."""
+        """Write the bar's text to the file, in place of the last; tqdm clears it at the end."""
         text = str(self) if msg is None else msg
         with suppress(OSError):  # a full disk must not end a training here
             Path(os.environ[PLACE]).write_text(text)
 
 
 class Watch(dict):
-    """The bars of the kernels of a run, by stage: on a terminal a line each, else now and then."""
+    """The progress bars of the stages that a run has started: stage -> its bar.
+
+    On a terminal each stage has a line that is updated; elsewhere a new line about each stage is
+    printed every SECONDS_BETWEEN_LINES.
+    """
 
     def show(self, files: dict[str, Path]) -> None:
-        """Show what the kernels draw: stage -> its file, of every stage that runs."""
+        """Show the bars of the stages that run now, and remove those of stages that have ended.
+
+        Parameters
+        ----------
+        files : dict of str to Path
+            stage -> the file to which its kernel writes its bar
+        """
         for name in self.keys() - files.keys():
-            self.pop(name).close()  # the line of a stage that has ended goes away
+            self.pop(name).close()
         for name, file in files.items():
             if name not in self:
                 self[name] = _stage_bar(name)
-            with suppress(OSError):  # nothing is drawn yet, or no more
+            with suppress(OSError):  # the kernel has written no bar yet, or the file is gone
                 self[name].set_postfix_str(file.read_text(), refresh=False)
             self[name].update()
 
 
 def _stage_bar(name: str) -> tqdm:
+    # the bar shows only the name, the time and, as postfix, the text of the kernel's bar
     options = {"bar_format": WATCHED_FORMAT, "mininterval": 0}
     if not sys.stderr.isatty():
         options = {

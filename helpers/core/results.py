@@ -1,6 +1,7 @@
-"""The results of a run: one tidy table, ``results.csv``, a row per metric of what is in ``KEY``.
+"""The results of a run: one tidy table, ``results.csv``.
 
-Whatever prints, plots or compares results reads this table.
+It has one row per metric and combination of the columns in ``KEY``. All code that prints, plots or
+compares results reads this table.
 """
 
 from contextlib import nullcontext
@@ -28,7 +29,7 @@ LOWER_IS_BETTER = {"EER", "minDCF", "minDCF_released", "DCF", "Cllr", "minCllr",
 
 
 def _plain_number(value: Any) -> Any:
-    """Return a scalar of numpy as a number of Python."""
+    """Turn a scalar of numpy into a number of Python, which strict settings require."""
     return value.item() if hasattr(value, "item") else value
 
 
@@ -36,38 +37,38 @@ Count = Annotated[int, BeforeValidator(_plain_number)]
 
 
 class Measured(Config):
-    """Of what a table of metrics is: one call of :func:`record`.
+    """What a table of metrics was measured on and how, the arguments of one call of :func:`record`.
 
     Attributes
     ----------
     model : str
-        its identifier
+        identifier of the model that was measured
     protocol : str
-        how it was measured
+        name of the protocol by which it was measured
     split : str
-        the accounts or texts it was measured on
+        name of the accounts or texts on which it was measured
     label : str
-        the name that people read, of :mod:`helpers.core.names`
+        readable name of the model, of :mod:`helpers.core.names`
     base : str
-        the model that is subtracted, of a paired difference
+        for a paired difference, the model that is subtracted; else empty
     seed : int or None
-        of the training; None for a mean over seeds
+        seed of the training; None for a mean over seeds
     experiment : str
-        fingerprint of what the model was trained by
+        fingerprint of the model's training; empty for a model without one
     data : str
-        fingerprint of the token store
+        fingerprint of the token store that was read; empty without one
     queries, targets : int or None
-        how many there were
+        numbers of queries and targets
     training_authors : int or None
-        authors that the model learned from, where that varies
+        number of authors that the model was trained on, where it varies
     sample_size : int or None
-        posts in a query or target
+        number of posts in a query or target
     max_tokens : int or None
-        tokens read of each post
+        number of tokens read of each post
     seconds : float or None
-        that the measurement took
+        seconds that training or measurement took
     device : str
-        that it ran on
+        name of the device on which it ran
     """
 
     model: str
@@ -88,23 +89,25 @@ class Measured(Config):
 
 
 def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
-    """Put the metrics of one model under one protocol into the run's table, in one step.
+    """Write the metrics of one model under one protocol to the run's table, in one step.
 
-    The rows that agree in all of :data:`KEY` are replaced.
+    All stored rows that agree in all of :data:`KEY` are replaced, also those of other metrics.
 
     Parameters
     ----------
     files : Run or Path
-        the run, or the path of a table
+        the run, or the path of a table of results
     table : DataFrame
-        indexed by metric, with columns ``value``, ``low`` and ``high`` (NaN without an interval)
+        metrics to store, indexed by their names, with columns ``value``, ``low`` and ``high`` (the
+        ends of the interval, NaN without one); other columns are ignored
     **measured : Any
         the fields of :class:`Measured`
 
     Raises
     ------
     ValueError
-        where a field is unknown, missing or of a wrong type, or the table has other columns
+        where a field is unknown, missing or of a wrong type, the table lacks a column, or the
+        stored results are damaged
     """
     fields = Measured.of(measured, "record").model_dump()
     missing = sorted(set(INTERVAL) - set(table.columns))
@@ -116,7 +119,7 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
 
     path = _path(files)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(_lock_path(path)):  # two notebooks may end at once
+    with FileLock(_lock_path(path)):  # two notebooks may record results at the same time
         stored = _load(path)
         is_replaced = pd.Series(True, index=stored.index)
         for name in KEY:
@@ -130,28 +133,29 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
-    """Read the results of a run that are of today's models and data, or a whole table.
+    """Read the results of a run that belong to its present models and data, or a whole table.
 
     Parameters
     ----------
     files : Run or Path
-        a run, of which rows are left out whose experiment is in no ``models/**/training.json``, or
-        whose data in no ``store.json``, any more; or the path of a table, with all its rows
+        a run, or the path of a table of results. Of a run, rows are left out whose experiment is in
+        no ``models/**/training.json`` of the run any more, or whose data is in no ``store.json``;
+        of a path, no row is left out
     stale : bool
-        return just what is otherwise left out
+        whether to return only the rows that are otherwise left out
 
     Returns
     -------
-    Rows with the columns ``COLUMNS``.
+    Rows with the columns ``COLUMNS``; none where the table does not exist.
 
     Raises
     ------
     ValueError
-        where a table is damaged or is none
+        where the file is damaged or is not a table of results
     """
     path = _path(files)
     lock = FileLock(_lock_path(path)) if _lock_path(path).exists() else nullcontext()
-    with lock:  # a table and its checksum are two files
+    with lock:  # else another process could replace the table before its checksum is written
         frame = translate_stored(_load(path))
     if not isinstance(files, Run):
         return frame[:0] if stale else frame
@@ -162,24 +166,26 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
 
 
 def _fingerprints(paths):
-    """Return the fingerprints in JSON files, and "", which no file has."""
+    """Return the fingerprints in JSON files, and "" for rows that have no fingerprint."""
     return {"", *(read_json(path)["fingerprint"] for path in paths)}
 
 
 def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFrame:
-    """Return one row a (split, model), one column a metric: test first, by base, the best first.
+    """Return the results of one protocol, one row per combination in KEY and one column per metric.
 
-    Around the metrics, in the order in which they were recorded, are ``split``, ``model``,
-    ``label``, ``base`` and :data:`COUNTS`, those of them that are filled.
+    Rows are sorted by split (test before dev), then by base, then by the first metric, the best
+    first. The columns are ``split``, ``model``, ``label`` and ``base``, the metrics in the order in
+    which they were recorded, and :data:`COUNTS`; columns other than metrics are left out where all
+    their cells are empty.
 
     Parameters
     ----------
     frame : DataFrame
         rows of :func:`read`
     protocol : str
-        the one whose rows are shown; its first metric ranks
+        the protocol whose rows are shown
     column : str
-        what the cells hold
+        the column of ``frame`` that gives the cells of the metrics, such as "value" or "low"
     """
     rows = frame[frame["protocol"] == protocol]
     rows = rows.assign(row=rows.groupby(KEY, dropna=False, sort=False).ngroup())
@@ -192,7 +198,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
         score = rows[rows["metric"] == metrics[0]].set_index("row")["value"]
         about["score"] = score if metrics[0] in LOWER_IS_BETTER else -score
         order.insert(2, "score")
-    is_ascending = [name != "split" for name in order]  # test before dev
+    is_ascending = [name != "split" for name in order]  # "test" before "dev", against the alphabet
     about = about.sort_values(order, ascending=is_ascending)
 
     table = about[["split", "model", "label", "base"]].join(cells).join(about[COUNTS])
@@ -201,7 +207,7 @@ def wide(frame: pd.DataFrame, protocol: str, column: str = "value") -> pd.DataFr
 
 
 def names_of_models(rows: pd.DataFrame) -> dict[str, str]:
-    """Map each model of some results to its name: the stored label, else that of its identifier."""
+    """Map each model of some results to its name: its stored label, else that of names.csv."""
     models = rows.drop_duplicates("model").set_index("model")
     names = {model: label(model) for model in models.index}
     if "label" in models:
@@ -210,12 +216,13 @@ def names_of_models(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def format_interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """Write a number with its interval: "0.690 (0.658-0.722)".
+    """Format a number with its interval: "0.690 (0.658-0.722)".
 
     Parameters
     ----------
     value : float
-        the number
+        the number; NaN gives an empty text, and a whole number above 1 is written without decimals
+        and without its interval
     low, high : float
         the ends of its interval, NaN where it has none
     sign : str
@@ -242,13 +249,14 @@ def _lock_path(path: Path) -> Path:
 
 
 def _load(path: Path) -> pd.DataFrame:
+    # the stored table as it is, with no rows where the file does not exist
     if not path.exists():
         return pd.DataFrame(columns=COLUMNS).astype(TYPES)
-    file_fingerprint(path)  # raises where it was damaged
+    file_fingerprint(path)  # raises ValueError if the file is damaged
     empty_is_missing = {name: [""] for name, kind in TYPES.items() if kind != "str"}
     try:
         frame = pd.read_csv(path, dtype=TYPES, keep_default_na=False, na_values=empty_is_missing)
-        if "training_authors" not in frame:  # a table of before there was such a column
+        if "training_authors" not in frame:  # older tables lack this column
             frame["training_authors"] = pd.array([pd.NA] * len(frame), dtype="Int64")
         return frame[COLUMNS]
     except (ValueError, KeyError) as error:

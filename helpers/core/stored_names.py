@@ -1,7 +1,7 @@
-"""Results that were stored under earlier names, read under the names of today.
+"""Translate the labels and metrics of older tables of results into the names of today.
 
-``stored_names.csv`` holds a label as it was stored, its name, and where the label said it the
-number of training authors, which is a column today. :func:`helpers.core.results.read` is the only
+``stored_names.csv`` has for each older label its name of today and, where the label included it,
+the number of training authors, which is now a column. :func:`helpers.core.results.read` is the only
 caller.
 """
 
@@ -17,13 +17,15 @@ STORED_NAMES = pd.read_csv(
     keep_default_na=False,
     na_values={"training_authors": [""]},
 )
-SEED = r", seed \d+\b"  # leaves the label: it is a column
+SEED = r", seed \d+\b"  # ", seed 3" in "Stream TPS, seed 3"; removed, as the seed is a column
 
 
 def translate_stored(results: pd.DataFrame) -> pd.DataFrame:
-    """Return rows of results whose labels and metrics have the names of today.
+    """Return the rows of results with the names of today for labels and metrics.
 
-    A label that was never stored otherwise stays as it is.
+    A label that the table of older names lacks is kept, without its seed. An empty label is filled
+    in if the table has the model's identifier. A number of training authors is filled in where the
+    row has none.
     """
     stored = results.label.where(results.label != "", results.model)
     stored = stored.str.replace(SEED, "", regex=True)

@@ -1,14 +1,15 @@
 """Losses on a batch: ``loss(embeddings (B, D), labels (B,)) -> scalar``, and the registry of all.
 
-Embeddings of any length and the authors of their samples come in, and a scalar to be made smaller
-goes out, 0 where a loss of pairs has nothing to learn from. A loss never knows an encoder, a token
-or a step of a training.
+The input is the embeddings of B samples, vectors of D values and of any length, and the authors of
+the samples. The output is a scalar to be minimised, 0 where a loss over pairs has no pairs to learn
+from. Losses know nothing of encoders, tokens or training steps.
 
 To add a loss, write it in a module of this room and add its line to ``LOSSES``. It is a function of
 embeddings, labels and settings, or, where it has parameters, an ``nn.Module`` made from (classes,
 dim) and settings. Names, types and defaults of the settings are read from its signature; a number
-is 0 or more unless ``SETTING_BOUNDS`` says otherwise. Losses normalise their input to unit length,
-but for distance "raw". Memory is O(B^2); only ``class_weights`` depend on the number of authors.
+must be 0 or more unless ``SETTING_BOUNDS`` says otherwise. Losses scale embeddings to unit length,
+except with the distance "raw". Memory is O(B^2); only the losses in ``class_weights`` also need
+memory for each training author.
 """
 
 from functools import partial
@@ -32,7 +33,7 @@ LOSSES = {
     "mll": class_weights.SoftmaxCrossEntropy,
 }
 
-# settings that repeat the papers' released code, where this is not what the defaults do
+# settings that reproduce a paper's released code, where the defaults differ from it
 RELEASED = {
     "topk": {"per_row": False},  # khan2021
     "arcface": {"margin": 0.4, "scale": 64.0},  # khan2021's baseline IUR
@@ -42,6 +43,7 @@ RELEASED = {
     "arr": {"targets": "released"},  # sawatphol2022
 }
 
+# arguments of pydantic's Field for the settings that may not be 0
 SETTING_BOUNDS = {
     "k": {"ge": 1},
     "temperature": {"gt": 0},
@@ -55,10 +57,11 @@ class ARRConfig(Config):
 
     Attributes
     ----------
-    temperature : of teacher, student and topic model (Appendix A.4: 0.5, 0.1, 0.05, 0.01)
-    bias_temperature : of the topic model, if it is another; at 1e6 the topic model knows nothing,
-        and ARR is plain distillation
-    targets : "released" only to repeat the released code, see
+    temperature : temperature of the softmax of teacher, student and topic model (Appendix A.4 tries
+        0.5, 0.1, 0.05, 0.01)
+    bias_temperature : temperature of the topic model, where it differs from ``temperature``; 1e6
+        makes its output uniform, so that ARR becomes plain distillation
+    targets : "paper", or "released" to reproduce the released code, see
         :func:`helpers.topic.arr.released_targets`
     """
 
@@ -73,7 +76,7 @@ class LossConfig(Config):
     Attributes
     ----------
     name : one of LOSSES, or "arr"
-    settings : those that are left out have the defaults of the loss's signature
+    settings : setting -> value; settings that are left out are filled in with their defaults
     """
 
     name: Literal[(*LOSSES, "arr")] = "supcon"
@@ -82,7 +85,8 @@ class LossConfig(Config):
     @field_validator("settings")
     @classmethod
     def _are_complete(cls, settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-        if "name" not in info.data:  # an unknown one, which is an error of its own
+        # checks the settings of the loss, and fills in the defaults of those left out
+        if "name" not in info.data:  # the name is unknown, and pydantic reports that already
             return settings
         return _complete(info.data["name"], settings)
 
@@ -90,24 +94,25 @@ class LossConfig(Config):
 def make_loss(
     name: str, classes: int | None = None, dim: int | None = None, **settings: Any
 ) -> Loss:
-    """Bind the settings of a loss; one with parameters is a new ``nn.Module``.
+    """Make a loss with its settings; a loss with parameters is a new ``nn.Module``.
 
     Parameters
     ----------
     name : one of LOSSES
-    classes : number of authors, of labels 0..classes - 1; only for losses with parameters
-    dim : D, the size of embeddings; only for losses with parameters
-    **settings : of the loss
+    classes : number of training authors, whose labels are 0..classes - 1; ignored by losses without
+        parameters
+    dim : D, the size of embeddings; ignored by losses without parameters
+    **settings : the settings of the loss; those left out have their defaults
 
     Returns
     -------
-    (embeddings (B, D), labels (B,)) -> scalar
+    function from embeddings (B, D) and labels (B,) of B samples to a scalar
 
     Raises
     ------
     ValueError
-        the name or a setting is unknown, a setting is of another type, or a loss with parameters
-        lacks classes or dim
+        the name or a setting is unknown, a setting has a wrong type or is out of bounds, or a loss
+        with parameters lacks classes or dim
     """
     if name not in LOSSES:
         raise ValueError(f"loss {name!r}: one of {', '.join(LOSSES)}")

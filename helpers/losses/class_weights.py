@@ -1,8 +1,8 @@
-"""Losses with one learned vector a training author: K x D values, which grow with the authors.
+"""Losses with one learned vector per training author: K x D values for K authors and D dimensions.
 
-khan2021 section 2.4 rejects them for that, and keeps them as the baseline IUR (Andrews and Bishop
-2019); sawatphol2022 compares with them. ``classes`` is K, ``dim`` is D; the weights start as
-(classes, dim, seed) say.
+khan2021 section 2.4 rejects them because K grows with the data, and uses one in the baseline IUR
+(Andrews and Bishop 2019); sawatphol2022 compares with them. Equal ``classes`` (K), ``dim`` (D) and
+``seed`` give equal initial weights.
 """
 
 import math
@@ -15,18 +15,18 @@ from torch import Tensor, nn
 class ArcFace(nn.Module):
     """Compute the additive angular margin softmax, mean over samples.
 
-    With t_k the angle between an embedding and the vector of class k, it is the cross-entropy of
-    the logits ``scale * cos(t_k)``, that of the true class at ``cos(t + margin)``. Beyond
-    t = pi - margin the latter would rise again; there it is continued by
-    ``cos(t) - margin * sin(margin)``.
+    A class is a training author. With t_k the angle between an embedding and the vector of class k,
+    the loss is the cross-entropy of the logits ``scale * cos(t_k)``, except that the true class,
+    with the angle t, has ``scale * cos(t + margin)``. For t > pi - margin this would rise again
+    with t, so there ``cos(t) - margin * sin(margin)`` replaces ``cos(t + margin)``.
 
     Parameters
     ----------
-    classes : K; labels are 0..K - 1
-    dim : D, of embeddings
-    margin : in radians
-    scale : of the logits
-    seed : of the weights
+    classes : K, the number of training authors; labels are 0..K - 1
+    dim : D, the size of embeddings
+    margin : angle in radians that is added to the angle of the true class
+    scale : factor of all logits
+    seed : seed of the initial weights
 
     References
     ----------
@@ -50,7 +50,7 @@ class ArcFace(nn.Module):
         cosine = nnf.normalize(embeddings, dim=1) @ class_vectors.T
         true_cosine = cosine.gather(1, labels[:, None])
 
-        # the root's slope is infinite at 0
+        # clamped, as the root has an infinite slope at 0
         sine = (1 - true_cosine.square()).clamp(min=1e-12).sqrt()
         with_margin = true_cosine * math.cos(self.margin) - sine * math.sin(self.margin)
         continued = true_cosine - self.margin * math.sin(self.margin)
@@ -64,19 +64,20 @@ class ArcFace(nn.Module):
 class SoftmaxCrossEntropy(nn.Module):
     """Classify the training authors: the multiclass log loss (MLL) of sawatphol2022 section 3.
 
-    A linear layer with bias on the embedding, then cross-entropy, mean over samples. Embeddings are
-    brought to length sqrt(D), entries of mean square 1 as after a LayerNorm, so that neither the
-    encoder's scale nor unit length bounds the logits. The layer reads the vector that is evaluated;
-    the released code trains a layer on the first token and evaluates the mean of all.
+    A linear layer with bias reads the embedding; the loss is its cross-entropy, mean over samples.
+    Embeddings are scaled to length sqrt(D), so that their entries have a mean square of 1, as after
+    a LayerNorm, and neither the encoder's scale nor unit length bounds the logits. The layer reads
+    the same vector that is evaluated; the released code trains a layer on the first token and
+    evaluates the mean over all tokens.
 
     Parameters
     ----------
-    classes : K; labels are 0..K - 1
-    dim : D, of embeddings
-    seed : of the weights
-    centred : subtract the batch's mean first. An encoder that begins at random gives nearly the
-        same vector for every text; with many classes the layer enlarges what these have in common,
-        until nothing else is left
+    classes : K, the number of training authors; labels are 0..K - 1
+    dim : D, the size of embeddings
+    seed : seed of the initial weights
+    centred : subtract the mean of the batch from the unit vectors before they are scaled. An
+        encoder with random weights gives nearly the same vector for every text; with many classes,
+        training without this enlarges the common part until nothing else is left
     """
 
     def __init__(self, classes: int, dim: int, seed: int = 0, centred: bool = False):

@@ -1,4 +1,4 @@
-"""Cosines and distances between all samples of a batch, and which of its pairs share an author."""
+"""Cosines and distances between all samples of a batch, and masks of pairs that share an author."""
 
 from typing import Literal, get_args
 
@@ -11,16 +11,16 @@ DISTANCES = get_args(Distance)
 
 
 def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Tell pairs of one author from pairs of two.
+    """Return masks of the pairs of samples by one author and of the pairs by two authors.
 
     Parameters
     ----------
-    labels : (B,), the author of each sample
+    labels : (B,), the author of each of B samples
 
     Returns
     -------
-    positives : (B, B) bool, pairs of one author, the diagonal left out
-    negatives : (B, B) bool, pairs of two authors
+    positives : (B, B) bool, true for two samples by one author; false on the diagonal
+    negatives : (B, B) bool, true for two samples by two authors
     """
     same_author = labels[:, None] == labels
     diagonal = torch.eye(len(labels), dtype=torch.bool, device=labels.device)
@@ -28,7 +28,7 @@ def pair_masks(labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def pairwise_cosines(embeddings: Tensor) -> Tensor:
-    """Return the (B, B) cosines of (B, D) vectors of any length, in float32 at least."""
+    """Return the cosines (B, B) of B vectors (B, D) of any length, in float32 or more precisely."""
     precision = torch.promote_types(embeddings.dtype, torch.float32)
     unit = nnf.normalize(embeddings.to(precision), dim=1)
     return unit @ unit.T
@@ -39,10 +39,11 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
 
     Parameters
     ----------
-    embeddings : (B, D)
-    distance : "euclidean" of the unit vectors, not squared, 0..2; "cosine", which is 1 - cosine,
-        0..2, half of the square of the former; "raw", Euclidean of the vectors as they are, for
-        encoders that do not normalise: the margins above 2 of tyo2021 Table 2
+    embeddings : (B, D), B samples as vectors of D values
+    distance : "euclidean" is the Euclidean distance of the unit vectors, not squared, 0..2;
+        "cosine" is 1 - cosine, 0..2, half of the square of "euclidean"; "raw" is the Euclidean
+        distance of the vectors as they are, for encoders that do not normalise and for margins
+        above 2, as in tyo2021 Table 2
 
     Raises
     ------
@@ -53,7 +54,7 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     ----------
     tyo2021 equations 4 and 5.
     """
-    if distance not in DISTANCES:  # a loss that is called without a config comes in here
+    if distance not in DISTANCES:  # possible where a loss is called without a config
         raise ValueError(f"distance {distance!r}: one of {', '.join(DISTANCES)}")
     if distance == "raw":
         return torch.cdist(embeddings, embeddings, compute_mode="donot_use_mm_for_euclid_dist")
@@ -61,5 +62,6 @@ def pairwise_distances(embeddings: Tensor, distance: Distance = "euclidean") -> 
     if distance == "cosine":
         return cosine_distances
     squared = 2 * cosine_distances
-    # the root's slope is infinite at 0: below the floor the distance is 0 and carries no gradient
+    # The root has an infinite slope at 0. So below 1e-12 the distance is 0, without a gradient, and
+    # clamp keeps the slope finite in the branch that where() does not take.
     return torch.where(squared > 1e-12, squared.clamp(min=1e-12).sqrt(), 0.0)

@@ -1,4 +1,4 @@
-"""Instruments of notebook 04: which pairs a loss pulls together or pushes apart, and its cost."""
+"""Measurements for notebook 04: which pairs a loss pulls together or pushes apart, and its cost."""
 
 import time
 from collections.abc import Callable
@@ -7,30 +7,33 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-EXTRA_LENGTH = 1e-5  # of the extra axis of each point, beside 1
+EXTRA_LENGTH = 1e-5  # coordinate of a unit vector on its extra axis; small, to leave cosines as is
 
 
 def pair_gradients(loss: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
     """Differentiate a loss by the cosine of each pair of its points.
 
-    In a plane the gradient at a point does not tell which pairs it comes from; here each point gets
-    a short axis of its own, on which only its pairs can be seen.
+    The gradient at a point is a sum over pairs, from which the share of one pair cannot be told.
+    So each point gets an extra axis of its own: the gradient at point i along the axis of point j
+    comes from the pair (i, j) only.
 
     Parameters
     ----------
-    loss : points (N, D) -> scalar, the same for points of any length
-    points : (N, D)
+    loss : function from points (N, D) to a scalar, which may not depend on the points' lengths
+    points : (N, D), N points of D coordinates
 
     Returns
     -------
-    (N, N) float64, symmetric, with a diagonal of 0; below 0 the loss pulls the pair together
+    (N, N) float64, symmetric, with a diagonal of 0. Where it is negative the loss pulls the pair
+    together, where it is positive it pushes the pair apart
     """
     unit = nn.functional.normalize(points.detach().double(), dim=1)
     extra_axes = EXTRA_LENGTH * torch.eye(len(points), dtype=torch.float64)
     lifted = torch.cat([unit, extra_axes], 1).requires_grad_()
     (gradient,) = torch.autograd.grad(loss(lifted), lifted)
-    # gradient at i: sum over j of derivative * point j, less what lies along point i; the square is
-    # the lifted length
+    # The gradient at i is the sum over j of derivative (i, j) times point j, less its component
+    # along point i, divided by the squared length of the lifted points, 1 + EXTRA_LENGTH^2. On the
+    # axis of point j only point j has a coordinate, EXTRA_LENGTH.
     by_pair = gradient[:, points.shape[1] :].fill_diagonal_(0)
     return by_pair * (1 + EXTRA_LENGTH**2) / EXTRA_LENGTH
 
@@ -42,28 +45,28 @@ def step_cost(
 
     Parameters
     ----------
-    loss : (embeddings (B, D), labels (B,)) -> scalar
-    batch : B
-    dim : D
-    classes : number of authors
-    repeats : steps that are timed
+    loss : function from embeddings (B, D) and labels (B,) to a scalar
+    batch : B, the number of samples, an even number
+    dim : D, the size of embeddings
+    classes : number of authors from whom the samples are chosen at random
+    repeats : number of steps that are timed, after one that is not
 
     Returns
     -------
-    ``seconds`` of the fastest step (loss, gradients and AdamW); ``kept_bytes``, what the forward
-    pass makes and keeps for the backward pass; ``parameter_bytes``, the loss's parameters, their
-    gradients and the two averages of AdamW
+    ``seconds``: time of the fastest step (loss, gradients and AdamW); ``kept_bytes``: memory that
+    the forward pass fills and keeps for the backward pass; ``parameter_bytes``: memory of the
+    loss's parameters, their gradients and the two averages of AdamW, 0 without parameters
     """
     generator = torch.Generator().manual_seed(0)
     embeddings = torch.randn(batch, dim, generator=generator).requires_grad_()
-    # two samples of an author at least
+    # at least two samples of each author that occurs
     labels = torch.randint(classes, (batch // 2,), generator=generator).repeat(2)
     weights = list(loss.parameters()) if isinstance(loss, nn.Module) else []
     optimizer = torch.optim.AdamW([embeddings, *weights], fused=True)
 
     seconds = []
     for _ in range(repeats + 1):
-        storage_bytes = {}  # by address; views share a storage
+        storage_bytes = {}  # by address, as several views of one storage count once
         optimizer.zero_grad()
         began = time.perf_counter()
         with torch.autograd.graph.saved_tensors_hooks(partial(_note, storage_bytes), _unchanged):
@@ -72,10 +75,10 @@ def step_cost(
         optimizer.step()
         seconds.append(time.perf_counter() - began)
 
-    for tensor in (embeddings, *weights):  # there before the forward pass
+    for tensor in (embeddings, *weights):  # not made by the forward pass
         storage_bytes.pop(tensor.untyped_storage().data_ptr(), None)
     return {
-        "seconds": min(seconds[1:]),  # the first step makes the optimizer's averages
+        "seconds": min(seconds[1:]),  # the first step is slower, as it makes AdamW's averages
         "kept_bytes": sum(storage_bytes.values()),
         # a weight, its gradient and the two averages of AdamW are equally large
         "parameter_bytes": 4 * sum(weight.nbytes for weight in weights),
@@ -83,6 +86,7 @@ def step_cost(
 
 
 def _note(storage_bytes: dict[int, int], tensor: Tensor) -> Tensor:
+    # called for each tensor that is kept for the backward pass; notes the size of its storage
     storage = tensor.untyped_storage()
     storage_bytes[storage.data_ptr()] = storage.nbytes()
     return tensor

@@ -1,4 +1,4 @@
-"""Supervised contrastive loss: a softmax over the batch, shared among an anchor's positives."""
+"""Supervised contrastive loss: a softmax over the batch, averaged over an anchor's positives."""
 
 import torch
 from torch import Tensor
@@ -21,12 +21,12 @@ def supervised_contrastive(
 
     Parameters
     ----------
-    embeddings : (B, D)
+    embeddings : (B, D), B samples as vectors of D values
     labels : (B,), the author of each sample
-    temperature : T; a lower one gives nearby strangers more of the weight
-    base_temperature : only to repeat the released code of sawatphol2022, see ``RELEASED``: the loss
-        is multiplied by ``temperature / base_temperature``, and anchors without positives count as
-        0 in the mean
+    temperature : T; a lower one gives more weight to the nearest samples by other authors
+    base_temperature : only to reproduce the released code of sawatphol2022, see ``RELEASED``: the
+        loss is multiplied by ``temperature / base_temperature``, and anchors without positives
+        count as 0 in the mean. None does neither
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)

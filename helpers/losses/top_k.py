@@ -1,4 +1,4 @@
-"""Top-k precision loss: what is wrong among the k nearest of each sample."""
+"""Top-k precision loss: the cost of other authors among the k nearest neighbours of each sample."""
 
 import torch
 from torch import Tensor
@@ -11,23 +11,25 @@ def top_k(
 ) -> Tensor:
     """Compute the top-k precision loss.
 
-    Scores are cosines; the margin is added to those of negatives. The k best-scoring others of a
-    query should hold min(k, positives) positives; m of them are missing. The loss adds the scores
-    of m negatives to push out, subtracts those of m positives to pull in, and divides by B. A query
-    with fewer than k positives takes every positive outside the top k and the lowest negatives
-    inside. Any other query takes every negative inside and the highest positives outside. The loss
-    is 0 if the ranking is right by the margin, or if there are no positives.
+    Every sample is a query, the other samples by its author are its positives, and all others are
+    negatives. Scores are cosines; the margin is added to those of negatives. The k other samples
+    with the highest scores, the top k, should include min(k, number of positives) positives; m of
+    these are missing. The loss is the sum over queries of the scores of m negatives in the top k
+    minus those of m positives outside it, divided by B. If a query has fewer than k positives,
+    these are all positives outside and the m lowest negatives inside. Otherwise they are all
+    negatives inside and the m highest positives outside. The loss is 0 if the ranking is right by
+    the margin, or if there are no positives.
 
     Parameters
     ----------
-    embeddings : (B, D)
+    embeddings : (B, D), B samples as vectors of D values
     labels : (B,), the author of each sample
-    k : neighbours that count
-    margin : by which a positive must score higher than a negative
-    per_row : decide for each query which of the two cases it is. False only to repeat the released
-        code, see ``RELEASED``: there, the whole batch is of the first case if n+, the most samples
-        of an author, is below k, and queries of the other case are left out. With n+ = k every
-        query is left out (each has k - 1 positives)
+    k : size of the top k; cut to B - 1
+    margin : how much higher than a negative a positive must score
+    per_row : decide for each query which of the two cases it is. False only to reproduce the
+        released code, see ``RELEASED``: there, one case holds for the whole batch, the first if n+,
+        the largest number of samples by one author, is below k, and queries of the other case are
+        left out. With n+ = k every query is left out, as each has fewer than k positives
 
     References
     ----------
@@ -54,8 +56,8 @@ def top_k(
 
 
 def _extreme(scores: Tensor, candidates: Tensor, count: Tensor, largest: bool) -> Tensor:
-    """Return the (B, B) mask of each row's ``count`` highest or lowest candidates."""
+    """Return a (B, B) mask: the ``count`` (B, 1) highest or lowest candidates of each row."""
     last = float("-inf") if largest else float("inf")
     order = scores.masked_fill(~candidates, last).argsort(dim=1, descending=largest, stable=True)
-    rank = order.argsort(dim=1)  # the inverse of a permutation
+    rank = order.argsort(dim=1)  # argsort inverts a permutation: place -> rank, from 0
     return candidates & (rank < count)

@@ -11,17 +11,19 @@ def semihard_triplet(
 ) -> Tensor:
     """Compute the triplet loss with semi-hard negatives.
 
-    For every pair (a, p) of one author it takes one negative n: the nearest that is farther from a
-    than p is, else the farthest of all: the rule of tensorflow-addons, which the authors used. The
-    loss is the mean over pairs of ``max(d(a, p) - d(a, n) + margin, 0)``; a batch without pairs or
-    negatives gives 0.
+    For every ordered pair of an anchor a and a positive p, two samples by one author, it takes one
+    sample n by another author: the nearest one that is farther from a than p is, or, where there is
+    none, the farthest. This is the rule of tensorflow-addons, which khan2021 used. The loss is the
+    mean over pairs of ``max(d(a, p) - d(a, n) + margin, 0)``; a batch without pairs or negatives
+    gives 0.
 
     Parameters
     ----------
-    embeddings : (B, D)
+    embeddings : (B, D), B samples as vectors of D values
     labels : (B,), the author of each sample
-    margin : by which a negative must be farther than the positive
-    distance : see :func:`helpers.losses.distances.pairwise_distances`
+    margin : how much farther from the anchor than the positive a negative must be
+    distance : "euclidean", "cosine" or "raw", see
+        :func:`helpers.losses.distances.pairwise_distances`
 
     References
     ----------
@@ -34,10 +36,10 @@ def semihard_triplet(
         return embeddings.sum() * 0.0
 
     with torch.no_grad():
-        # each row is sorted once, then one binary search a pair: O(B^2 log B)
+        # each row is sorted once, then searched once per pair: O(B^2 log B)
         by_distance = distances.masked_fill(~negative, float("inf")).sort(1)
         to_positive = distances.masked_fill(~positive, float("inf"))
-        # the first negative strictly farther than p
+        # place of the first negative that is strictly farther than p
         farther = torch.searchsorted(by_distance.values, to_positive, right=True)
         farthest = negative.sum(1, keepdim=True) - 1
         place = farther.minimum(farthest).clamp(min=0)
@@ -49,18 +51,19 @@ def semihard_triplet(
 def batch_hard_triplet(
     embeddings: Tensor, labels: Tensor, margin: float = 0.2, distance: Distance = "euclidean"
 ) -> Tensor:
-    """Compute the batch-hard triplet loss: one triplet an anchor.
+    """Compute the batch-hard triplet loss, with one triplet per anchor.
 
-    The loss is the mean over anchors of ``max(d(a, p) - d(a, n) + margin, 0)`` with the farthest
-    positive and the nearest negative. Anchors without either are left out; a batch without any
-    gives 0.
+    Every sample is an anchor a. The loss is the mean over anchors of ``max(d(a, p) - d(a, n) +
+    margin, 0)``, where p is the farthest sample by the same author and n the nearest by another.
+    Anchors that lack p or n are left out; a batch in which all do gives 0.
 
     Parameters
     ----------
-    embeddings : (B, D)
+    embeddings : (B, D), B samples as vectors of D values
     labels : (B,), the author of each sample
-    margin : by which the nearest negative must be farther than the farthest positive
-    distance : see :func:`helpers.losses.distances.pairwise_distances`
+    margin : how much farther from the anchor than p the sample n must be
+    distance : "euclidean", "cosine" or "raw", see
+        :func:`helpers.losses.distances.pairwise_distances`
 
     References
     ----------

@@ -1,10 +1,10 @@
-"""Who may be compared with whom: a rule places posts, one engine writes files, one audit re-reads.
+"""Splits: a rule places posts, one engine writes the files, and one audit re-reads and checks them.
 
-In come a posts table and a rule over authors, time and topics; out go a posts table a split, and
-``split.json``. A split never depends on what a model does with it.
+The input is a posts table and a rule over authors, time and topics. The output is one posts table
+per split, and ``split.json``. A split never depends on what a model does with it.
 
-A rule of its own file gets its line in :data:`RULES`, and
-:func:`~helpers.splits.assignment.make_split` takes it.
+To add a rule, write it in a file of its own and add its line to :data:`RULES`;
+:func:`~helpers.splits.assignment.make_split` applies any rule.
 """
 
 from helpers.splits.assignment import NoSplit

@@ -22,12 +22,14 @@ VERSION = 4  # raised when the same posts and settings give other files
 
 
 class Rule(Config):
-    """Settings of a split, and how they turn posts into an assignment.
+    """Settings of a split, and the method that assigns posts to splits by them.
 
     Attributes
     ----------
-    splits : names of the splits; of a text in several of them the first keeps it
-    optional : names of splits that may be empty, and then have no file
+    splits : names of the splits, in order of precedence
+        A text in several splits is kept only in the first of them.
+    optional : names of the splits that may be empty
+        An empty split has no file.
     """
 
     splits: ClassVar[tuple[str, ...]]
@@ -35,18 +37,25 @@ class Rule(Config):
 
     @property
     def min_posts_per_split(self) -> dict[str, int]:
-        """The fewest posts of an author in a split, by its name."""
+        """The fewest posts that an author may have in a split, by its name; 1 if it is missing."""
         return {}
 
     def assign(self, connection: DuckDBPyConnection) -> dict:
-        """Make the table ``assignment(n, split, reason)`` of the view ``posts``; return facts.
+        """Make the table ``assignment(n, split, reason)`` from the view ``posts``; return facts.
 
-        The reason says why a post is in no split; it is '' of a used post.
+        Every post has one row, with its number ``n``. The reason says why a post is left out; it is
+        '' for a used post. The facts go into ``split.json``.
         """
         raise NotImplementedError
 
     def guarantees(self, facts: dict) -> dict:
-        """Return what the files must keep: arguments of :data:`helpers.splits.audit.CHECKS`."""
+        """Return the promises that the audit checks: key of ``audit.CHECKS`` -> its argument.
+
+        Parameters
+        ----------
+        facts
+            Return value of :meth:`assign`.
+        """
         return {
             "authors_apart": list(self.splits),
             "texts_apart": True,
@@ -54,16 +63,20 @@ class Rule(Config):
         }
 
     def write_assignment(self, connection: DuckDBPyConnection, draw: str) -> None:
-        """Make the table ``assignment`` of a draw, without texts of other splits and small authors.
+        """Make the table ``assignment`` from a draw, without repeated texts and small authors.
 
-        The first split, which trains, loses no text: what was seen stays seen.
+        A text in several splits is kept only in the first of them, so the training split, which
+        comes first, loses no text. Then authors with too few posts left in a split leave it; their
+        texts do not return to the later splits.
 
         Parameters
         ----------
         connection
             DuckDB connection with the view ``posts``.
         draw
-            SQL of (n, split, reason), which looked at neither texts nor numbers of posts.
+            SQL query that gives one row (n, split, reason) per post. Repeated texts and authors
+            with too few posts need not be left out yet. A row with a reason keeps it, and does not
+            count as a post.
         """
         min_posts = [self.min_posts_per_split.get(name, 1) for name in self.splits]
         connection.execute(f"CREATE TABLE drawn AS {draw}")
@@ -87,12 +100,12 @@ class Rule(Config):
 
 
 class NoSplit(Rule):
-    """All posts in one file, for corpora only looked at."""
+    """All posts in one file, for corpora that are described but not trained on."""
 
     splits = ("all",)
 
     def assign(self, connection: DuckDBPyConnection) -> dict:
-        """Use every post."""
+        """Assign every post to the split "all"; there are no facts to return."""
         connection.execute(
             "CREATE TABLE assignment AS SELECT n, 'all' AS split, '' AS reason FROM posts"
         )
@@ -100,33 +113,35 @@ class NoSplit(Rule):
 
 
 def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str = "2GB") -> dict:
-    """Write ``<split>.parquet`` of each split of a rule, and ``split.json``; return the latter.
+    """Write one file ``<split>.parquet`` per split and ``split.json``; return the latter's content.
 
-    What is current is reused.
+    Nothing is written where the folder holds undamaged files made from the same posts and rule.
 
     Parameters
     ----------
     posts_path
-        Posts table.
+        Path of the posts table to split.
     out_folder
-        Folder of the files.
+        Folder into which the files are written.
     rule
-        Rule of the splits.
+        Rule that assigns the posts.
     memory_limit
-        Memory of DuckDB.
+        Most memory that DuckDB may use.
 
     Returns
     -------
-    dict: ``rule`` and ``settings``; facts of the rule; ``splits``: {split: {posts, authors,
-    topics}}; ``unused``: {reason: posts}; ``promises``: what
+    dict: ``rule`` and ``settings``; the facts of the rule; ``splits``: {split: {posts, authors,
+    topics}}, in numbers; ``unused``: {reason: number of posts}; ``promises``: what
     :func:`~helpers.splits.audit.audit_split` checks.
 
     Raises
     ------
     ValueError
-        Where a split that must not be is empty.
+        Where a split is empty that is not ``optional``.
     AuditError
         Where the files break a promise.
+    RuntimeError
+        Where the rule does not give every post exactly one row.
     """
     folder = Path(out_folder)
     record = folder / "split.json"
@@ -160,7 +175,10 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
 
 
 def _number_posts(connection, posts_path):
-    """Make the view ``posts``, with its place ``n`` and an id, or NULL; return the columns."""
+    """Make the view ``posts`` from a table; return the table's own columns, as SQL.
+
+    ``n`` is the row number of a post in the table; ``id`` is NULL where the table has no ids.
+    """
     table = connection.read_parquet(str(posts_path), file_row_number=True)
     columns = ", ".join(name for name in SCHEMA.names if name in table.columns)
     fields = f"{columns}, file_row_number AS n"
@@ -171,7 +189,7 @@ def _number_posts(connection, posts_path):
 
 
 def _sizes(connection, rule):
-    """Return ({split: {posts, authors, topics}}, {reason: posts}) of the assignment."""
+    """Count posts, authors and topics of each split, and the unused posts of each reason."""
     posts, placed, rows = connection.execute("""
         SELECT (SELECT count(*) FROM posts), count(DISTINCT n), count(*)
         FROM assignment""").fetchone()

@@ -1,4 +1,4 @@
-"""The audit of every split: it re-reads the files and counts what breaks a promise of the rule."""
+"""The audit of every split: it re-reads the files and counts violations of the rule's promises."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -10,20 +10,29 @@ from helpers.core.artifacts import read_json
 from helpers.corpus.near_duplicates import NORMAL
 from helpers.corpus.posts_table import open_database, query_scalar
 
-PAIR = "'^(.+)/[ab]$'"  # the id of a text of a given pair
-# SQL of who shares a calendar
+PAIR = "'^(.+)/[ab]$'"  # finds "file/7" in "file/7/a", the id of one of the two texts of a pair
+# ``periods`` of a split by time -> SQL of a post's community, which shares one calendar
 COMMUNITY = {"common": "''", "community": "split_part(topic, '/', 1)"}
 
 
 def _shared(value: str, table: str = "posts") -> str:
-    """Return the SQL of how many values of an expression are in several of some splits."""
+    """Return SQL that counts the values of an expression in two or more of the given splits.
+
+    Parameters
+    ----------
+    value
+        SQL expression over the columns of ``table``.
+    table
+        View or join with a column ``split``. The query's one parameter is the list of splits.
+    """
     return f"""
         SELECT count(*) FROM (
             SELECT {value} AS value FROM {table} WHERE list_contains(?, split)
             GROUP BY value HAVING count(DISTINCT split) > 1)"""
 
 
-# promise of split.json -> what breaks it, and the SQL of how many do; both take the same values
+# promise in split.json -> text of the check, and SQL that counts violations; the values of a check
+# fill the {} of the text and the ? of the SQL
 CHECKS = {
     "authors_apart": ("authors in more than one split", _shared("author")),
     "texts_apart": ("texts in more than one split", _shared(f"md5_number({NORMAL})")),
@@ -62,42 +71,46 @@ CHECKS = {
                               HAVING count(DISTINCT topic) > ?)""",
     ),
 }
+# SQL that counts the rows of a split that are not sorted by author, then time
 OUT_OF_ORDER = """
     SELECT count(*) FROM (
         SELECT author < lag(author) OVER w
                OR author = lag(author) OVER w AND time < lag(time) OVER w AS wrong
         FROM posts WHERE split = ? WINDOW w AS (ORDER BY n)) WHERE wrong"""
+# SQL that gives 1 if posts, authors and topics of a split are not as many as given, else 0
 OTHER_COUNTS = """
     SELECT ((count(*), count(DISTINCT author), count(DISTINCT topic)) != (?, ?, ?))::INT
     FROM posts WHERE split = ?"""
 
 
 class AuditError(ValueError):
-    """A split breaks one of its promises; the message names each broken promise and its number."""
+    """A split breaks a promise; the message names each broken check and counts its violations."""
 
 
 def audit_split(
     folder: Path, report: dict | None = None, memory_limit: str = "2GB"
 ) -> pd.DataFrame:
-    """Check the files of a split against all that its report promises.
+    """Check the files of a split against everything that its report promises.
+
+    The order of rows and the counts in the report are checked for every split.
 
     Parameters
     ----------
     folder
-        Folder of the files.
+        Folder with one ``<split>.parquet`` per split.
     report
-        Content of ``split.json``, which is read where none is given.
+        Content of ``split.json``; by default it is read from the folder.
     memory_limit
-        Memory of DuckDB.
+        Most memory that DuckDB may use.
 
     Returns
     -------
-    A row a check: ``check``, and ``violations``, which are 0.
+    One row per check: ``check``, its text, and ``violations``, always 0, as other numbers raise.
 
     Raises
     ------
     AuditError
-        Where there are violations, with their checks.
+        Where a check has violations.
     ValueError
         Where a file is missing.
     """
@@ -122,7 +135,12 @@ def audit_split(
 
 
 def _create_views(connection, files, report):
-    """Make the views ``posts(split, n, author, ...)`` and ``dated``, and the table ``clusters``."""
+    """Make the views that the checks read.
+
+    They are ``posts(split, n, author, ...)`` with the row number ``n`` within the split's file,
+    ``dated(split, time, community)``, and ``clusters(topic, cluster)``, which is empty where the
+    report has no clusters.
+    """
     table = (
         "SELECT ? AS split, *, file_row_number AS n FROM read_parquet(?, file_row_number = true)"
     )
@@ -140,7 +158,7 @@ def _create_views(connection, files, report):
 
 
 def _checks(report: dict) -> Iterator[tuple[str, str, list]]:
-    """Yield each check, the query of its number of violations, and the query's values."""
+    """Yield the text of each check, the query that counts violations, and the query's values."""
     for promise, argument in report["promises"].items():
         if argument:
             check, query = CHECKS[promise]
@@ -153,7 +171,7 @@ def _checks(report: dict) -> Iterator[tuple[str, str, list]]:
 
 
 def _values_of_checks(promise, argument, splits):
-    """Return the values of each check of a promise."""
+    """Return one list of query values per check that a promise leads to."""
     if promise in ("texts_apart", "pairs_whole"):
         return [[list(splits)]]
     if promise in ("authors_apart", "topics_apart", "clusters_apart"):

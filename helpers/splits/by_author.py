@@ -1,4 +1,4 @@
-"""A split by author alone, for texts without a date: shares of the authors, or files as given."""
+"""A split by author alone, for texts without dates: random shares of authors, or given files."""
 
 from typing import Literal
 
@@ -15,18 +15,20 @@ from helpers.splits.audit import PAIR
 
 
 class AuthorSplit(Rule):
-    """Shares of the authors, drawn at random, for test and dev; the others train.
+    """Shares of the authors, drawn at random, for test and dev; the other authors train.
 
-    An author is drawn with all posts. Where every id is that of a text of a given pair (source pan:
-    "<file>/<pair>/a", "<file>/<pair>/b"), authors who share a pair are connected, and so on; whole
-    components are drawn while they fit into the share, so that no pair is cut (tyo2021, section
-    2.1.1, without its half-known pairs).
+    An author is drawn with all of their posts. Where every id names a text of a given pair (source
+    pan: "<file>/<pair>/a", "<file>/<pair>/b"), authors who share a pair are linked, directly or
+    through others, and each group of linked authors is drawn as a whole, so that both texts of a
+    pair are in one split (tyo2021, section 2.1.1, without its half-known pairs). A group larger
+    than what is left of the share is passed over.
 
     Attributes
     ----------
-    test, dev : float, shares of the authors
-    seed : int, of the draw
-    files : of the splits that are not drawn, see :func:`assign_given_files`
+    test, dev : float, shares of the authors who are in no given file
+        The share of a split in ``files`` is ignored.
+    seed : int, seed of the draw
+    files : the splits that are not drawn, and the file of each, see :func:`assign_given_files`
     """
 
     splits = ("train", "test", "dev")
@@ -44,11 +46,17 @@ class AuthorSplit(Rule):
         return self
 
     def guarantees(self, facts: dict) -> dict:
-        """Return what the files must keep: given pairs are whole."""
+        """Return the promises that the audit checks: given pairs are whole, where there are any."""
         return super().guarantees(facts) | {"pairs_whole": facts["given_pairs"]}
 
     def assign(self, connection: DuckDBPyConnection) -> dict:
-        """Make the table ``assignment``; return ``given_pairs`` and ``largest_component``."""
+        """Make the table ``assignment``; return what is known of given pairs.
+
+        Returns
+        -------
+        ``given_pairs``: whether every post belongs to a given pair; ``largest_component``: the
+        number of authors in the largest group of linked authors, 1 without pairs.
+        """
         assign_given_files(connection, self.files)
         authors = connection.execute(
             "SELECT DISTINCT author FROM given WHERE home IS NULL ORDER BY author"
@@ -73,7 +81,17 @@ class AuthorSplit(Rule):
         return {"given_pairs": has_pairs, "largest_component": int(sizes.max(initial=0))}
 
     def _draw(self, sizes, n_authors):
-        """Return the split of each component, of which (components,) ``sizes`` are the authors."""
+        """Assign each component, a group of linked authors, to a split at random.
+
+        Parameters
+        ----------
+        sizes : (C,), the number of authors in each of C components
+        n_authors : their sum, of which test and dev are shares
+
+        Returns
+        -------
+        (C,), the name of the split of each component
+        """
         rng = np.random.default_rng(self.seed)
         split = np.full(len(sizes), "train", object)
         order = rng.permutation(len(sizes))
@@ -89,29 +107,32 @@ class AuthorSplit(Rule):
 
 
 class GivenSplit(AuthorSplit):
-    """Files of the source as they are for test, or for test and dev, as PAN gives them."""
+    """Files of the source as test or dev or both, as PAN gives them; at least one must be named.
+
+    Whichever of the two is not named is drawn as in :class:`AuthorSplit`.
+    """
 
     files: dict[Literal["test", "dev"], str] = Field(min_length=1)
 
 
 def assign_given_files(connection: DuckDBPyConnection, files: dict[str, str]) -> None:
-    """Make the table ``given(n, author, home, reason)``: who belongs to which given file.
+    """Make the table ``given(n, author, home, reason)``, which assigns authors to given files.
 
-    The home of an author is the first split in whose file he has a post, NULL where there is none;
-    his posts elsewhere, in other files too, have the reason "authors_of_other_splits", so that no
-    author is on two sides.
+    The home of an author is the first split in whose file they have a post, NULL where there is
+    none. Only their posts in that file are used; all their other posts get the reason
+    "authors_of_other_splits", so that no author is in two splits.
 
     Parameters
     ----------
     connection
         DuckDB connection with the view ``posts``.
-    files : by split the file or folder, below the location of the source
-        The ids of its posts begin with it.
+    files : split -> name of a file or folder, relative to the location of the source
+        The ids of its posts begin with this name and a "/". Without files every home is NULL.
 
     Raises
     ------
     ValueError
-        Where posts have no ids, or none begins so.
+        Where a split gets no post from its file, as with a wrong name or posts without ids.
     """
     prefixes = [f"{name.rstrip('/')}/" for name in files.values()]
     places = np.arange(len(files))
@@ -138,7 +159,17 @@ def assign_given_files(connection: DuckDBPyConnection, files: dict[str, str]) ->
 
 
 def _components(connection, authors):
-    """Return (authors,) int, the number of each author's component: who share a pair, and so on."""
+    """Return the number of each author's component, the group of authors linked by pairs.
+
+    Parameters
+    ----------
+    connection : DuckDB connection with the view ``posts`` and the table ``given``
+    authors : names of the A authors without a home
+
+    Returns
+    -------
+    (A,) int, component numbers from 0
+    """
     links = connection.execute(f"""
         SELECT DISTINCT author,
                min(author) OVER (PARTITION BY regexp_extract(id, {PAIR}, 1)) AS first

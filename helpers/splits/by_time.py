@@ -1,9 +1,9 @@
-"""A split by author and time: no author is in two splits, and train < t1 <= dev < t2 <= test.
+"""A split by author and time: separate authors, and train before t1 <= dev before t2 <= test.
 
-Whoever is trained on is never asked about later, and what is asked about happened after the
-training ended. Archives that end in different years have no period in common: with a calendar for
-each community, what precedes the first "/" of a topic, t1 and t2 are those of the community, and
-the rule holds within each, not between them.
+No author of train is in dev or test, and all posts of dev and test are later than those of train.
+Archives that end in different years may have no period in common. With one calendar per community
+(what precedes the first "/" of a topic), each community has its own t1 and t2, and the order of
+time holds within a community, not between communities.
 """
 
 from contextlib import suppress
@@ -16,28 +16,30 @@ from pydantic import Field, field_validator
 from helpers.splits.assignment import Rule
 from helpers.splits.audit import COMMUNITY
 
-DEV_SHARE = 0.35  # of the authors who could be in dev and in test
+DEV_SHARE = 0.35  # goes to dev, of the authors with enough posts for both dev and test
 
 
 class TimeSplit(Rule):
-    """Unseen authors, later posts.
+    """Dev and test have later posts, by authors whom training never saw.
 
-    A training author has ``min_posts`` to ``max_posts`` posts before t1 and is not held out. Every
-    other author with ``eval_posts`` from t2 on is a test author, or with so many in [t1, t2) a dev
-    author; of those who could be both a DEV_SHARE goes to dev. Only an author's posts of the
-    split's period are used. Training authors with ``eval_posts`` from t1 on are *seen*: their later
-    posts, never trained on, say what a model knows by heart (khan2021 Table 9).
+    A training author has ``min_posts`` to ``max_posts`` posts before t1 and is not held out. Any
+    other author with at least ``eval_posts`` posts from t2 on is a test author, and one with as
+    many in [t1, t2) is a dev author; of the authors who qualify for both, the share DEV_SHARE goes
+    to dev. Only an author's posts in the period of their split are used. Training authors with at
+    least ``eval_posts`` posts from t1 on form the split *seen*: their later posts are never trained
+    on, and show what a model knows by heart (khan2021 Table 9).
 
     Attributes
     ----------
-    train_until, dev_until : t1 and t2
-        ISO dates, UTC, or fractions of all posts (of a community) in time order.
-    heldout : float, share of authors who never train, by a hash of seed and name
-    min_posts, max_posts : int, of a training author
-        khan2021 bounds them on both sides (0: no bound), and test authors not at all.
-    eval_posts : int, the fewest of any other author
-    periods : "common", or "community" for a calendar each
-    seed : int, of the hash
+    train_until, dev_until : t1 and t2, the ends of the training and the dev period, exclusive
+        Each is an ISO date, in UTC, or a fraction of all posts (of a community) in time order.
+    heldout : float, share of the authors who never train, chosen by a hash of seed and name
+    min_posts, max_posts : int, bounds of a training author's number of posts before t1
+        A ``max_posts`` of 0 means no upper bound. khan2021 bounds training authors on both sides,
+        and test authors not at all.
+    eval_posts : int, fewest posts of an author in dev, test or seen
+    periods : "common" for one calendar, "community" for one calendar per community
+    seed : int, seed of the hash
     """
 
     splits = ("train", "dev", "test", "seen")
@@ -54,6 +56,7 @@ class TimeSplit(Rule):
     @field_validator("train_until", "dev_until")
     @classmethod
     def _fraction_or_date(cls, value):
+        # a number in (0, 1), also as text, becomes a float; a date stays text
         with suppress(ValueError):
             if 0 < float(value) < 1:
                 return float(value)
@@ -67,11 +70,11 @@ class TimeSplit(Rule):
 
     @property
     def min_posts_per_split(self) -> dict[str, int]:
-        """The fewest posts of an author in a split, by its name."""
+        """The fewest posts that an author may have in a split, by its name."""
         return {"train": self.min_posts} | dict.fromkeys(self.splits[1:], self.eval_posts)
 
     def guarantees(self, facts: dict) -> dict:
-        """Return what the files must keep: splits are in the order of time."""
+        """Return the promises that the audit checks: here also the order of the splits in time."""
         orders = [["train", "dev", "test"], ["train", "seen"]]
         return super().guarantees(facts) | {
             "authors_apart": ["train", "dev", "test"],
@@ -79,12 +82,16 @@ class TimeSplit(Rule):
         }
 
     def assign(self, connection: DuckDBPyConnection) -> dict:
-        """Make the table ``assignment``; return t1 and t2.
+        """Make the table ``assignment``; return the dates ``t1`` and ``t2``.
+
+        Returns
+        -------
+        Each is a date, or {community: date} with one calendar per community.
 
         Raises
         ------
         ValueError
-            Where t1 is not earlier than t2.
+            Where t1 is not earlier than t2, in any community.
         """
         facts = self._make_calendar(connection)
         connection.execute("""
@@ -108,8 +115,12 @@ class TimeSplit(Rule):
         return facts
 
     def _assign_authors(self, connection):
-        """Make the table ``authors(author, heldout, split)`` by posts in each period."""
-        # 52 bits of a hash make a number in [0, 1) that is the same on every machine
+        """Make the table ``authors(author, heldout, split)`` from the numbers of posts per period.
+
+        The split is NULL for an author with too few posts for any.
+        """
+        # 13 hexadecimal digits are 52 bits, which fit a double: divided by 2^52 they are a number
+        # in [0, 1) that is the same on every machine; digits 14 to 26 give an independent one
         connection.execute(
             f"""
             CREATE TABLE authors AS
@@ -136,9 +147,10 @@ class TimeSplit(Rule):
         )
 
     def _make_calendar(self, connection):
-        """Make the view ``dated(n, author, second, community)`` and t1 and t2 of communities.
+        """Make the view ``dated`` and the table ``calendar``; return the dates ``t1`` and ``t2``.
 
-        The table is ``calendar(community, t1, t2)``. Return its dates.
+        They are ``dated(n, author, second, community)`` and ``calendar(community, t1, t2)``, with
+        all times in seconds since 1970. With one common calendar the community is ''.
         """
         connection.execute(f"""
             CREATE VIEW dated AS
@@ -166,14 +178,17 @@ class TimeSplit(Rule):
 
 
 def _instant(until):
-    """Return SQL of seconds since 1970: of a date, or of the post that ends a fraction of posts."""
+    """Return SQL that gives t1 or t2 in seconds since 1970, with ``until`` as its parameter.
+
+    A fraction gives the time of the post before which that fraction of the posts lies.
+    """
     if isinstance(until, float):
         return "quantile_disc(second, ?)"
     return "epoch(?::TIMESTAMPTZ)::BIGINT"
 
 
 def _dates(instants):
-    """Return the date of seconds since 1970 where there is one calendar, else one a community."""
+    """Format {community: seconds since 1970} as dates; return one date for a common calendar."""
     dates = {
         community: datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%d %H:%M:%S")
         for community, second in instants.items()

@@ -1,7 +1,8 @@
-"""A split by author and topic: the cross-topic test is about topics that training never saw.
+"""A split by author and topic: the cross-topic test has only topics that training never saw.
 
-Topics with other names may still say the same (sawatphol2022, Table 4), so every split by topic
-tells how alike training and test topics are, and one kind keeps topics that are alike on one side.
+Topics with different names may still have the same content (sawatphol2022, Table 4). So every split
+by topic reports how similar training and test topics are, and the kind "leak_aware" never puts
+similar topics on both sides.
 """
 
 import math
@@ -20,32 +21,35 @@ from helpers.splits.topic_similarity import cluster_topics, topic_similarity, to
 class TopicSplit(Rule):
     """Unseen authors, in unseen topics (``test_cross``), seen ones (``test_in``) or any (``dev``).
 
-    Candidates for training are the ``author_share`` of the authors and the ``topic_share`` of the
-    topics with the most documents (rows). Of the candidate authors ``train_share`` are drawn; their
-    documents in candidate topics train. All other authors are drawn one by one: who has several
-    documents in one split may be asked about, whose only one it is stays among the targets, a
-    distractor.
+    A document is a row of the posts table. Candidates for training are the authors and the topics
+    with the most documents: the shares ``author_share`` of all authors and ``topic_share`` of all
+    topics. A random ``train_share`` of the candidate authors trains, with their documents in
+    candidate topics. All other authors are assigned to test_cross, test_in and dev in random order,
+    however few documents they have. There an author with several documents can be a query; one
+    with a single document is only a distractor among the targets.
 
-    Where ``files`` names those of test_cross and dev, as PAN gives them, both are taken as they
-    are, all other posts may train where no topic of test_cross is met, and nothing is test_in.
+    Where ``files`` names the files of test_cross and dev, as PAN gives them, both splits are these
+    files. The other authors can then only train, on topics that test_cross lacks, and test_in is
+    empty.
 
-    Where the paper is silent: in its Table 1 the tests are an eighth of train and alike in size, so
-    test_cross is (1 - train_share) / 2 train_share of train (before ``author_topics`` thins it),
-    and test_in and dev are as large as test_cross, each as far as a third of the other authors
-    goes. Its authors may overlap; here they do not.
+    The paper does not say how large the tests should be. In its Table 1 each test has an eighth of
+    the documents of train, so test_cross gets (1 - train_share) / (2 train_share) of the documents
+    of train (counted before ``author_topics`` removes some), and test_in and dev are as large as
+    test_cross. Each of the three in turn gets at most an equal part of the authors who are left for
+    it and those after it. The paper's splits may share authors; here they do not.
 
     Attributes
     ----------
-    files : by split, see :func:`helpers.splits.by_author.assign_given_files`
+    files : split -> its file, see :func:`helpers.splits.by_author.assign_given_files`
     kind : "cross_topic"
-        "leak_aware" takes whole clusters of topics more alike than ``similarity``, "random" every
-        topic on every side.
+        "leak_aware" also keeps topics of one cluster (see ``similarity``) on one side; "random"
+        lets every topic be in every split.
     author_share, topic_share, train_share : float, see above
-    min_documents : int, of a training author
-    author_topics : int, most frequent topics of a training author that are kept
-        0 keeps all; 1 plants what regularisation is to undo.
-    similarity : float, cosine from which topics are alike
-    seed : int, of the draws
+    min_documents : int, fewest documents of a training author
+    author_topics : int, how many topics of a training author are kept, the most frequent first
+        0 keeps all. With 1 the topic gives the author away, which regularisation should undo.
+    similarity : float, cosine above which two topics are in one cluster; only for "leak_aware"
+    seed : int, seed of the draw and of the topic vectors
 
     References
     ----------
@@ -65,6 +69,7 @@ class TopicSplit(Rule):
 
     @model_validator(mode="after")
     def _there_are_tests(self):
+        # "and" binds before "or": one given file alone, or none and no authors left for the tests
         if len(self.files) == 1 or not self.files and self.train_share == 1:
             raise ValueError(
                 f"files {self.files} must name those of test_cross and dev, or none where "
@@ -79,11 +84,14 @@ class TopicSplit(Rule):
 
     @property
     def min_posts_per_split(self) -> dict[str, int]:
-        """The fewest posts of an author in a split, by its name."""
+        """The fewest posts that an author may have in a split, by its name."""
         return {"train": self.min_documents}
 
     def guarantees(self, facts: dict) -> dict:
-        """Return what the files must keep: topics of the cross-topic test are not trained on."""
+        """Return the promises that the audit checks, which depend on the settings.
+
+        Every topic of test_in is in train. Unless ``kind`` is "random", no topic of test_cross is.
+        """
         promises = super().guarantees(facts)
         promises["topics_within"] = ("test_in", "train")
         if self.kind != "random":
@@ -97,10 +105,16 @@ class TopicSplit(Rule):
     def assign(self, connection: DuckDBPyConnection) -> dict:
         """Make the table ``assignment``; return clusters of topics and similarities.
 
+        Returns
+        -------
+        ``clusters``: {topic: cluster}, only for "leak_aware"; ``similarity_max`` and
+        ``similarity_mean`` over the topics of test_cross, each compared with the most similar topic
+        of train; ``most_similar``: the [test topic, train topic] with the highest similarity.
+
         Raises
         ------
         ValueError
-            Where no topic is left for training or for the cross-topic test.
+            Where no topic is left for training or for test_cross.
         """
         assign_given_files(connection, self.files)
         vectors = topic_vectors(connection, self.seed)
@@ -120,7 +134,7 @@ class TopicSplit(Rule):
             WHERE reason = ''""").df()
         train_topics = used["topic"][used["split"] == "train"]
         test_topics = used["topic"][used["split"] == "test_cross"]
-        if len(train_topics) and len(test_topics):  # else the engine says what is empty
+        if len(train_topics) and len(test_topics):  # else make_split raises and names what is empty
             pairs = topic_similarity(vectors, train_topics, test_topics)
             facts["similarity_max"] = round(float(pairs["similarity"].max()), 4)
             facts["similarity_mean"] = round(float(pairs["similarity"].mean()), 4)
@@ -128,7 +142,11 @@ class TopicSplit(Rule):
         return facts
 
     def _sides_of_topics(self, connection, clusters):
-        """Return the topics that training may meet, and whether each is ``seen`` or ``unseen``."""
+        """Return the topics: ``seen`` ones may be in train, ``unseen`` ones in test_cross.
+
+        It lacks topics found in given files only and, unless ``kind`` is "random", the topics (for
+        "leak_aware" the clusters) of a given test_cross.
+        """
         topics = connection.execute("""
             SELECT topic, count(*) FILTER (home IS NULL) AS documents,
                    coalesce(bool_or(home = 'test_cross' AND reason = ''), false) AS asked
@@ -145,7 +163,11 @@ class TopicSplit(Rule):
         return topics.assign(seen=seen, unseen=~seen)
 
     def _candidates(self, topics, clusters):
-        """Return (T,) bool, which topics, in the order of falling size, training may use."""
+        """Return (T,) bool: which of the T topics, the largest first, training may use.
+
+        Clusters are taken whole, those with the most documents first; one that would exceed
+        ``topic_share`` is passed over.
+        """
         n_topics = max(1, round(self.topic_share * len(topics)))
         if n_topics >= len(topics) and not self.files:
             raise ValueError(
@@ -170,7 +192,7 @@ class TopicSplit(Rule):
         return seen
 
     def _draw(self, connection):
-        """Return the authors who are in no given file, and the split of each, None for no split."""
+        """Return the authors in no given file, and the split ``drawn`` for each, None for none."""
         authors = connection.execute("""
             SELECT author, count(*) AS documents, count(*) FILTER (seen) AS inside,
                    count(*) FILTER (unseen) AS outside
@@ -184,7 +206,7 @@ class TopicSplit(Rule):
         n_train = round(self.train_share * len(candidates))
         split[rng.permutation(candidates)[:n_train]] = "train"
 
-        # documents of a test
+        # wanted number of documents in test_cross; later that which test_cross got
         size = (1 - self.train_share) / 2 / self.train_share * inside[split == "train"].sum()
         order = rng.permutation(len(authors))
         columns = {"test_cross": "outside", "test_in": "inside", "dev": "documents"}
@@ -203,7 +225,11 @@ class TopicSplit(Rule):
         return authors[["author"]].assign(drawn=split)
 
     def _place(self, connection):
-        """Make the table ``placed(n, author, split, topic, reason)`` by authors and topics."""
+        """Make the table ``placed(n, author, split, topic, reason)`` from authors and topics.
+
+        Training documents of an author's rarer topics are left out, then training authors with too
+        few documents, then documents of test_in in topics that train does not have after that.
+        """
         connection.execute("""
             CREATE TABLE placed AS
             SELECT n, author, coalesce(home, drawn) AS split, topic,

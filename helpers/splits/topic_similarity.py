@@ -1,8 +1,8 @@
-"""How alike two topics are by what is written there: other names may be of the same topic.
+"""How similar two topics are in what is written there: two names may stand for the same topic.
 
-A topic is the mean of its documents' topic weights, after HITS (the successor of sawatphol2022 that
-measures topic leakage): TF-IDF without the terms of every second document, NMF, unit rows, mean.
-Similarity is the cosine.
+The vector of a topic is made as in HITS (the successor of sawatphol2022 that measures topic
+leakage): TF-IDF of its documents without terms that are in more than half of all documents, NMF,
+rows scaled to unit length, and the mean over the topic's documents. Similarity is the cosine.
 """
 
 import warnings
@@ -19,31 +19,32 @@ from sklearn.preprocessing import normalize
 
 from helpers.corpus.posts_table import query_scalar
 
-MAX_DOCUMENTS = 20_000  # read in all, as many of each topic as go into it ...
-MIN_DOCUMENTS = 20  # ... but so many of a topic that has them: one alone says little of it
-MAX_TERMS = 5000
-MIN_TERM_DOCUMENTS = 5  # that hold a term
-COMPONENTS = 50
+MAX_DOCUMENTS = 20_000  # read of all topics together, the same number of each ...
+MIN_DOCUMENTS = 20  # ... but never fewer of a topic that has as many: one says little of its topic
+MAX_TERMS = 5000  # the most frequent ones
+MIN_TERM_DOCUMENTS = 5  # a term in fewer documents is ignored
+COMPONENTS = 50  # most dimensions of a topic vector
 
 
 def topic_vectors(connection: DuckDBPyConnection, seed: int = 0) -> pd.DataFrame:
-    """Return one unit row per topic, a zero row for a topic without a known term.
+    """Return one unit vector per topic, a vector of zeros for a topic without a known term.
 
     Parameters
     ----------
     connection : DuckDB connection with the view ``posts``
-        Of each document that is read, the first 2,000 characters count.
+        Only the first 2,000 characters of each sampled document are read.
     seed : int
-        Seed of the hash by which documents are drawn, and of NMF.
+        Seed of the hash that samples documents, and of NMF.
 
     Returns
     -------
-    (T, COMPONENTS or fewer), index: the topics' names, sorted.
+    (T, C): T topics, indexed by their sorted names; C is COMPONENTS, or fewer where there are fewer
+    documents or terms.
 
     Raises
     ------
     ValueError
-        Where no term is left.
+        Where no term is in enough documents and in at most half of them.
     """
     topics = query_scalar(connection, "SELECT count(DISTINCT topic) FROM posts")
     documents_each = max(MIN_DOCUMENTS, MAX_DOCUMENTS // max(topics, 1))
@@ -81,13 +82,13 @@ def topic_similarity(
     Parameters
     ----------
     vectors
-        Vectors of :func:`topic_vectors`.
+        Return value of :func:`topic_vectors`.
     train_topics, test_topics
-        Names, one or more.
+        Names of topics, at least one each; repeated names count once.
 
     Returns
     -------
-    A row a test topic: ``test_topic``, ``train_topic``, ``similarity``.
+    One row per test topic: ``test_topic``, ``train_topic``, and ``similarity`` in [0, 1].
     """
     train = np.array(sorted(set(train_topics)), object)
     test = sorted(set(test_topics))
@@ -104,27 +105,28 @@ def topic_similarity(
 
 
 def cluster_topics(vectors: pd.DataFrame, similarity: float) -> pd.Series:
-    """Return the cluster of each topic: topics of different clusters are not alike.
+    """Return the cluster of each topic, such that topics of different clusters are never similar.
 
-    Single linkage: whoever is alike is in one cluster, and so on; no other linkage gives that
-    promise. Topics without a known term are in one cluster, -1, as nothing is known of them.
+    Two similar topics are in one cluster, and so are topics that a chain of similar ones links
+    (single linkage; other linkages may separate similar topics). All topics without a known term
+    are in the cluster -1.
 
     Parameters
     ----------
     vectors
-        Vectors of :func:`topic_vectors`.
+        Return value of :func:`topic_vectors`, of T topics.
     similarity : float in (0, 1]
-        Cosine from which topics are alike.
+        Cosine above which two topics are similar.
 
     Returns
     -------
-    (T,) int, index: the topics' names.
+    (T,) int, indexed by the topics' names.
     """
     has_terms = vectors.to_numpy().any(1)
     clusters = pd.Series(-1, vectors.index)
     if has_terms.sum() < 2:
         return clusters.mask(has_terms, 0)
-    # |u - v|^2 = 2 - 2 cos(u, v) for unit rows: needs no matrix of all pairs
+    # |u - v|^2 = 2 - 2 cos(u, v) for unit rows, and Euclidean distances need no matrix of all pairs
     distance = max(np.sqrt(2 - 2 * similarity), 1e-6)
     model = AgglomerativeClustering(None, linkage="single", distance_threshold=distance)
     clusters[has_terms] = model.fit_predict(vectors[has_terms].to_numpy(np.float64))

@@ -1,6 +1,6 @@
-"""Tokens: posts as token ids on disk, and the batches drawn from them.
+"""Tokens: posts as token ids on disk, and the batches sampled from them.
 
-A posts table and a tokenizer come in. A token store goes out, from which a batch reads its own
-posts only, whatever the size of the store; a batch is a pure function of (store, seed, step). A
-sampler never knows a network, and a tokenizer never changes what it was trained on.
+The input is a posts table and a tokenizer. The output is a token store, from which a batch reads
+only its own posts, however large the store is. A batch is a pure function of (store, seed, step).
+Samplers know nothing of networks.
 """

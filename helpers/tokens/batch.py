@@ -1,6 +1,7 @@
-"""What an encoder reads: samples of posts of a token store, and the padded batch they become.
+"""The input of an encoder: samples of posts of a token store, and padded batches of such samples.
 
-Letters: B samples, M posts (longest sample of the batch), L tokens a post, N samples of a list.
+In shapes, B is the number of samples in a batch, M the number of posts in its longest sample, L the
+number of tokens read of each post, and N the number of samples in a :class:`Samples`.
 """
 
 import math
@@ -17,16 +18,18 @@ PAD = -1  # marks "no token" in a batch; it has no row in an embedding table
 
 @dataclass
 class Batch:
-    """Padded samples, ready for an encoder.
+    """Padded samples, ready for an encoder: B samples of up to M posts of up to L tokens.
+
+    ``batch[rows]`` is a batch of some of the samples; ``len(batch)`` is B.
 
     Attributes
     ----------
-    tokens : (B, M, L) int64, PAD where there is none
-    hours : (B, M) int64, hour of day in UTC
-    topics : (B, M) int64, row of the topic list
-    mask : (B, M) bool, true for posts
-    authors : (B,) int64
-    times : (B, M) int64, seconds since 1970
+    tokens : (B, M, L) int64, token ids, PAD where there is no token
+    hours : (B, M) int64, hour of day in UTC, 0 where there is no post
+    topics : (B, M) int64, row of the topic list, 0 where there is no post
+    mask : (B, M) bool, true where there is a post
+    authors : (B,) int64, the number of the author of each sample
+    times : (B, M) int64, seconds since 1970, 0 where there is no post
     """
 
     tokens: torch.Tensor
@@ -50,9 +53,9 @@ class Batch:
         return Batch(*(tensor.to(device, non_blocking=True) for tensor in self._tensors()))
 
     def concatenate_posts(self) -> "Batch":
-        """Return each sample as one post, which has the hour, topic and time of the first.
+        """Return a batch in which the posts of each sample are joined to one.
 
-        A stream of length one is a document.
+        This one post has all tokens of the sample, and the hour, topic and time of its first post.
         """
         tokens = self.tokens.masked_fill(~self.mask[..., None], PAD).flatten(1)
         is_token = tokens != PAD
@@ -70,16 +73,16 @@ class Batch:
         )
 
     def split_posts(self, posts: int) -> tuple["Batch", torch.Tensor]:
-        """Split samples into contiguous groups of posts, each a sample of its own.
+        """Split samples into groups of consecutive posts, each a sample of its own.
 
         Parameters
         ----------
-        posts : of a group; the last one of a sample may have fewer
+        posts : number of posts in a group; the last group of a sample may have fewer
 
         Returns
         -------
-        groups : a batch of G samples
-        sample : (G,) int64, the row of this batch that a group comes from
+        groups : a batch of G samples, the groups
+        sample : (G,) int64, the row of this batch from which each group comes
         """
         size = self.mask.shape[1]
         groups = math.ceil(size / posts)
@@ -101,13 +104,15 @@ class Batch:
 class Samples:
     """N samples of a store: sample n is the posts ``first[n] .. first[n] + count[n] - 1``.
 
+    ``samples[rows]`` are some of the samples; ``len(samples)`` is N.
+
     Attributes
     ----------
-    store : the token store
-    first : (N,) int64, number of the first post
-    count : (N,) int64, number of posts
-    authors : (N,) int64, who wrote each sample; the store's author numbers, where the store is a
-        whole split
+    store : the token store that holds the posts
+    first : (N,) int64, the store's number of the first post of each sample
+    count : (N,) int64, the number of posts in each sample
+    authors : (N,) int64, who wrote each sample; author numbers of the store, unless the store is a
+        selection of posts (:meth:`of_lists`)
     """
 
     store: TokenStore
@@ -124,12 +129,12 @@ class Samples:
         )
 
     def batch(self, rows, max_tokens: int = 32) -> Batch:
-        """Return the batch of some rows.
+        """Return the batch of some of the samples.
 
         Parameters
         ----------
-        rows : index of the samples
-        max_tokens : L, read of each post
+        rows : an index of samples, such as a slice or an array of numbers
+        max_tokens : L, how many tokens of each post are read, from its first
         """
         chosen = self[rows]
         return make_batch(self.store, chosen.authors, chosen.first, chosen.count, max_tokens)
@@ -148,30 +153,30 @@ class Samples:
 
         Parameters
         ----------
-        store : of the posts
-        posts : numbers of posts, in any order
+        store : the token store that holds the posts
+        posts : numbers of posts in the store, in any order
         offsets : (N + 1,), sample n is ``posts[offsets[n] : offsets[n + 1]]``
-        authors : (N,)
+        authors : (N,), who wrote each sample
         """
         return cls(subset(store, posts, offsets), offsets[:-1], np.diff(offsets), authors)
 
 
 def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
-    """Cut long documents into consecutive pieces; the pieces of a document are a sample.
+    """Cut documents into consecutive pieces; the pieces of one document become one sample.
 
-    Averaged piece by piece, an encoder reads what lies behind the first tokens. The tokens are not
-    copied.
+    An encoder that averages over pieces so reads a whole document, and not only its first tokens.
+    The tokens are not copied.
 
     Parameters
     ----------
-    store : a document a post
-    rows : (N,) posts of the store
-    max_tokens : of a piece; a document's last one has the rest, and a document without tokens is
-        one empty piece
+    store : a token store in which each post is a document
+    rows : (N,), an index of the documents that are wanted
+    max_tokens : number of tokens in a piece; the last piece of a document has the rest, and a
+        document without tokens becomes one empty piece
 
     Returns
     -------
-    N samples, whose posts are pieces
+    N samples, whose posts are the pieces
     """
     tokens = np.diff(store.post_offsets)
     pieces = np.maximum(-(-tokens // max_tokens), 1)
@@ -194,16 +199,16 @@ def make_batch(
     max_tokens: int = 32,
     rng: np.random.Generator | None = None,
 ) -> Batch:
-    """Read samples of consecutive posts of a store into a batch.
+    """Read B samples of consecutive posts of a store into a batch.
 
     Parameters
     ----------
-    store : of the posts
+    store : the token store that holds the posts
     authors : (B,), who wrote each sample
-    first : (B,), number of its first post
-    count : (B,), number of its posts
-    max_tokens : L, read of each post
-    rng : draws where the L consecutive tokens of a longer post begin; None takes the first L
+    first : (B,), the store's number of the first post of each sample
+    count : (B,), the number of posts in each sample
+    max_tokens : L, how many consecutive tokens of each post are read
+    rng : chooses at random where in a longer post these begin; None reads the first ones
     """
     mask = np.arange(count.max()) < count[:, None]
     posts, _ = concat_ranges(first, count)
@@ -229,7 +234,7 @@ def make_batch(
 
 
 def _padded(values: np.ndarray, mask: np.ndarray) -> torch.Tensor:
-    """Lay one value a post into the places of the posts; 0 where there is none."""
+    """Put one value per post where ``mask`` (B, M) is true, and 0 elsewhere."""
     padded = np.zeros(mask.shape, np.int64)
     padded[mask] = values
     return torch.from_numpy(padded)

@@ -1,8 +1,8 @@
-"""The documents of a run: its posts joined to longer texts, a table and a token store a split.
+"""The documents of a run: posts joined to longer texts, one table and one token store per split.
 
-``documents/`` of the run holds ``<split>.parquet``, ``tokens/<split>/``, the tokenizer of a
-pretrained model, and ``documents.json``, the settings, with which :func:`open_documents` finds all
-of it again.
+The folder ``documents/`` of the run holds ``<split>.parquet`` (unless posts are taken as they are),
+``tokens/<split>/``, the tokenizer of a pretrained model, and the settings in ``documents.json``,
+from which :func:`open_documents` opens all of it again.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ SPLITS = ("train", "dev", "test")
 
 
 class DocumentConfig(Config):
-    """What a document is.
+    """How posts become documents and documents become tokens.
 
     Attributes
     ----------
-    max_chars : of a document, see :func:`helpers.corpus.joined_posts.join_posts`; 0 takes posts as
-        they are
-    min_chars : of a document
-    model : whose tokens, those of a pretrained model, or "tiny", those of the run
+    max_chars : most characters of a document, see
+        :func:`helpers.corpus.joined_posts.join_posts`; 0 takes each post as a document
+    min_chars : fewest characters of a document; ignored where max_chars is 0
+    model : the pretrained model whose tokenizer is used; "tiny" uses the run's own tokenizer
     """
 
     max_chars: int = Field(1500, ge=0)
@@ -38,16 +38,16 @@ class DocumentConfig(Config):
     model: str = "tiny"
 
     def documents_of(self, posts: Path, out: Path) -> Path:
-        """Join posts to documents.
+        """Join posts to documents, and return the path of their table.
 
         Parameters
         ----------
-        posts : a posts table
-        out : the table of documents to write
+        posts : path of a posts table
+        out : path of the table of documents to write
 
         Returns
         -------
-        the table of documents; that of posts where they are taken as they are
+        ``out``; ``posts``, and nothing is written, where each post is a document
         """
         if not self.max_chars:
             return posts
@@ -59,9 +59,9 @@ class DocumentConfig(Config):
 
         Parameters
         ----------
-        files : the run, whose own tokenizer is returned where no model has one
-        folder : where that of a pretrained model is kept
-        posts : the table to train on; no pretrained model does
+        files : the run, whose own tokenizer is loaded for the model "tiny"
+        folder : the folder in which the tokenizer of a pretrained model is saved
+        posts : a posts table; a pretrained tokenizer is not trained, so it is not read
         """
         if self.model == "tiny":
             return load_tokenizer(files.tokenizer)
@@ -70,13 +70,14 @@ class DocumentConfig(Config):
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents by split.
+    """The documents of each split.
 
     Attributes
     ----------
-    tables : ``author``, ``topic``, and ``id`` if any; row n is the nth post of the split's store
-    stores : a document a post
-    tokenizer : of the stores
+    tables : split -> table with the columns ``author``, ``topic`` and, if there are ids, ``id``;
+        row n is post n of the split's store
+    stores : split -> token store in which each post is a document
+    tokenizer : the tokenizer that made the stores
     """
 
     tables: dict[str, pd.DataFrame]
@@ -87,14 +88,14 @@ class Documents:
 def build_stores(
     paths: dict[str, Path], folder: Path, tokenizer: Tokenizer, topics: list[str]
 ) -> dict[str, TokenStore]:
-    """Encode posts tables into a token store a split, or open what is current.
+    """Encode one posts table per split into a token store, or open the store if it is up to date.
 
     Parameters
     ----------
-    paths : split -> its posts table
-    folder : of the stores, each in a folder named after its split
-    tokenizer : of all
-    topics : of training posts
+    paths : split -> path of its posts table
+    folder : the folder of all stores; each is in a subfolder named after its split
+    tokenizer : the tokenizer for all splits
+    topics : the topic list, of training posts; any other topic becomes "other"
     """
     stores = {}
     for split, path in paths.items():
@@ -104,17 +105,17 @@ def build_stores(
 
 
 def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Documents:
-    """Join and encode the posts of a run, or open what is current.
+    """Join and encode the posts of a run, or open what is up to date.
 
     Parameters
     ----------
-    files : the run
-    config : what a document is
+    files : the run whose posts are read
+    config : how posts become documents
 
     Raises
     ------
     ValueError
-        there are no posts, no tokenizer, or no document is left
+        posts or tokenizer are missing, or no document is long enough
     """
     folder = files.folder / "documents"
     topics = list_topics(files.posts / "train.parquet")
@@ -130,19 +131,21 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
 
 
 def _read_without_texts(path):
-    """Read a table but its texts, which of long documents do not fit the memory."""
+    """Read a table without its texts, which would not fit into memory for long documents."""
     names = pq.read_schema(path).names
     columns = [name for name in ("author", "topic", "id") if name in names]
     return pd.read_parquet(path, columns=columns)
 
 
 def open_documents(files: Run) -> Documents:
-    """Open the documents as they were made last.
+    """Open the documents of a run with the settings of the last :func:`make_documents`.
+
+    What is out of date is made again.
 
     Raises
     ------
     ValueError
-        there are none
+        no documents have been made
     """
     settings = read_json(files.folder / "documents" / "documents.json")
     return make_documents(files, DocumentConfig.of(settings))

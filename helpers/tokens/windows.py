@@ -1,6 +1,6 @@
-"""Samples of a whole store, to fit on: every author, and nothing drawn at random.
+"""Samples of every author of a store, without chance, to fit a layer or statistics on.
 
-It is no sampler: an encoder imports it, and samplers need all of scipy.stats.
+This is not part of the samplers, as an encoder imports it, and samplers import all of scipy.stats.
 """
 
 import numpy as np
@@ -10,13 +10,13 @@ from helpers.tokens.store import TokenStore, concat_ranges
 
 
 def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:
-    """Return disjoint samples of consecutive posts of each author.
+    """Return disjoint samples of consecutive posts of each author, from the author's first post on.
 
     Parameters
     ----------
-    store : of training authors
-    posts : of a sample; an author's last sample may be short
-    windows : most samples of an author
+    store : the token store of the training authors
+    posts : number of posts in a sample; an author's last sample may have fewer
+    windows : most samples per author; the posts after them are left out
     """
     windows_of_author = np.clip(-(-store.posts_per_author() // posts), 1, windows)
     author = np.repeat(np.arange(store.authors), windows_of_author)

@@ -1,6 +1,6 @@
-"""Training: one loop, its checkpoints, and the one door for experiments.
+"""Training: one loop, its checkpoints, and the function that runs every experiment.
 
-An encoder, a loss and a sampler of batches come in, as a description that is checked once. A
-trained encoder with its best weights and its learning curve goes out, kept in a folder that names
-what made it. Training never chooses by test data, and never continues from a damaged file.
+The input is a description of an encoder, a loss and a sampler of batches, which is checked once.
+The output is a trained encoder with its best weights and its learning curve, saved in a folder with
+this description. Training never uses test data, and never continues from a damaged file.
 """

@@ -1,7 +1,7 @@
 """Checkpoints of a training: one safetensors file with weights and optimizer, replaced in one step.
 
-The checksum stands inside the file, so that a kill leaves the old file or the new one, and never a
-file whose checksum is missing.
+The checksum is inside the file, so a process that is killed leaves either the old file or the new
+one, and never a file without its checksum.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_o
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's tensors, by number of the parameter and name."""
+    """Return an optimizer's tensors, named ``optimizer.<number of the parameter>.<name>``."""
     tensors = {}
     for number, values in optimizer.state_dict()["state"].items():
         for name, value in values.items():
@@ -27,18 +27,18 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None:
-    """Write tensors, a state and the checksum of both in one step.
+    """Write tensors, a state and the checksum of both to one file, in one step.
 
     Parameters
     ----------
-    path : of the file
-    tensors : by name
-    state : JSON-able
+    path : path of the file, which is replaced if it exists
+    tensors : name -> tensor, such as weights and the averages of an optimizer
+    state : other values that JSON can hold, such as the number of the step
 
     Raises
     ------
     FloatingPointError
-        a value is not finite
+        a tensor has a value that is not finite
     """
     for name, value in tensors.items():
         if not value.isfinite().all():
@@ -48,7 +48,7 @@ def save_checkpoint(path: Path, tensors: dict[str, Tensor], state: dict) -> None
     tensors = {name: value.contiguous() for name, value in tensors.items()}
     state = {**state, "sha256": weights_checksum(tensors, state)}
     with atomic_write(path) as partial:
-        # one entry: the order of several is random, and equal files would differ
+        # one entry, as safetensors writes several in random order, so that equal files would differ
         save_file(tensors, partial, {"state": json.dumps(state)})
 
 
@@ -78,8 +78,8 @@ def weights_checksum(tensors: dict[str, Tensor], state: dict) -> str:
 
     Parameters
     ----------
-    tensors : by name
-    state : JSON-able
+    tensors : name -> tensor, in any order
+    state : other values that JSON can hold
     """
     digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
     for name, value in sorted(tensors.items()):
@@ -95,22 +95,23 @@ def resume_training(
     optimizer: torch.optim.Optimizer,
     scaler: torch.amp.GradScaler | None,
 ) -> tuple[int, list[dict]]:
-    """Load ``last.safetensors`` where it belongs to this training, else start anew.
+    """Load the last checkpoint into modules and optimizer, if it is whole and of this training.
 
-    A training whose files are damaged starts anew as well.
+    Otherwise nothing is loaded, and the training has to start from the beginning. This is also so
+    if the best weights or the learning curve are damaged; then a message is printed.
 
     Parameters
     ----------
-    folder : of the training
-    fingerprint : what the training is made from
-    trained : the modules that are trained, by name
-    optimizer : of all of them
-    scaler : of gradients in mixed precision
+    folder : the folder of the training
+    fingerprint : hash of everything that the training is made from
+    trained : name -> module that is trained; gets its weights
+    optimizer : the optimizer of all these modules; gets its state
+    scaler : the scaler of gradients in fp16, which gets its state; None without one
 
     Returns
     -------
-    step : the steps that are done, 0 where the training starts anew
-    history : the learning curve up to that step, one dict a row
+    step : number of steps done, 0 where the training has to start from the beginning
+    history : the learning curve up to that step, one dict per row
     """
     path = folder / "last.safetensors"
     if not path.exists():
@@ -138,7 +139,10 @@ def resume_training(
 
 
 def _read_history(path, state):
-    """Read the learning curve up to the step of a checkpoint; later rows were not finished."""
+    """Read the learning curve up to the step of a checkpoint.
+
+    Later rows were written by a run that was killed before it wrote its checkpoint.
+    """
     rows = pd.read_csv(path)
     history = rows[rows["step"] <= state["step"]].to_dict("records")
     if history_fingerprint(history) != state["history"]:
@@ -152,12 +156,12 @@ def history_fingerprint(history: list[dict]) -> str:
 
 
 def load_weights(encoder: nn.Module, path: str | Path) -> None:
-    """Load the encoder of a checkpoint into a module of its shape.
+    """Load the encoder's weights from a checkpoint.
 
     Parameters
     ----------
-    encoder : takes the weights
-    path : of the checkpoint
+    encoder : the module that gets the weights; its parameters must have the same names and shapes
+    path : path of the checkpoint
 
     Raises
     ------
@@ -169,13 +173,13 @@ def load_weights(encoder: nn.Module, path: str | Path) -> None:
 
 
 def _without_prefix(prefix, tensors):
-    """Return the tensors whose names begin with the prefix, by the rest of their names."""
+    """Return the tensors whose names begin with the prefix, under their names without it."""
     names = [name for name in tensors if name.startswith(prefix)]
     return {name.removeprefix(prefix): tensors[name] for name in names}
 
 
 def read_summary(folder: str | Path) -> dict:
-    """Read ``training.json`` of a complete training, and compare the files that it names.
+    """Read ``training.json`` of a complete training, and check the files whose checksums it has.
 
     Raises
     ------

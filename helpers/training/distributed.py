@@ -1,4 +1,4 @@
-"""Several processes that train one encoder, and the name of the device a process computes on."""
+"""Exchange between processes that train one encoder, and the name of the device in use."""
 
 import torch
 import torch.distributed as dist
@@ -6,18 +6,18 @@ from torch import Tensor
 
 
 def gather_with_gradient(embeddings: Tensor) -> Tensor:
-    """Gather the embeddings of all processes; the gradient comes back to each.
+    """Gather the embeddings of all processes, such that each process gets its share of gradients.
 
-    Every process computes the same loss, so the gradients that come back add up; DDP's mean then
-    leaves them once.
+    Every process computes the same loss, and the backward pass sums the gradients of all of them;
+    the mean over processes in DistributedDataParallel then divides by their number again.
 
     Parameters
     ----------
-    embeddings : (b, D), of this process
+    embeddings : (b, D), the embeddings of the b samples of this process, as many on each process
 
     Returns
     -------
-    (b * processes, D), in the order of the processes; unchanged where there is one
+    (b * processes, D), in the order of the processes; ``embeddings`` itself without other processes
     """
     if not (dist.is_available() and dist.is_initialized()):
         return embeddings
@@ -27,11 +27,11 @@ def gather_with_gradient(embeddings: Tensor) -> Tensor:
 
 
 def device_name(device: torch.device | None = None) -> str:
-    """Return what to print beside a number: the GPU's name, or "cpu" with the threads used.
+    """Return the name of a device, to print beside a time: the GPU's, or "cpu" and its threads.
 
     Parameters
     ----------
-    device : by default the one that trains here
+    device : a device of torch; by default the GPU if there is one, else the CPU
     """
     if device is None:
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -1,7 +1,7 @@
-"""The one door for experiments: a typed description of a training, run, resumed or loaded.
+"""Experiments: a typed description of a training, which is run, resumed or loaded.
 
-``models/<folder>/experiment.json`` holds the description, so that later notebooks need the folder
-only. Equal experiments on equal data have equal fingerprints, which is how results name them.
+``models/<folder>/experiment.json`` holds the description, so that later notebooks need only the
+folder. Equal experiments on equal data have equal fingerprints, by which results refer to them.
 """
 
 from collections.abc import Callable
@@ -29,21 +29,21 @@ from helpers.training import checkpoints
 from helpers.training.loop import Trainer, TrainingConfig
 
 VERSION = 4  # raised when the same settings give other weights
-WINDOWS_PER_AUTHOR = 4  # samples of each training author that a layer is whitened with
+WINDOWS_PER_AUTHOR = 4  # most samples of each training author from which WCCN weights are computed
 
 
 class Experiment(Config):
-    """Everything that a training is made of but its data.
+    """All settings of a training, without its data.
 
     Attributes
     ----------
-    encoder : what is trained
-    loss : and its settings
-    sampler : what a batch is made of
-    training : how it is trained
-    seed : of the first weights and of every draw
+    encoder : settings of the encoder that is trained
+    loss : the loss and its settings
+    sampler : settings of the sampler that makes the batches
+    training : settings of the training loop
+    seed : seed of the initial weights, of the batches and of the random state of every step
     start : fingerprint of the training whose weights this one begins with; empty for none
-    teacher : fingerprint of the training that the loss learns from; empty for none
+    teacher : fingerprint of the training whose encoder teaches the loss; empty for none
     """
 
     encoder: StreamConfig
@@ -57,16 +57,16 @@ class Experiment(Config):
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained encoder with its best weights, and what is known of its training.
+    """A trained encoder with its best weights, and the record of its training.
 
     Attributes
     ----------
-    encoder : in eval mode
-    experiment : its description
+    encoder : the encoder, in eval mode
+    experiment : the description of the training
     history : the learning curve, columns ``step``, ``loss``, ``lr``, ``MRR``, ``R@8``, ``seconds``
-    summary : ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``, ``seconds``,
-        ``device`` and the settings
-    folder : where all of it is kept
+    summary : the content of ``training.json``: ``fingerprint``, ``best_step``, ``best_dev_MRR``,
+        ``seconds``, ``device``, ``seed``, checksums and the settings of the training loop
+    folder : the folder in which all of it is saved
     """
 
     encoder: Encoder
@@ -77,12 +77,12 @@ class Trained:
 
     @property
     def fingerprint(self) -> str:
-        """Return the identity of the training: experiment and data."""
+        """Return the fingerprint of the training, a hash of its experiment and data."""
         return self.summary["fingerprint"]
 
     @property
     def about(self) -> dict:
-        """Return what a row of results says of it, for :func:`helpers.core.results.record`."""
+        """Return the arguments of ``helpers.core.results.record`` that describe the training."""
         return {
             "experiment": self.fingerprint,
             "seed": self.experiment.seed,
@@ -101,24 +101,25 @@ def run_experiment(
     start: Trained | None = None,
     tokenizer: tokenizers.Tokenizer | None = None,
 ) -> Trained:
-    """Train on a store, continue where a training stopped, or load it where it is complete.
+    """Train on a store, continue a training that was interrupted, or load one that is complete.
 
     Parameters
     ----------
-    experiment : what to train, and how
-    train : the store to train on
-    dev : authors whose ranking (first posts against last ones) chooses the best step
-    models : folder of all models
-    name : of this one's folder, its fingerprint where empty
-    loss : one that a config cannot build, such as ARR around its teacher; ``experiment.loss``
-        describes it
-    start : the training whose weights this one begins with
-    tokenizer : of the stores, for a pretrained transformer whose tokens are others
+    experiment : the settings of the training
+    train : the token store to train on
+    dev : the token store of the authors on whom the best step is chosen, see :func:`dev_score`
+    models : the folder of all models
+    name : name of this model's folder; by default its fingerprint
+    loss : a loss that :func:`helpers.losses.make_loss` cannot make, such as ARR with its teacher;
+        ``experiment.loss`` must describe it. By default the loss is made from that description
+    start : the training whose weights this one begins with; it also replaces ``experiment.start``
+    tokenizer : the tokenizer of the stores, for a pretrained transformer with a tokenizer of its
+        own, which reads their text again; ignored for other encoders
 
     Raises
     ------
     ValueError
-        a named folder holds a complete training of something else, or the name is none of a folder
+        the named folder holds a complete training of something else, or the name is not allowed
     """
     if start:
         experiment = experiment.model_copy(update={"start": start.fingerprint})
@@ -144,7 +145,7 @@ def run_experiment(
         config = config.in_steps(train.posts, int(draw(0).mask.sum()))
 
     trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
-    if trainer.accelerator.is_main_process:  # of several
+    if trainer.accelerator.is_main_process:  # one of several processes writes the files
         write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
         if tokenizer:
             tokenizers.save_tokenizer(tokenizer, folder)
@@ -160,7 +161,11 @@ def _new_encoder(experiment, description, tokenizer):
 
 
 def _first_weights(encoder, experiment, train, start):
-    """Load the weights of another training, or return what begins as WCCN at the first step."""
+    """Load the weights of another training into the encoder, or return how to initialise it.
+
+    The return value is a function to call before the first step, which sets the projection to WCCN;
+    None where this is not wanted.
+    """
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
         return None
@@ -172,7 +177,7 @@ def _first_weights(encoder, experiment, train, start):
 
 
 def _fingerprint(experiment, train, dev, encoder):
-    """Hash a description, its data, and the weights that a pretrained encoder begins with."""
+    """Hash an experiment, its data, and the weights that a pretrained encoder begins with."""
     weights = ""
     if experiment.encoder.is_pretrained:
         # another file under the same name is another experiment
@@ -182,7 +187,7 @@ def _fingerprint(experiment, train, dev, encoder):
 
 
 def _model_folder(models, name, fingerprint):
-    """Return the folder of a training, unless it holds a complete one of something else."""
+    """Return the folder of a training; ValueError where it holds another complete training."""
     folder = models / (checked_name("model", name) if name else fingerprint)
     summary = folder / "training.json"
     if summary.exists() and not is_current(summary, fingerprint):
@@ -194,17 +199,18 @@ def _model_folder(models, name, fingerprint):
 
 
 def load_trained(folder: str | Path, store: TokenStore) -> Trained:
-    """Load a trained encoder with its best weights, in eval mode.
+    """Load a trained encoder with its best weights, in eval mode, onto the GPU if there is one.
 
     Parameters
     ----------
-    folder : of the training
-    store : of posts that the encoder will read
+    folder : the folder of the training
+    store : a token store that the encoder will read, to check that its tokens are the same
 
     Raises
     ------
     ValueError
-        the training is incomplete or damaged, or the store holds other tokens
+        the training is incomplete or damaged, or the store was made with another tokenizer or topic
+        list
     """
     folder = Path(folder)
     summary = checkpoints.read_summary(folder)
@@ -226,14 +232,15 @@ def load_trained(folder: str | Path, store: TokenStore) -> Trained:
 
 
 def dev_score(store: TokenStore, sampler: SamplerConfig) -> Callable[[Encoder], dict[str, float]]:
-    """Return a function encoder -> MRR and R@8 on a store's authors.
+    """Return a function from an encoder to MRR and R@8 on a store's authors.
 
-    It compares their first posts with their last, as many as training draws.
+    An author's first posts are a query, and the last posts are a target; both have ``max_posts`` of
+    the sampler. Authors with too few posts for both are left out.
 
     Parameters
     ----------
-    store : of dev authors
-    sampler : of the training
+    store : the token store of the dev authors
+    sampler : settings of the sampler of the training, of which posts and tokens are used
     """
     trials = ranking.ranking_trials(store, sampler.max_posts)
     return partial(_dev_metrics, trials=trials, max_tokens=sampler.max_tokens)

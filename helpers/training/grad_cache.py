@@ -1,4 +1,4 @@
-"""Batches larger than the memory: an encoder that reads them in parts."""
+"""Batches that do not fit into memory: an encoder that reads them in parts."""
 
 import torch
 from torch import Tensor, nn
@@ -10,13 +10,14 @@ from helpers.tokens.batch import Batch
 class GradCache(nn.Module):
     """Encode a batch in parts, for a loss over more samples than the memory holds.
 
-    Activations of a part are made again when its gradient is needed, by the same random numbers:
-    embeddings and gradients of the whole batch for a second forward pass.
+    The activations of a part are not kept; they are computed again, with the same random numbers,
+    when its gradient is needed. At the cost of a second forward pass this gives the embeddings and
+    the gradients of the whole batch.
 
     Parameters
     ----------
-    encoder : Batch -> (B, D)
-    micro_batch_size : samples of a part
+    encoder : module from a batch of B samples to their embeddings (B, D)
+    micro_batch_size : number of samples in a part; the last part may have fewer
 
     References
     ----------

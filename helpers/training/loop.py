@@ -1,11 +1,12 @@
 """One training loop for every encoder and loss: CPU, one GPU or several, resumable at any moment.
 
-The batch of a step, its learning rate and its random state are functions of (seed, step), so a run
-that was killed and started again ends with the same weights on CPU as one that was left alone.
-``last.safetensors`` holds weights (of the encoder, and of a loss that learns) and optimizer in one
-file, replaced in one step; ``best.safetensors`` the encoder's weights with the best dev score;
-``history.csv`` the learning curve; ``training.json`` appears when training is complete. Each keeps
-a checksum: what is damaged is not trained on, and not loaded.
+The batch of a step, its learning rate and its random state are functions of (seed, step), so on CPU
+a run that was killed and started again ends with the same weights as one that was not.
+
+The folder of a training has ``last.safetensors``, the latest weights (of the encoder, and of a loss
+with parameters) and the state of the optimizer; ``best.safetensors``, the encoder's weights with
+the best dev score; ``history.csv``, the learning curve; and, once training is complete,
+``training.json``. All have checksums, and a damaged file is neither loaded nor trained on.
 """
 
 import math
@@ -34,20 +35,23 @@ class TrainingConfig(Config):
 
     Attributes
     ----------
-    steps : optimizer steps
-    epochs : in place of steps, as many batches as so many passes over the training posts have
-        (authors are drawn alike, so posts of who wrote much are read less often)
+    steps : number of optimizer steps; either steps or epochs must be given
+    epochs : number of passes over the training posts, which becomes a number of steps. A pass is as
+        many batches as hold that many posts; authors are sampled equally often, so a post is read
+        less often if its author wrote many
     lr : highest learning rate
     optimizer : "adamw", or "sgd" with momentum 0.9 (khan2021)
-    schedule : of the learning rate. "steps" divides by 10 after 1/4, 1/2 and 3/4 of the steps (the
-        released 250k, 500k, 750k of 1M), "cosine" and "linear" fall to 0
-    warmup : steps of linear rise
-    weight_decay : of the optimizer
-    clip : global norm of the gradient
-    eval_every : steps between dev scores and checkpoints
-    precision : mixed precision on CUDA, "no" on CPU
-    micro_batch_size : samples of a batch that the memory holds at once, 0 for all; see
-        :class:`helpers.training.grad_cache.GradCache`
+    schedule : how the learning rate changes after warmup. "steps" divides it by 10 after 1/4, 1/2
+        and 3/4 of the remaining steps (in the released code 250k, 500k and 750k of 1M); "cosine"
+        and "linear" let it fall to 0
+    warmup : number of steps at the start in which the learning rate rises linearly
+    weight_decay : weight decay of the optimizer
+    clip : norm of all gradients together, above which they are scaled down
+    eval_every : number of steps between evaluations on dev, each with a checkpoint; the last step
+        is always evaluated
+    precision : "bf16" or "fp16" for mixed precision on CUDA; "no" for float32, also on CPU
+    micro_batch_size : number of samples of a batch that are encoded at once, to save memory; 0
+        encodes all at once. See :class:`helpers.training.grad_cache.GradCache`
     """
 
     steps: int | None = Field(None, ge=1)
@@ -69,12 +73,12 @@ class TrainingConfig(Config):
         return self
 
     def in_steps(self, posts: int, per_batch: int) -> "TrainingConfig":
-        """Return the same settings with epochs as steps.
+        """Return the same settings with ``epochs`` replaced by the equal number of ``steps``.
 
         Parameters
         ----------
-        posts : of the training store
-        per_batch : posts of a batch
+        posts : number of posts in the training store
+        per_batch : number of posts in a batch
         """
         steps = math.ceil(self.epochs * posts / per_batch)
         return self.model_copy(update={"steps": steps, "epochs": None})
@@ -94,18 +98,19 @@ class TrainingConfig(Config):
 
 
 class Trainer:
-    """Train an encoder in place, step by step, and keep what is needed to go on.
+    """Train an encoder in place, step by step, and save what is needed to resume.
 
     Parameters
     ----------
-    encoder : Batch -> (B, D)
-    loss : (embeddings (B, D), labels (B,)) -> scalar; one whose ``needs_batch`` is true is given
-        the batch as well, and one that is a module is trained too and must begin with the same
-        weights on every process
-    config : how to train
-    seed : of the random state of every step
-    folder : where checkpoints are kept
-    fingerprint : what this training is made from
+    encoder : module from a batch of B samples to their embeddings (B, D)
+    loss : function from embeddings (B, D) and labels (B,) to a scalar. A loss whose ``needs_batch``
+        is true gets the batch as a third argument. A loss that is a module is trained too, and must
+        begin with the same weights on every process
+    config : the settings of the training, with ``steps``
+    seed : seed of the random state of every step, used together with the number of the step
+    folder : the folder of checkpoints and learning curve
+    fingerprint : hash of everything that this training is made from; files in the folder with
+        another one are overwritten
     """
 
     def __init__(
@@ -117,7 +122,7 @@ class Trainer:
         folder: Path,
         fingerprint: str,
     ):
-        # several processes without a GPU must be told so, else each believes that it is alone
+        # without cpu=True, several processes without a GPU would not find each other
         self.accelerator = Accelerator(
             cpu=not torch.cuda.is_available(), mixed_precision=config.precision
         )
@@ -134,20 +139,22 @@ class Trainer:
         score: Callable[[nn.Module], dict[str, float]],
         begin: Callable[[], None] | None = None,
     ) -> pd.DataFrame:
-        """Train, and leave the encoder with its best weights.
+        """Train, and leave the encoder with the weights that scored best on dev.
 
-        Complete and current training is loaded, interrupted training continues.
+        A complete training with the same fingerprint is loaded, and an interrupted one continues.
 
         Parameters
         ----------
-        draw : step -> the batch of that step, the same on every process; with several processes
-            each encodes its share and the loss sees all embeddings, with gradients
-        score : encoder -> dev metrics with "MRR", the larger the better
-        begin : called before the first step
+        draw : function from a step, counted from 0, to its batch, the same on every process. Each
+            of several processes encodes its share, and the loss gets all embeddings, with
+            gradients; samples beyond equal shares are left out
+        score : function from the encoder to dev metrics, a dict with "MRR", of which the highest is
+            best
+        begin : called before step 0, and not when an interrupted training continues
 
         Returns
         -------
-        the learning curve, a row an evaluation
+        the learning curve, one row per evaluation
 
         Raises
         ------
@@ -159,9 +166,10 @@ class Trainer:
         if is_current(self.folder / "training.json", self.fingerprint):
             checkpoints.read_summary(self.folder)
             return self._load_best()
-        self.accelerator.wait_for_everyone()  # all have looked before one changes anything
+        # every process must have looked for training.json before the main process removes it
+        self.accelerator.wait_for_everyone()
         if self.accelerator.is_main_process:
-            # of another training, whose files end here
+            # it is of another training, whose files are now overwritten
             (self.folder / "training.json").unlink(missing_ok=True)
 
         self._prepare()
@@ -177,13 +185,14 @@ class Trainer:
         if self.accelerator.is_main_process:
             write_json(self.folder / "training.json", self._summary(history))
         self.accelerator.wait_for_everyone()
-        # or the encoder would go on in mixed precision
+        # without this the encoder would still compute in mixed precision
         self.accelerator.unwrap_model(self._wrapped, keep_fp32_wrapper=False)
         return self._load_best()
 
     def _prepare(self):
         """Make the optimizer, and wrap the encoder for the processes and the precision."""
-        # a loss is not wrapped: every process computes the whole loss, so its gradients are equal
+        # A loss with parameters needs no wrapper that averages over processes: every process
+        # computes the whole loss, so its gradients are equal on all of them.
         learned_loss = nn.Module()
         if isinstance(self.loss, nn.Module):
             learned_loss = self.loss.to(self.accelerator.device)
@@ -203,13 +212,13 @@ class Trainer:
         self._wrapped, self._optimizer = self.accelerator.prepare(encoder, optimizer)
 
     def _take_steps(self, draw, score, step, history):
-        """Train from a step to the last, and add a row to the history at every evaluation."""
+        """Train from ``step`` to the last step; add a row to ``history`` at every evaluation."""
         seconds_before = history[-1]["seconds"] if history else 0.0
         started = time.perf_counter()
         bar = progress_bar(
             total=self.config.steps,
             initial=step,
-            progress=self.accelerator.is_main_process,  # of several processes one draws the bar
+            progress=self.accelerator.is_main_process,  # only one of several processes shows a bar
             desc="training",
         )
         losses = []
@@ -229,7 +238,7 @@ class Trainer:
                 "seconds": round(seconds_before + time.perf_counter() - started, 1),
             }
             losses = []
-            self._wrapped.train()  # dev scores are made in eval mode
+            self._wrapped.train()  # as score() has put the encoder into eval mode
             if self.accelerator.is_main_process:
                 self._save(row, history)
             bar.set_postfix(loss=f"{row['loss']:.3f}", dev_MRR=f"{row['MRR']:.3f}")
@@ -244,7 +253,7 @@ class Trainer:
         group["lr"] = self.config.learning_rate(step)
 
         share = len(batch) // accelerator.num_processes
-        rows = share * accelerator.num_processes  # those beyond a whole share are left out
+        rows = share * accelerator.num_processes  # samples beyond equal shares are left out
         batch = batch.to(accelerator.device)[:rows]
         first = accelerator.process_index * share
         with accelerator.autocast():
@@ -262,7 +271,10 @@ class Trainer:
         return loss.detach()
 
     def _mean(self, losses, step):
-        """Return the mean of the losses of the steps before this one, all of them finite."""
+        """Return the mean of ``losses``, those of the last steps before ``step``.
+
+        FloatingPointError names the first step, counted from 1, whose loss is not finite.
+        """
         values = torch.stack(losses)
         not_finite = (~values.isfinite()).nonzero()
         if len(not_finite):
@@ -275,7 +287,10 @@ class Trainer:
         return values.mean().item()
 
     def _save(self, row, history):
-        """Keep the best weights, the learning curve, and what a resumed training needs."""
+        """Save the encoder if ``row`` has the best score, then the learning curve and a checkpoint.
+
+        ``row`` is appended to ``history``.
+        """
         best_before = max((past["MRR"] for past in history), default=-math.inf)
         if row["MRR"] > best_before:
             weights = self.encoder.state_dict(prefix="encoder.")
@@ -298,7 +313,7 @@ class Trainer:
         checkpoints.save_checkpoint(self.folder / "last.safetensors", tensors, state)
 
     def _summary(self, history):
-        """Describe a complete training, with checksums of the files that are left of it."""
+        """Return the content of ``training.json``, with checksums of best weights and curve."""
         best = max(history, key=lambda row: row["MRR"])
         files = ("best.safetensors", "history.csv")
         return {
@@ -313,5 +328,6 @@ class Trainer:
         }
 
     def _load_best(self):
+        # loads the best weights into the encoder, and returns the learning curve
         checkpoints.load_weights(self.encoder, self.folder / "best.safetensors")
         return pd.read_csv(self.folder / "history.csv")

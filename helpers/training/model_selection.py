@@ -1,4 +1,4 @@
-"""Choice among trainings: settings that are lists are several experiments, dev data decide."""
+"""Choice among trainings: lists of settings give several experiments, and dev data choose one."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,7 +18,11 @@ from helpers.training.loop import TrainingConfig
 
 
 def settings_grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every combination of values where these may be lists.
+    """Return one dict of settings for every combination of values.
+
+    Parameters
+    ----------
+    settings : setting -> value, or a list of the values to combine
 
     Raises
     ------
@@ -38,15 +42,20 @@ def experiments_of(
     settings: dict[str, Any],
     training: dict[str, Any],
 ) -> list[Experiment]:
-    """Describe an experiment for every combination of the lists in settings.
+    """Return one experiment for every combination of settings of loss and training.
 
     Parameters
     ----------
-    encoder : the same of all
-    sampler : the same of all
-    loss : its name
-    settings : of the loss; a list stands for several
-    training : settings of TrainingConfig; a list stands for several
+    encoder : the encoder of all experiments
+    sampler : the sampler of all experiments
+    loss : name of the loss of all experiments
+    settings : settings of the loss; a list stands for several values
+    training : settings of TrainingConfig; a list stands for several values
+
+    Raises
+    ------
+    ValueError
+        a list is empty, or a setting is not valid
     """
     experiments = []
     for loss_settings, schedule in product(settings_grid(settings), settings_grid(training)):
@@ -70,10 +79,10 @@ def select_best(
 
     Parameters
     ----------
-    experiments : one or more; a single one is trained and not scored
-    seed : of all
-    train_one : experiment -> its training
-    score : of a trained encoder; of equal scores the first training is taken
+    experiments : one or more experiments; a single one is trained and not scored
+    seed : seed of all trainings, in place of that of the experiments
+    train_one : function that trains an experiment
+    score : function from a trained encoder to its score on dev; the first training wins a tie
     """
     trainings = [
         train_one(experiment.model_copy(update={"seed": seed})) for experiment in experiments
@@ -85,16 +94,16 @@ def select_best(
 
 
 def dev_recall(dev: TokenStore, max_tokens: int = 32) -> Callable[[Encoder], float]:
-    """Return a function encoder -> R@8 of retrieval among the documents of a store.
+    """Return a function from an encoder to R@8 of retrieval among the documents of a store.
 
     Parameters
     ----------
-    dev : a document a post
-    max_tokens : read of each document, L
+    dev : the token store of dev, in which each post is a document
+    max_tokens : how many tokens of each document are read
 
     References
     ----------
-    sawatphol2022 Appendix A.4, where it chooses among settings.
+    sawatphol2022 Appendix A.4, which chooses settings by R@8.
     """
     trials = retrieval.retrieval_trials(dev)
     return partial(_recall, trials=trials, max_tokens=max_tokens)

@@ -1,8 +1,8 @@
-"""Samplers: which posts of a token store make the batch of a step.
+"""Samplers: they choose the posts of a token store that make the batch of a step.
 
 ``make_sampler(SamplerConfig(kind="authors"), store, seed)(step)`` is a
-:class:`helpers.tokens.batch.Batch`. A new kind is a file with a
-:class:`helpers.tokens.samplers.base.Sampler` and a line in SAMPLERS.
+:class:`helpers.tokens.batch.Batch`. To add a kind, write a file with a subclass of
+:class:`helpers.tokens.samplers.base.Sampler` and add a line to SAMPLERS.
 """
 
 from typing import Any, Literal
@@ -27,24 +27,29 @@ COMMON_SETTINGS = ("kind", "authors_per_batch", "max_tokens", "window")  # read 
 
 
 class SamplerConfig(Config):
-    """What a batch is made of. Setting what a kind does not read is an error.
+    """What a batch is made of.
+
+    A setting that a kind does not read must keep its default; another value is an error. In what
+    follows the kinds that read a setting are in brackets; settings without them are read by all.
 
     Attributes
     ----------
-    kind : "authors", P authors x K windows of posts; of single posts: "pairs", "random" documents,
-        "topic"
-    authors_per_batch : P; the number of pairs of "pairs", of documents of "random"
-    samples_per_author : K, of "authors" and "topic"
-    min_posts : fewest posts of a sample, of "authors"
-    max_posts : most posts of a sample, of "authors"; for the other kinds it is 1
-    sizes : distribution of posts a sample, of "authors"; see
+    kind : "authors" samples K windows of consecutive posts of each of P authors; the other kinds
+        sample single posts, which are documents: "pairs" pairs of them, half by one author,
+        "random" any, "topic" K of each of P authors who share topics
+    authors_per_batch : P; for "pairs" the number of pairs, for "random" the number of documents
+    samples_per_author : K ("authors", "topic")
+    min_posts : fewest posts of a sample ("authors")
+    max_posts : most posts of a sample ("authors"); 1 for the other kinds
+    sizes : name of the distribution of the number of posts in a sample ("authors"); see
         :func:`helpers.tokens.samplers.sizes.draw_sizes`
-    max_tokens : tokens of a post, L
-    window : each post's first L tokens ("prefix"), or L consecutive ones from a random start
-        ("random")
-    overlap : whether an author's samples may share posts, of "authors"
-    reach_smallest : whether a sample may have ``min_posts`` posts, of "authors"; see ``draw_sizes``
-    topics_per_batch : topics the authors of a batch come from, of "topic"
+    max_tokens : L, how many tokens of a post are read
+    window : "prefix" reads the first L tokens of a post, "random" L consecutive ones from a random
+        start
+    overlap : whether the samples of an author may share posts ("authors")
+    reach_smallest : whether a sample may have as few as ``min_posts`` posts ("authors"); see
+        ``draw_sizes``
+    topics_per_batch : number of topics from which the authors of a batch come ("topic")
     """
 
     kind: Literal[tuple(SAMPLERS)] = "authors"
@@ -62,12 +67,13 @@ class SamplerConfig(Config):
     @field_validator("*")
     @classmethod
     def _is_read(cls, value: Any, info: ValidationInfo) -> Any:
+        # rejects a value for a setting that the kind does not read
         name = info.field_name
         kind = info.data.get("kind")
         if kind is None or name in COMMON_SETTINGS + SAMPLERS[kind].reads:
             return value
         if name == "max_posts" and value in (1, cls.model_fields[name].default):
-            return 1  # all other kinds draw single posts
+            return 1  # all other kinds sample single posts
         if value != cls.model_fields[name].default:
             raise ValueError(f"the sampler kind {kind!r} has no such setting")
         return value
@@ -81,17 +87,17 @@ class SamplerConfig(Config):
 
 
 def make_sampler(config: SamplerConfig, store: TokenStore, seed: int) -> Sampler:
-    """Make the sampler of a config: ``sampler(step) -> Batch``.
+    """Make the sampler that a config describes: ``sampler(step) -> Batch``.
 
     Parameters
     ----------
-    config : kind and settings
-    store : to draw from
-    seed : of all steps
+    config : the kind of sampler and its settings
+    store : the token store to sample from
+    seed : seed of the random numbers, used together with the number of the step
 
     Raises
     ------
     ValueError
-        there are too few authors; said here or at a step
+        the store has too few suitable authors; "topic" raises it here, the others at a step
     """
     return SAMPLERS[config.kind](config, store, seed)

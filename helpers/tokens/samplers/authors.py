@@ -8,16 +8,17 @@ from helpers.tokens.samplers.sizes import draw_sizes
 
 
 class AuthorSampler(Sampler):
-    """Draw P authors, uniform without replacement, and K samples of each.
+    """Sample P authors, uniformly without replacement, and K windows of consecutive posts of each.
 
-    B = P * K rows, an author's samples side by side. Fewer rows where the store has fewer authors;
-    ValueError where it has fewer than two.
+    A batch has P * K samples, those of an author side by side, or fewer where fewer than P authors
+    qualify. With ``overlap`` any author qualifies, without it authors with K or more posts.
+    ValueError where fewer than two qualify.
     """
 
     reads = ("samples_per_author", "min_posts", "max_posts", "sizes", "overlap", "reach_smallest")
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Draw one batch."""
+        """Sample one batch."""
         config = self.config
         offsets = self.store.author_offsets
         samples = config.samples_per_author
@@ -42,21 +43,22 @@ class AuthorSampler(Sampler):
 def draw_windows(
     available: np.ndarray, sizes: np.ndarray, rng: np.random.Generator, overlap: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw windows of consecutive posts, K for each of P authors.
+    """Place K windows of consecutive posts at random among the posts of each of P authors.
 
     Parameters
     ----------
-    available : (P,), posts of each author
-    sizes : (P, K), posts of each window, cut to those there are
-    rng : of the draw
-    overlap : starts are uniform in 0..n - M, as in the paper. False: an author's windows share no
-        post (sizes are scaled down where they do not fit), so that a pair of samples cannot be
-        matched by a post they have in common; every author needs K posts
+    available : (P,), number of posts of each author; at least K where windows must not overlap
+    sizes : (P, K), wanted number of posts in each window
+    rng : source of the random places
+    overlap : whether windows of an author may share posts, as in the paper. If so, each window is
+        placed uniformly and independently, and its size is cut to ``available``. If not, the K
+        windows of an author are disjoint, so that two samples cannot be matched by a common post;
+        where they do not fit, all of the author's sizes are scaled down, to one post at least
 
     Returns
     -------
-    first : (P, K), the first post of each window, counted within the author
-    size : (P, K), posts of each window
+    first : (P, K), number of the first post of each window, from 0 within the author
+    size : (P, K), number of posts in each window
     """
     available = available[:, None]
     if overlap:
@@ -66,12 +68,14 @@ def draw_windows(
 
     samples = sizes.shape[1]
     total = sizes.sum(1, keepdims=True)
-    # one post each, and the posts beyond in proportion to the sizes beyond
+    # Each window gets one post. The author's other posts are shared among the windows in proportion
+    # to sizes - 1, the posts that each wants beyond its first, rounded down.
     scaled = 1 + (sizes - 1) * (available - samples) // np.maximum(total - samples, 1)
     sizes = np.where(total > available, scaled, sizes)
 
     unused = available - sizes.sum(1, keepdims=True)
-    # posts left out before each window, from the first to the last
+    # sorted, as gaps[:, k] is the number of unused posts before the kth window from the left;
+    # posts_before is the number of posts in the windows to its left
     gaps = np.sort((rng.random(sizes.shape) * (unused + 1)).astype(np.int64), 1)
     order = rng.permuted(np.broadcast_to(np.arange(samples), sizes.shape), axis=1)
     ordered_sizes = np.take_along_axis(sizes, order, 1)

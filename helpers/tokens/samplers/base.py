@@ -1,4 +1,4 @@
-"""What every sampler is, and the draw of authors that several share."""
+"""The base class of samplers, and the random choice of authors that several samplers share."""
 
 from typing import TYPE_CHECKING
 
@@ -10,23 +10,23 @@ from helpers.tokens.store import TokenStore
 if TYPE_CHECKING:
     from helpers.tokens.samplers import SamplerConfig
 
-MAX_SCANNED_AUTHORS = 100_000  # more are drawn from without looking at all of them
+MAX_SCANNED_AUTHORS = 100_000  # in larger stores authors are sampled without a look at all of them
 
 
 class Sampler:
-    """Draw the batch of a step: ``sampler(step) -> Batch``, a pure function of (store, seed, step).
+    """Sample the batch of a step: ``sampler(step) -> Batch``, a function of store, seed and step.
 
-    Nothing is carried from step to step, so a resumed run draws exactly what an undisturbed one
-    would have drawn.
+    Nothing is carried from step to step, so a resumed run samples exactly what an undisturbed one
+    would have sampled.
 
     Parameters
     ----------
-    config : of the sampler
-    store : to draw from
-    seed : of all steps
+    config : the settings of the sampler
+    store : the token store to sample from
+    seed : seed of the random numbers, used together with the number of the step
     """
 
-    # settings of this kind, beside authors_per_batch, max_tokens and window
+    # names of the settings that this kind reads beside authors_per_batch, max_tokens and window
     reads: tuple[str, ...] = ()
 
     def __init__(self, config: "SamplerConfig", store: TokenStore, seed: int):
@@ -39,20 +39,21 @@ class Sampler:
         return self.draw(np.random.default_rng([self.seed, step]))
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Draw one batch, from nothing but the store, the config and ``rng``."""
+        """Sample one batch, which depends only on the store, the config and ``rng``."""
         raise NotImplementedError
 
     def gather(
         self, authors: np.ndarray, first: np.ndarray, count: np.ndarray, rng: np.random.Generator
     ) -> Batch:
-        """Read the batch of chosen posts, with the config's tokens a post.
+        """Read B samples of consecutive posts into a batch, with ``max_tokens`` of the config.
 
         Parameters
         ----------
         authors : (B,), who wrote each sample
-        first : (B,), number of its first post
-        count : (B,), number of its posts
-        rng : draws the windows of tokens, where the config asks for random ones
+        first : (B,), the store's number of the first post of each sample
+        count : (B,), the number of posts in each sample
+        rng : chooses where in a post its tokens begin, if the config's ``window`` is "random";
+            ignored otherwise
         """
         window_rng = rng if self.config.window == "random" else None
         return make_batch(self.store, authors, first, count, self.config.max_tokens, window_rng)
@@ -61,21 +62,22 @@ class Sampler:
 def draw_authors(
     store: TokenStore, count: int, min_posts: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw different authors, uniformly among those with enough posts.
+    """Sample different authors, uniformly among those with enough posts.
 
-    Up to MAX_SCANNED_AUTHORS are all looked at; among more, authors are drawn and refused, so that
-    the cost does not grow with the store.
+    In a store of more than MAX_SCANNED_AUTHORS authors, random authors are taken and those with too
+    few posts refused, so that the cost does not grow with the store. Only where 100 rounds of this
+    do not find enough authors, all are looked at.
 
     Parameters
     ----------
-    store : to draw from
-    count : of authors
-    min_posts : of an author
-    rng : of the draw
+    store : the token store to sample from
+    count : wanted number of authors
+    min_posts : fewest posts of an author
+    rng : source of the random choice
 
     Returns
     -------
-    (count,) author numbers, or all that qualify where there are fewer
+    (count,) author numbers, in random order; all that qualify where these are fewer
 
     Raises
     ------

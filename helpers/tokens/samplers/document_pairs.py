@@ -1,4 +1,4 @@
-"""Single documents: pairs, half of them of one author, or whatever comes (tyo2021)."""
+"""Batches of single documents: pairs, half of them by one author, or any documents (tyo2021)."""
 
 import numpy as np
 
@@ -7,11 +7,12 @@ from helpers.tokens.samplers.base import Sampler, draw_authors
 
 
 class PairSampler(Sampler):
-    """Draw ``authors_per_batch`` pairs of posts, half of one author, half of two.
+    """Sample ``authors_per_batch`` pairs of posts: one half by one author, the other by two.
 
-    Rows 2i and 2i + 1 are pair i. Authors are drawn alike, whoever wrote much or little. A loss
-    with ``paired=True`` sees these pairs only. ValueError where fewer than two authors have two
-    posts.
+    Samples 2i and 2i + 1 of the batch are pair i. Pairs by one author come first; no author has two
+    of them, so they are fewer where too few authors have two posts. Every author is equally likely,
+    however many posts they wrote. A loss with ``paired=True`` uses only these pairs. ValueError
+    where fewer than two authors have two or more posts.
 
     References
     ----------
@@ -19,7 +20,7 @@ class PairSampler(Sampler):
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Draw one batch."""
+        """Sample one batch."""
         store = self.store
         pairs = self.config.authors_per_batch
         same = draw_authors(store, pairs - pairs // 2, 2, rng)
@@ -37,20 +38,21 @@ class PairSampler(Sampler):
         return self.gather(authors, documents, np.ones_like(documents), rng)
 
     def _posts_of(self, authors):
-        # of these only: a batch touches what it holds
+        # posts_per_author would read the offsets of all authors of the store
         offsets = self.store.author_offsets
         return offsets[authors + 1] - offsets[authors]
 
 
 class RandomDocumentSampler(Sampler):
-    """Draw ``authors_per_batch`` different posts, whoever wrote them.
+    """Sample ``authors_per_batch`` different posts uniformly, whoever wrote them.
 
-    It is what a shuffled data loader gives, as released. Two of one author meet by chance only, so
-    a triplet loss finds hardly a positive (tyo2021 section 4).
+    This is the batch of a shuffled data loader, as in the released code. Two posts by one author
+    are in it by chance only, so a triplet loss finds hardly any positive (tyo2021 section 4). All
+    posts are taken where the store has fewer.
     """
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Draw one batch."""
+        """Sample one batch."""
         store = self.store
         count = min(self.config.authors_per_batch, store.posts)
         documents = rng.choice(store.posts, count, replace=False)

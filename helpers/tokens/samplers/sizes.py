@@ -1,8 +1,9 @@
-"""Sample sizes, in posts: the distributions that khan2021 compares (section 2.3, Table 4)."""
+"""Random numbers of posts per sample: the distributions of khan2021 section 2.3 and Table 4."""
 
 import numpy as np
 from scipy import stats
 
+# name -> distribution of x in 0..1; None where draw_sizes needs no x
 SIZES = {
     "uniform": stats.uniform(),
     "beta21": stats.beta(2, 1),
@@ -21,18 +22,18 @@ def draw_sizes(
     max_posts: int = 16,
     reach_smallest: bool = False,
 ) -> np.ndarray:
-    """Draw sample sizes ``R + ceil(x (S - R))``, where R is min_posts and S is max_posts.
+    """Choose random sample sizes ``R + ceil(x (S - R))``, with R min_posts and S max_posts.
 
     Parameters
     ----------
-    sizes : one of SIZES, the distribution of x. "poisson16" is Poisson(16) restricted to R..S;
-        "fixed" is always S
-    count : of sizes
-    rng : of the draw
-    min_posts : R
-    max_posts : S
-    reach_smallest : draw ``R + floor(x (S - R + 1))``; as printed the formula never gives R itself,
-        as x > 0
+    sizes : name of the distribution of x, a key of SIZES. Two have no x: "poisson16" is Poisson(16)
+        restricted to R..S, "fixed" always S
+    count : wanted number of sizes
+    rng : source of the random numbers
+    min_posts : R, the lower bound; as x > 0, the printed formula never gives R itself unless R = S
+    max_posts : S, the largest size
+    reach_smallest : use ``R + floor(x (S - R + 1))`` instead, which can give R; ignored for
+        "poisson16" and "fixed"
 
     Returns
     -------
@@ -52,14 +53,16 @@ def draw_sizes(
 
 
 def _poisson16(min_posts, max_posts):
-    """Return the sizes and the probability of each."""
+    """Return the sizes from min_posts to max_posts, and the probability of each in Poisson(16)."""
     support = np.arange(min_posts, max_posts + 1)
     weight = stats.poisson(16).pmf(support)
     return support, weight / weight.sum()
 
 
 def skewness(sizes: str) -> float:
-    """Return the skew of a size distribution: of x, or of Poisson(16) restricted to 1..16.
+    """Return the skewness of a distribution of sizes, to compare with the published ones.
+
+    It is that of x (see :func:`draw_sizes`), of Poisson(16) restricted to 1..16, or 0 for "fixed".
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Batches within topics: other authors on the same topic, and the same author on other topics.
 
-For stores whose posts are documents with a topic each. What separates authors in such a batch is
-not the topic, and what joins an author's documents is not either: hard negatives and hard positives
-of topic regularisation.
+They are for stores whose posts are documents with a topic each. In such a batch the topic neither
+separates the authors nor joins an author's documents, so it gives the hard negatives and the hard
+positives of topic regularisation.
 """
 
 import math
@@ -19,19 +19,25 @@ if TYPE_CHECKING:
 
 
 class TopicSampler(Sampler):
-    """Draw P different authors who share topics, and K documents of each.
+    """Sample P different authors who share topics, and K documents of each.
 
-    B = P * K rows of one post, an author's rows side by side. Topics are drawn without replacement,
-    weighted by their authors with K documents or more, and give an equal number of authors each;
-    more than ``topics_per_batch`` are drawn where these have too few. Nobody is drawn alone on a
-    topic, so that P can be smaller at the end of the topics, or by one. An author's first document
-    is on that topic, the others are on other topics, or where there are not enough, any but those
-    already drawn. The released code of sawatphol2022 draws 32 x 2. ValueError where no two authors
-    share a topic.
+    A batch has P * K samples of one post each, those of an author side by side. Topics are sampled
+    without replacement, weighted by their number of authors with K or more documents, and each
+    gives an equal number of authors; more than ``topics_per_batch`` are used where these have too
+    few authors. At least two authors come from each topic, so a batch may lack one of P authors; it
+    lacks more where all topics together have too few. The first document of an author is on the
+    topic that gave the author. The others are on other topics; where the author has too few of
+    those, the rest are on the same topic. No document is repeated. The released code of
+    sawatphol2022 samples 32 x 2.
 
-    It takes about 90 bytes a post while it is made, 8 a post and 24 a cell after. A cell is the
-    documents of one author on one topic; cells are sorted by topic. "Other", the last row of the
-    topic list, is no topic that two authors share.
+    A cell is the documents of one author on one topic; cells are sorted by topic. "Other", the last
+    row of the topic list, does not count as a topic that authors share. Making the sampler takes
+    about 90 bytes of memory per post, and keeping it 8 per post and 24 per cell.
+
+    Raises
+    ------
+    ValueError
+        no two authors with K or more documents share a topic
     """
 
     reads = ("samples_per_author", "topics_per_batch")
@@ -46,7 +52,7 @@ class TopicSampler(Sampler):
 
         cell = store.topic[posts].astype(np.int64) * store.authors + author[posts]
         order = np.argsort(cell, kind="stable")
-        self.posts = posts[order]  # by cell
+        self.posts = posts[order]  # sorted by cell
         cells, self.cell_begin, self.cell_count = np.unique(
             cell[order], return_index=True, return_counts=True
         )
@@ -54,7 +60,7 @@ class TopicSampler(Sampler):
 
         _, begin, authors_of_topic = np.unique(topic, return_index=True, return_counts=True)
         is_shared = authors_of_topic > 1
-        # (topics,) where the cells of each shared topic begin, and how many they are
+        # one value per shared topic: where its cells begin, and how many cells it has
         self.topic_begin = begin[is_shared]
         self.topic_count = authors_of_topic[is_shared]
         if not len(self.topic_begin):
@@ -63,26 +69,31 @@ class TopicSampler(Sampler):
             )
 
     def draw_cells(self, authors: int, topics: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw cells of different authors, two at least of each topic drawn.
+        """Sample cells of different authors, at least two cells of each topic that is used.
 
         Parameters
         ----------
-        authors : cells to draw
-        topics : that they come from, where these have enough authors
-        rng : of the draw
+        authors : wanted number of cells, one per author
+        topics : wanted number of topics; more are used where these have too few authors
+        rng : source of the random choice
+
+        Returns
+        -------
+        numbers of the cells, at most ``authors``
         """
-        # the order of drawing one after the other without replacement with these weights
+        # sorting by log(weight) + Gumbel noise gives the order in which topics come out if they are
+        # sampled one after the other, without replacement, with these weights
         order = np.argsort(-np.log(self.topic_count) - rng.gumbel(size=len(self.topic_count)))
         topics = min(topics, len(order))
         cells = np.empty(0, np.int64)
         missing = authors
-        # a second time through the topics for all that is missing
+        # go through the topics a second time, for authors who are still missing
         for number, topic in enumerate(np.tile(order, 2)):
             free = self.topic_begin[topic] + np.arange(self.topic_count[topic])
             free = free[~np.isin(self.cell_author[free], self.cell_author[cells])]
             share = max(math.ceil(missing / max(topics - number, 1)), 2)
             if missing - share == 1:
-                share = missing  # or the last would be alone
+                share = missing  # else the last author would be alone on the next topic
             if len(free) > 1:
                 new_cells = rng.choice(free, min(share, len(free)), replace=False)
                 cells = np.concatenate([cells, new_cells])
@@ -92,7 +103,7 @@ class TopicSampler(Sampler):
         return cells
 
     def draw(self, rng: np.random.Generator) -> Batch:
-        """Draw one batch."""
+        """Sample one batch."""
         samples = self.config.samples_per_author
         cells = self.draw_cells(self.config.authors_per_batch, self.config.topics_per_batch, rng)
         first = self.posts[self.cell_begin[cells] + rng.integers(self.cell_count[cells])]
@@ -102,14 +113,18 @@ class TopicSampler(Sampler):
         return self.gather(np.repeat(authors, samples), posts, np.ones_like(posts), rng)
 
     def _more_documents(self, authors, first, count, rng):
-        """Draw (P, count) posts of P authors: not the first, and if possible on another topic."""
+        """Sample (P, count) more posts of P authors, if possible on other topics than the first.
+
+        ``first`` (P,) are the posts that the authors already have, which are not sampled again.
+        """
         store = self.store
         begin = store.author_offsets[authors]
         posts, offsets = concat_ranges(begin, store.author_offsets[authors + 1] - begin)
         row = np.repeat(np.arange(len(authors)), np.diff(offsets))
         is_first = posts == first[row]
         same_topic = store.topic[posts] == store.topic[first][row]
+        # 0 for other topics, which are wanted most, 1 for the same topic, 2 for the first post
         rank = np.select([is_first, same_topic], [2, 1], 0)
-        # lexsort reads its keys from the last: by row, then rank, then at random
+        # lexsort sorts by its last key first: by row, then by rank, then at random
         order = np.lexsort([rng.random(len(posts)), rank, row])
         return posts[order][offsets[:-1, None] + np.arange(count)]

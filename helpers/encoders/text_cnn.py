@@ -4,9 +4,9 @@ It also has a fast way to be trained. A convolution of width w over embedded tok
 each token: its output at position t is ``sum_k W_k e(token[t+k])``. So every *distinct* token of a
 batch is projected once through every tap (one matrix product gives a table), each position is a sum
 of w looked-up rows, and after max-pooling only the winning position of each filter carries
-gradient: backward touches w table cells per post and filter. Same function, same gradients as
-``Conv1d`` + max, far less arithmetic, because text repeats itself: far fewer tokens are distinct
-than there are.
+gradient: backward touches w table cells per post and filter. The function and its gradients
+are those of ``Conv1d`` and a maximum, with far less arithmetic, because text repeats itself: a
+batch has far fewer distinct tokens than tokens.
 
 A post's windows start at its real tokens and read zeros past its end, so its feature does not
 depend on padding.

@@ -258,7 +258,7 @@ def build_stream_encoder(
 
 def _projection(name, width, dim):
     """Return the last layers of that name, from a pooled sample (width) to its embedding (dim)."""
-    if name == "khan2021":  # as released: without bias, between LayerNorms
+    if name == "khan2021":  # as released: layers without bias, between LayerNorms
         return nn.Sequential(
             nn.LayerNorm(width),
             nn.Linear(width, dim, bias=False),

@@ -120,7 +120,7 @@ class TextCNN(nn.Module):
         present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
         present[tokens[real]] = True
         distinct = present.nonzero().squeeze(1)
-        number = present.cumsum(0) - 1  # of each token among the distinct ones
+        number = present.cumsum(0) - 1  # row of each token among the distinct ones
         index = torch.where(real, number[tokens.clamp(min=0)], len(distinct))
         rows = nnf.pad(self.embedding(distinct), (0, 0, 0, 1)).to(dtype)  # last row: padding
         index = self._pad(index, len(distinct))

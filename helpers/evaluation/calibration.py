@@ -108,6 +108,7 @@ def fit_calibration(
     return Calibration(slope.tolist(), float(intercept))
 
 
+# the features of Calibration, (N, 1) or (N, 5)
 def _features(scores, query_posts, target_posts):
     scores = np.asarray(scores, np.float64)
     if (query_posts is None) != (target_posts is None):

@@ -122,7 +122,7 @@ def fit_shift(distances: np.ndarray, same: np.ndarray, definition: str = "pan21"
     Parameters
     ----------
     distances, same, definition : array
-        as in :func:`fit_decision`; distances are 1 - cosine of character 4-grams.
+        arguments as in :func:`fit_decision`; distances are 1 - cosine of character 4-grams.
 
     Returns
     -------

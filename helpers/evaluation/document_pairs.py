@@ -150,6 +150,7 @@ def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     return dict(zip(KINDS, (of_both, of_author - of_both, on_topic - of_both, of_neither)))
 
 
+# number of pairs of documents that agree in all of the columns
 def _pairs_within(documents, columns):
     sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
     return int((sizes * (sizes - 1) // 2).sum())

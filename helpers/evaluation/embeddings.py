@@ -42,7 +42,7 @@ class Embeddings:
 
         Parameters
         ----------
-        encoder, samples, max_tokens : as of :meth:`of`
+        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
         rows : (N, D), dense or sparse
         """
         self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))

@@ -139,6 +139,7 @@ def linking_trials(
     return trials
 
 
+# a chosen topic, with its posts and its accounts
 class _Topic(NamedTuple):
     name: str
     early: np.ndarray  # its posts in the query period
@@ -294,7 +295,7 @@ def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
-    """Return error rates and sizes by topic, their mean over topics, and those of all trials pooled.
+    """Return error rates and sizes by topic, as the mean over topics, and for all trials pooled.
 
     Pooled trials have one threshold for all topics.
 

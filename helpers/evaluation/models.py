@@ -130,6 +130,8 @@ class Gallery:
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its s-normed one.
 
+        Without s-norm they are 1 and 0. It is not for galleries with a cohort.
+
         Parameters
         ----------
         query : (1, D) row of the query
@@ -308,7 +310,7 @@ class Model:
 
         Parameters
         ----------
-        queries, targets, max_tokens : as of :meth:`scores`
+        queries, targets, max_tokens : arguments of :meth:`scores`
         """
         blocks = self.scores(queries, targets, max_tokens)
         return np.concatenate([scores.copy() for _, scores in blocks])

@@ -168,9 +168,9 @@ def evaluate_ranking(
     Parameters
     ----------
     model : the model that scores the trials
-    trials : of :func:`ranking_trials`
+    trials : trials of :func:`ranking_trials`
     max_tokens : tokens read of each post
-    seed, resamples : as of :func:`ranking_metrics`
+    seed, resamples : bootstrap settings, see :func:`ranking_metrics`
 
     Returns
     -------
@@ -214,7 +214,7 @@ def evaluate_by_community(
     parts : the result of :func:`trials_by_community`; if several calls get the same one, members
         embed its samples only once
     max_tokens : tokens read of each post
-    seed, resamples : as of :func:`ranking_metrics`
+    seed, resamples : bootstrap settings, see :func:`ranking_metrics`
 
     Returns
     -------

@@ -136,7 +136,7 @@ def score_blocks(
     Parameters
     ----------
     queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
-    unit : as of :func:`cosine`
+    unit : how rows are compared, see :func:`cosine`
 
     Yields
     ------
@@ -160,7 +160,7 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
     ----------
     queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
     pairs : (N, 2), row of the query and row of the target of N pairs
-    unit : as of :func:`cosine`
+    unit : how rows are compared, see :func:`cosine`
 
     Returns
     -------

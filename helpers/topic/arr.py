@@ -135,6 +135,7 @@ def _logits(similarity, temperature):
     return similarity.to(torch.promote_types(similarity.dtype, torch.float32)) / temperature
 
 
+# a mask of the diagonal, (B, B) bool
 def _diagonal(square):
     return torch.eye(len(square), dtype=torch.bool, device=square.device)
 

@@ -25,7 +25,7 @@ def train_with_students(
     Parameters
     ----------
     bases, students : dict of str to list of Experiment
-        by name the experiments among which R@8 on dev chooses
+        by name a list of experiments, of which the best on dev is kept
     corpus : TopicCorpus
         one with parts ``train`` and ``dev``
     topic_bias : Encoder

@@ -27,7 +27,7 @@ from helpers.sources.demo_lexicon import PAIRS, TRAITS
 from helpers.tokens.batch import Samples
 from helpers.topic.topic_corpus import TopicCorpus
 
-RESAMPLES = 1000  # of the bootstrap over rows
+RESAMPLES = 1000  # bootstrap resamples of rows
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
 RIDGE_ALPHAS = np.logspace(0, 5, 11)
 

@@ -51,7 +51,7 @@ class TopicCorpus:
 
     @property
     def tests(self) -> list[str]:
-        """The test parts that the split has; a split given as files may lack ``test_in``."""
+        """The test parts that the split has; a split given as files has no ``test_in``."""
         return [part for part in ("test_cross", "test_in") if part in self.stores]
 
     def table(self, part: str, columns: list[str] | None = None) -> pd.DataFrame:

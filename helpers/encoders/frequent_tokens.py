@@ -42,7 +42,7 @@ class FrequentTokens(Encoder):
         return replace(batch, tokens=torch.where(batch.tokens == PAD, PAD, shown))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the (B, D) rows of a batch of B samples."""
+        """Return the (B, ``dim``) rows of a batch of B samples."""
         return self.encoder(self.view(batch))
 
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "FrequentTokens":

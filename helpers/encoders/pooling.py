@@ -44,7 +44,7 @@ class Pooling(nn.Module):
     dim : int
         entries of a pooled sample
     xavier : bool
-        whether its weights and those of the projection begin by Xavier's rule
+        whether its weights and those of the projection are initialised by Xavier's rule
     group : int or None
         most posts that it can pool; larger samples are cut into such groups, whose vectors are
         averaged; None for any number

@@ -57,7 +57,7 @@ def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     Parameters
     ----------
     log_p_h : (B, B)
-        probabilities of the topic model H, of :func:`log_probabilities`
+        log probabilities of the topic model H, of :func:`log_probabilities`
     labels : (B,)
         author of each sample
 
@@ -77,7 +77,7 @@ def soft_targets(log_p_g: Tensor, bias: Tensor | float) -> Tensor:
     Parameters
     ----------
     log_p_g : (B, B)
-        probabilities of the teacher G, of :func:`log_probabilities`
+        log probabilities of the teacher G, of :func:`log_probabilities`
     bias : scalar
         bias of the batch, 0..1
 
@@ -120,7 +120,7 @@ def arr_loss(log_p_f: Tensor, S: Tensor) -> Tensor:
     Parameters
     ----------
     log_p_f : (B, B)
-        probabilities of the student F, of :func:`log_probabilities`
+        log probabilities of the student F, of :func:`log_probabilities`
     S : (B, B)
         targets, of :func:`soft_targets` or :func:`released_targets`
 

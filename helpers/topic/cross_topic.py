@@ -130,7 +130,7 @@ def compare_systems(
 
     Returns
     -------
-    A row a test and metric: ``metric, value, low, high`` (intervals over authors), ``kind`` and
+    A row for each test and metric: ``metric, value, low, high`` (intervals over authors), ``kind`` and
     ``split``, and a column for each of ``about``, such as ``model`` and ``base``.
     """
     tables = []

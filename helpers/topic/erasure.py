@@ -11,7 +11,7 @@ It works on the vectors of any dense encoder, without training. It erases the to
 fitted on. Other topics are erased as far as they lie in the same directions, and so is what the
 authors of one topic have in common.
 
-Letters: N samples, D dimensions.
+Letters: N samples, B samples of a batch, D dimensions.
 """
 
 from collections.abc import Sequence

@@ -20,7 +20,7 @@ from helpers.cleaning.text import WORD
 from helpers.core.artifacts import atomic_write
 from helpers.core.progress import progress_bar
 
-# what replaces what in a masked word: "don't4u2" becomes "***'*#*#" or "*'*#*#"
+# what replaces what in a masked word: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
 MARKS = {
     "multiple": ((re.compile(r"\d"), "#"), (re.compile(r"[^\W\d_]"), "*")),
     "single": ((re.compile(r"\d+"), "#"), (re.compile(r"[^\W\d_]+"), "*")),

@@ -29,7 +29,7 @@ class ChunkMean(Encoder):
         self.dim = encoder.dim
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the (B, ``dim``) rows of B samples; the encoder's own if each sample is one group."""
+        """Return (B, ``dim``) rows of B samples; the encoder's own if each sample is one group."""
         if batch.mask.shape[1] <= self.posts:
             return self.encoder(batch)
         groups, sample = batch.split_posts(self.posts)

@@ -56,8 +56,8 @@ class ContinuousTime(nn.Module):
     """Encode the time of day, the time of week and the gap to the post before as waves.
 
     Day and week have waves of 1 and 2 turns, the logarithm of the gap waves of 1 to GAP_WAVES half
-    turns. The first post of a sample has no gap: the entries of the gap are zero. A negative gap counts
-    as 0.
+    turns. The first post of a sample has no gap: the entries of the gap are zero. A negative gap
+    counts as 0.
     """
 
     # (day, week) x (1, 2 turns) x (cosine, sine), and for each wave of the gap cosine and sine

@@ -276,7 +276,7 @@ def compare_rankings(
     -------
     The rows of :func:`ranking_differences`; ``better`` and ``worse``, the numbers of queries whose
     rank is better and worse than in ``base``; and ``sign_p``, the p-value of the two-sided sign
-    test of these counts (khan2021 footnote 2). Equal ranks are left out; if all are equal it is 1.
+    test of these counts (khan2021 footnote 2). Equal ranks are left out; if all are equal, it is 1.
     """
     from scipy.stats import binomtest
 

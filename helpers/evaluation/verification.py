@@ -22,7 +22,7 @@ class VerificationConfig(Config):
 
     Attributes
     ----------
-    definition : metrics, "pan21" or "pan20", see :mod:`helpers.evaluation.pan_metrics`
+    definition : "pan21" or "pan20", see :mod:`helpers.evaluation.pan_metrics`
     decision : "calibrated", or "shift" as in PAN's naive baseline; see
         :data:`helpers.evaluation.decisions.DECISIONS`
     seed, resamples : seed and number of the resamples of authors

@@ -130,8 +130,8 @@ def compare_systems(
 
     Returns
     -------
-    A row for each test and metric: ``metric, value, low, high`` (intervals over authors), ``kind`` and
-    ``split``, and a column for each of ``about``, such as ``model`` and ``base``.
+    A row for each test and metric: ``metric, value, low, high`` (intervals over authors), ``kind``
+    and ``split``, and a column for each of ``about``, such as ``model`` and ``base``.
     """
     tables = []
     for part in corpus.tests:

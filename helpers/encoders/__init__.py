@@ -1,6 +1,7 @@
 """Samples of posts become vectors.
 
-Batches come in, unit rows of one vector a sample go out, dense or, for counts of words, sparse.
-Encoders are networks, pretrained models, or fitted in closed form. No encoder here reads a file of
-posts, draws samples, trains itself, or knows what its vectors are compared for.
+Batches come in; one vector for each sample goes out. Vectors are dense, or sparse for counts of
+words, and mostly of unit length. Encoders are networks, pretrained models, or fitted in closed
+form. No encoder here reads a file of posts, selects samples, trains itself, or knows what its
+vectors are compared for.
 """

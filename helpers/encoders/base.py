@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
-SAMPLES_AT_ONCE = 1024  # where words are counted
+SAMPLES_AT_ONCE = 1024  # samples in a batch where words are counted, which bounds memory
 
 
 class Encoder(nn.Module):
@@ -41,7 +41,7 @@ class Encoder(nn.Module):
 
     @contextmanager
     def inference(self) -> Iterator[None]:
-        """Open around many batches with unchanged weights, for which parts prepare something."""
+        """Let the parts prepare for many batches with unchanged weights, until the block ends."""
         with ExitStack() as stack:
             for part in self.children():
                 if hasattr(part, "inference"):
@@ -66,36 +66,36 @@ def embed(
 ) -> np.ndarray | sparse.csr_matrix:
     """Return the vectors of many samples, in their order, at bounded memory and in eval mode.
 
-    Samples are batched by size in posts, then in tokens, so that short ones do not pay for long
-    ones.
+    Samples are sorted by number of posts, then by number of tokens, before they are batched, so
+    that short ones are not padded to the length of long ones.
 
     Parameters
     ----------
     encoder : Encoder
-        of any kind
+        any encoder; it and its parts return to the mode (training or eval) that they were in
     samples : Samples
         N samples of a store
     max_tokens : int
         L, tokens read of each post
     batch_size : int
-        samples at a time
+        number of samples that are encoded at a time
     progress : bool
         whether a bar is shown where it takes over two seconds
 
     Returns
     -------
-    (N, D) float32, an array or a CSR matrix.
+    (N, D) float32, a CSR matrix where the encoder gives sparse rows, else an array.
 
     Raises
     ------
     ValueError
-        Where there is no sample, or a vector is not finite.
+        If there is no sample, or if a vector is not finite.
     """
     if not len(samples):
         raise ValueError("no samples to embed: an empty gallery, or no queries")
     offsets = samples.store.post_offsets
     n_tokens = offsets[samples.first + samples.count] - offsets[samples.first]
-    order = np.lexsort((n_tokens, samples.count))  # by the last key first
+    order = np.lexsort((n_tokens, samples.count))  # lexsort sorts by its last key first
     begins = range(0, len(order), batch_size)
 
     # module by module, since a wrapper may hold an encoder in eval mode
@@ -116,7 +116,7 @@ def embed(
 
 
 def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:
-    """Yield many samples in batches, in their order.
+    """Yield many samples in batches of SAMPLES_AT_ONCE, in their order.
 
     Parameters
     ----------

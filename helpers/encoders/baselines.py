@@ -19,7 +19,8 @@ from helpers.tokens.store import TokenStore
 from helpers.tokens.windows import training_windows
 
 LSA_DIM = 1024  # dimensions of LSA, at most
-FREQUENT = 300  # most frequent tokens, which the masked view shows
+FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads
+# pretrained models that are baselines without any training
 PRETRAINED = ("minilm", *pretrained_tokenizers.LUAR_FOLDERS)
 
 
@@ -35,26 +36,31 @@ def fit_lsa(
 ) -> WCCN:
     """Fit LSA and WCCN on a training store.
 
-    A small store gives fewer dimensions: a sixth of the number of its samples.
+    D is ``dim``, but at most a sixth of the number of training samples.
 
     Parameters
     ----------
     store : TokenStore
         training posts
     tokenizer : Tokenizer
-        not used; every baseline is given it
+        not used; every baseline is called with one
     max_tokens : int
         L, tokens read of each post
     seed : int
-        of the random projection
+        seed of the randomised decomposition
     posts : int
         M, posts of a training sample
     frequent : int
-        number of most frequent tokens that are read, 0 for all
+        number of most frequent tokens that are told apart; 0 for all
     dim : int
-        D, at most
+        most dimensions
     buckets : int
-        for the hashes of pairs of tokens
+        number of hash values for pairs of neighbouring tokens
+
+    Raises
+    ------
+    ValueError
+        If the store gives fewer than six training samples, or no author two.
     """
     windows = training_windows(store, posts)
     vocabulary = store.meta["vocabulary"]
@@ -67,6 +73,7 @@ def fit_lsa(
     return WCCN(encoder).fit(windows, max_tokens)
 
 
+# with the arguments of every baseline; it reads no text, so one token a post is enough
 def _fit_hours(store, tokenizer, max_tokens, seed, posts):
     return WCCN(HourProfile()).fit(training_windows(store, posts), max_tokens=1)
 
@@ -74,15 +81,15 @@ def _fit_hours(store, tokenizer, max_tokens, seed, posts):
 def zero_shot(model: str, tokenizer) -> Encoder:
     """Return a pretrained model as it is, on a GPU where there is one.
 
-    LUAR reads posts as it was trained. A sentence encoder reads them as one text, eight at a time
-    (khan2021 section 4.3).
+    LUAR reads single posts and pools them, as it was trained. A sentence encoder reads eight posts
+    at a time as one text, and its vectors of a sample are averaged (khan2021 section 4.3).
 
     Parameters
     ----------
     model : str
-        name or folder, as of :mod:`helpers.tokens.pretrained_tokenizers`
+        name or folder, see :mod:`helpers.tokens.pretrained_tokenizers`
     tokenizer : Tokenizer
-        of the store
+        the store's tokenizer
     """
     if pretrained.is_luar(model):
         config = stream_config("luar", features="T", post="transformer", model=model)
@@ -93,6 +100,7 @@ def zero_shot(model: str, tokenizer) -> Encoder:
     return ChunkMean(encoder, posts=8) if config.join_posts else encoder
 
 
+# zero_shot with the arguments of every baseline
 def _load_pretrained(model, store, tokenizer, max_tokens, seed, posts):
     return zero_shot(model, tokenizer)
 
@@ -119,19 +127,19 @@ def fit_baseline(
     store : TokenStore
         training posts
     tokenizer : Tokenizer
-        of the store
+        the store's tokenizer
     max_tokens : int
         L, tokens read of each post
     seed : int
-        of what is drawn at random
+        seed of the posts that a TF-IDF is fitted on, and of LSA's randomised decomposition
     posts : int
-        M, posts of a training sample, of encoders that count whole samples: as many as will be
-        compared, 1 for documents
+        M, posts of a training sample of encoders that count whole samples: the size of the samples
+        that will be compared, 1 for documents; other encoders ignore it
 
     Raises
     ------
     ValueError
-        For another name, where the store is too small, or a pretrained model is not installed.
+        If the name is another, the store is too small, or a pretrained model is not installed.
     """
     if name not in BASELINES:
         raise ValueError(f"encoder {name!r}: one of {', '.join(BASELINES)}")
@@ -139,12 +147,12 @@ def fit_baseline(
 
 
 def fusion_members(features: str) -> list[str]:
-    """Return the baselines to fuse with a stream: those that see no more than its features.
+    """Return the baselines to fuse with a stream encoder: those that read only its features.
 
     Parameters
     ----------
     features : str
-        of the stream, T, TP or TPS
+        features of the stream encoder: "T", "TP" or "TPS"
     """
     names = ["lsa"]
     if "P" in features:
@@ -155,7 +163,7 @@ def fusion_members(features: str) -> list[str]:
 
 
 def check_installed(names: list[str]) -> None:
-    """Raise ValueError where a named model is not installed, before long work begins."""
+    """Raise ValueError if a pretrained baseline of these names is not installed."""
     for name in names:
         if name in PRETRAINED:
             pretrained_tokenizers.locate_model(name)

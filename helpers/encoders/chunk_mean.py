@@ -17,9 +17,9 @@ class ChunkMean(Encoder):
     Parameters
     ----------
     encoder : Encoder
-        of the groups
+        encodes each group
     posts : int
-        of a group
+        posts of a group; the last group of a sample may have fewer
     """
 
     def __init__(self, encoder: Encoder, posts: int = 1):
@@ -29,7 +29,7 @@ class ChunkMean(Encoder):
         self.dim = encoder.dim
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the (B, D) rows of a batch of B samples."""
+        """Return (B, ``dim``) rows of B samples; the encoder's own if each sample is one group."""
         if batch.mask.shape[1] <= self.posts:
             return self.encoder(batch)
         groups, sample = batch.split_posts(self.posts)

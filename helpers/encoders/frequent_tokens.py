@@ -1,9 +1,9 @@
-"""A masked view: an encoder is shown which frequent tokens stand where, and nothing of the others.
+"""A masked view of posts: the most frequent tokens stay in place, all others become one token.
 
-Text distortion (Stamatatos 2017), of tokens. How the most frequent subwords and marks follow each
-other tells authors apart, and errs differently from counts of all words: a view to fuse, and to ask
-what is left of style. Few tokens are words of a topic, but in a corpus of few topics the most
-frequent words of these are among them.
+This is text distortion (Stamatatos 2017) of tokens. How the most frequent subwords and marks follow
+each other tells authors apart, and makes other errors than counts of all words. So the view is
+useful in a fusion, and it shows how much style alone tells. Few frequent tokens are words of a
+topic, but in a corpus of few topics the most frequent words of these topics are among them.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from helpers.encoders.base import Encoder
 from helpers.encoders.lsa import LSAEncoder
 from helpers.tokens.batch import PAD, Batch, Samples
 
-COUNTED_AT_ONCE = 10**7  # tokens of a store
+COUNTED_AT_ONCE = 10**7  # tokens of a store that are counted at a time, which bounds memory
 
 
 class FrequentTokens(Encoder):
@@ -25,9 +25,9 @@ class FrequentTokens(Encoder):
     Parameters
     ----------
     encoder : LSAEncoder
-        LSA whose ``vocabulary`` is the number of tokens that it is shown, and one for the others
+        LSA whose ``vocabulary`` is the number of tokens that stay, plus one for all others
     vocabulary : int
-        kinds of tokens of the store
+        number of different tokens of the store
     """
 
     def __init__(self, encoder: LSAEncoder, vocabulary: int):
@@ -37,27 +37,27 @@ class FrequentTokens(Encoder):
         self.register_buffer("shown", torch.zeros(vocabulary, dtype=torch.long))
 
     def view(self, batch: Batch) -> Batch:
-        """Return the batch as the encoder is shown it."""
+        """Return the batch with its tokens renumbered as the encoder reads them; PAD stays."""
         shown = self.shown[batch.tokens.clamp(min=0)]
         return replace(batch, tokens=torch.where(batch.tokens == PAD, PAD, shown))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the (B, D) rows of a batch of B samples."""
+        """Return the (B, ``dim``) rows of a batch of B samples."""
         return self.encoder(self.view(batch))
 
     def fit(self, samples: Samples, max_tokens: int = 32, seed: int = 0) -> "FrequentTokens":
         """Choose the most frequent tokens of the samples' store, and fit the encoder on the view.
 
-        Of equally frequent tokens the first ones are chosen.
+        Of equally frequent tokens those with the lowest numbers are chosen.
 
         Parameters
         ----------
         samples : Samples
-            of training authors
+            samples of training authors; the frequent tokens are those of their whole store
         max_tokens : int
             L, tokens read of each post
         seed : int
-            of the random projection
+            seed of LSA's randomised decomposition
         """
         vocabulary = len(self.shown)
         frequency = np.zeros(vocabulary, np.int64)

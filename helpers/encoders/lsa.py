@@ -1,10 +1,11 @@
 """LSA: an author's words as a dense vector, in closed form.
 
-TF-IDF, then a truncated singular value decomposition. Convolutions with max-pooling see *whether*
-something occurs, and a network trained on a few hundred or thousand authors memorises them. Counts
-of rare words carry over to authors it has never seen, which is why TF-IDF is hard to beat. Latent
-semantic analysis (Deerwester et al. 1990) keeps that strength in few dimensions; with WCCN on top
-(:class:`~helpers.encoders.wccn.WCCN`) it is the strongest single encoder of small archives here.
+TF-IDF is followed by a truncated singular value decomposition. Convolutions with max-pooling see
+only *whether* something occurs, and a network that is trained on a few hundred or thousand authors
+memorises them. Counts of rare words also work for authors that were not in the training, which is
+why TF-IDF is hard to beat. Latent semantic analysis (Deerwester et al. 1990) keeps that strength in
+few dimensions; with WCCN on top (:class:`~helpers.encoders.wccn.WCCN`) it is the strongest single
+encoder of small archives here.
 
 Letters: B samples of a batch, N training samples, F features, D dimensions.
 """
@@ -28,11 +29,11 @@ class LSAEncoder(Encoder):
     Parameters
     ----------
     vocabulary : int
-        kinds of tokens
+        number of different tokens
     dim : int
-        D
+        D, the number of singular vectors
     buckets : int
-        for the hashes of pairs of neighbouring tokens
+        number of hash values for pairs of neighbouring tokens
     """
 
     def __init__(self, vocabulary: int, dim: int = 512, buckets: int = 2**16):
@@ -47,7 +48,7 @@ class LSAEncoder(Encoder):
     def forward(self, batch: Batch) -> Tensor:
         """Return the (B, D) rows of a batch; zero where a sample holds no token."""
         sample, feature, count = ngram_counts(batch.tokens, self.vocabulary, self.buckets)
-        # TF-IDF not of unit length: the length of a row goes with the normalisation
+        # the weights of a sample need no unit length: the normalisation below sets the length
         weight = (1 + count.float().log()) * self.idf[feature]
         begin = torch.searchsorted(sample, torch.arange(len(batch), device=sample.device))
         latent = nnf.embedding_bag(feature, self.axes, begin, mode="sum", per_sample_weights=weight)
@@ -61,7 +62,7 @@ class LSAEncoder(Encoder):
         seed: int = 0,
         view: Callable[[Batch], Batch] | None = None,
     ) -> "LSAEncoder":
-        """Fit idf and axes on samples.
+        """Fit the idf weights and the singular vectors on training samples.
 
         Parameters
         ----------
@@ -70,14 +71,14 @@ class LSAEncoder(Encoder):
         max_tokens : int
             L, tokens read of each post
         seed : int
-            of the random projection
+            seed of the randomised decomposition
         view : callable or None
-            what shows a batch to the encoder, where it is not shown as it is
+            changes each batch before its tokens are counted; None leaves batches as they are
 
         Raises
         ------
         ValueError
-            Where samples are no more than dimensions, or these are none.
+            If ``dim`` is 0, or not smaller than the number of samples.
         """
         if not 0 < self.dim < len(samples):
             raise ValueError(
@@ -95,11 +96,12 @@ class LSAEncoder(Encoder):
         return self
 
 
-# scikit-learn is imported where it fits: an encoder that is only loaded need not wait for it
+# scikit-learn is imported inside the functions that fit: an encoder that is only loaded need not
+# wait for it
 
 
 def _fit_tfidf(counts):
-    """Return idf (F,) and the sublinear TF-IDF in unit rows (N, F) of counts (N, F)."""
+    """Return idf (F,) and sublinear TF-IDF in unit rows (N, F); counts (N, F) are overwritten."""
     from sklearn.preprocessing import normalize
 
     document_frequency = np.bincount(counts.indices, minlength=counts.shape[1])
@@ -112,8 +114,8 @@ def _fit_tfidf(counts):
 def _singular_vectors(matrix, dim, seed):
     """Return the first right singular vectors (F, dim) of a sparse (N, F), approximately.
 
-    By a randomised projection (Halko et al. 2011). Of the projected matrix the Gram matrix is
-    decomposed, which takes half the time of its own singular value decomposition.
+    The matrix is projected at random (Halko et al. 2011). Then the Gram matrix of the projection is
+    decomposed, which takes half the time of a singular value decomposition of the projection.
     """
     from sklearn.utils.extmath import randomized_range_finder
 

@@ -1,7 +1,7 @@
 """The poolings by name: ways in which the posts of a sample become one vector.
 
-An absent post takes part in nothing. Letters: N real posts of a batch, B samples, M posts a sample,
-W entries of a post's vector, A attention outputs.
+Padding changes no result. Letters: N real posts of a batch, B samples, M posts a sample, W entries
+of a post's vector, A outputs of an attention.
 """
 
 import math
@@ -10,12 +10,12 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-IUR_POSTS = 16
-IUR_HEADS = 4
+IUR_POSTS = 16  # size of every sample on which IUR is trained
+IUR_HEADS = 4  # heads of each of its attentions
 
 
 def pad_posts(posts: Tensor, mask: Tensor) -> Tensor:
-    """Return real posts in their places, (B, M, W), zero where there is no post.
+    """Return real posts in their places, (B, M, W), with zeros where there is no post.
 
     Parameters
     ----------
@@ -37,16 +37,17 @@ class Pooling(nn.Module):
     width : int
         W
     settings : StreamConfig
-        of :mod:`helpers.encoders.stream`
+        settings of the stream encoder, of which ``attention``, ``layers`` and ``dropout`` are read
 
     Attributes
     ----------
     dim : int
         entries of a pooled sample
     xavier : bool
-        whether its weights and those of the projection are drawn by Xavier's rule
+        whether its weights and those of the projection are initialised by Xavier's rule
     group : int or None
-        posts of a group, where the vectors of groups are averaged
+        most posts that it can pool; larger samples are cut into such groups, whose vectors are
+        averaged; None for any number
     """
 
     xavier = False
@@ -60,11 +61,12 @@ class Pooling(nn.Module):
 class ParallelAttention(Pooling):
     """Pool by parallel attentions (khan2021 section 2.1, Figure 2), as released.
 
-    Posts are projected to A entries. Each of ``layers`` attentions is an unscaled dot product whose
-    value is its key; of each the maximum and the mean over real posts are taken.
+    Posts are projected to A entries. Each of the ``layers`` attentions scores by unscaled dot
+    products and takes its keys as values. Its maximum and its mean over the real posts are
+    returned.
     """
 
-    xavier = True  # the attention is unscaled: its scale at the start matters
+    xavier = True  # the attention is unscaled, so the scale of its first weights matters
 
     def __init__(self, width: int, settings):
         super().__init__(width, settings)
@@ -95,7 +97,7 @@ class ParallelAttention(Pooling):
 
 
 class SingleAttention(Pooling):
-    """Pool as khan2021's text says: the maximum of one attention over the posts as they are."""
+    """Pool by the maximum of one attention over unprojected posts, as khan2021's text says."""
 
     xavier = True
 
@@ -122,7 +124,7 @@ class SingleAttention(Pooling):
 
 
 def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, layers: int) -> Tensor:
-    """Attend to real posts by unscaled dot products, the value being the key.
+    """Attend to real posts by unscaled dot products, with the keys as values.
 
     Parameters
     ----------
@@ -131,9 +133,9 @@ def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, lay
     mask : (B, M) bool
         true for real posts
     query, key : Linear
-        W -> layers * A
+        layers from W to layers * A entries
     layers : int
-        attentions side by side
+        number of parallel attentions
 
     Returns
     -------
@@ -150,16 +152,16 @@ def attention(posts: Tensor, mask: Tensor, query: nn.Linear, key: nn.Linear, lay
 class IURPooling(Pooling):
     """Pool as IUR (Andrews & Bishop 2019), with which khan2021 compares itself, as released.
 
-    Posts are projected to A entries, and pass a Transformer layer and a second attention; the means
-    of both attentions' outputs are taken. IUR is trained with the angular-margin loss ("arcface",
-    scale 64, margin 0.4) on samples of exactly 16 posts, so it knows no other size: shorter samples
-    are filled up. Of longer ones the vectors of contiguous groups of 16 are averaged (khan2021
-    section 4.3), which :class:`~helpers.encoders.chunk_mean.ChunkMean` does.
+    Posts are projected to A entries, and pass a Transformer layer and a second attention. The means
+    of both attentions' outputs over the posts are returned. IUR is trained with the angular-margin
+    loss ("arcface", scale 64, margin 0.4) on samples of exactly 16 posts. Shorter samples are
+    filled up with zero vectors. Longer ones are cut into contiguous groups of 16, whose vectors
+    :class:`~helpers.encoders.chunk_mean.ChunkMean` averages (khan2021 section 4.3).
 
     Raises
     ------
     ValueError
-        Where A is no multiple of the 4 heads.
+        If A is no multiple of the 4 heads.
     """
 
     group = IUR_POSTS
@@ -225,7 +227,7 @@ class LUARPooling(Pooling):
 
 
 class MeanPooling(Pooling):
-    """Average real posts, nothing learned: also for a document, which is a stream of length one."""
+    """Average the real posts, without parameters; a document is a sample of one post."""
 
     def forward(self, posts: Tensor, mask: Tensor) -> Tensor:
         """Return pooled samples, (B, W).

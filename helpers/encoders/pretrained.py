@@ -1,6 +1,6 @@
-"""Networks of pretrained models; where they are says :mod:`helpers.tokens.pretrained_tokenizers`.
+"""Networks of pretrained models, which :mod:`helpers.tokens.pretrained_tokenizers` locates.
 
-No code that comes with a model is run, and nothing is unpickled but tensors.
+No code that comes with a model is run, and only tensors are unpickled.
 """
 
 from pathlib import Path
@@ -11,36 +11,37 @@ from torch import nn
 from helpers.core.artifacts import read_json
 from helpers.tokens.pretrained_tokenizers import locate_model, read_pretrained
 
-# DistilRoBERTa where it differs from RobertaConfig's defaults: LUAR's config.json leaves the shape
-# of its body out
+# where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
+# not tell
 LUAR_BODY = {
     "num_hidden_layers": 6,
     "max_position_embeddings": 514,
     "type_vocab_size": 1,
     "layer_norm_eps": 1e-5,
 }
-# tensors that some releases hold as well, and nothing reads
+# tensors that some releases hold in addition, and that nothing here uses
 UNREAD_TENSORS = ("transformer.pooler.", "transformer.embeddings.position_ids")
 
 
 def is_luar(name: str) -> bool:
-    """Tell whether a model is a folder in the form in which LUAR is released."""
+    """Tell whether a model's folder has the form in which LUAR is released."""
     path = Path(locate_model(name)) / "config.json"
     return path.exists() and read_json(path).get("model_type") == "LUAR"
 
 
 def load_luar(name: str) -> nn.ModuleDict:
-    """Load the released LUAR: ``transformer`` reads a post, ``linear`` follows the pooled posts.
+    """Load a released LUAR: ``transformer`` reads a post, ``linear`` projects the pooled posts.
 
     Parameters
     ----------
-    name : a folder with config.json and model.safetensors or pytorch_model.bin
+    name : str
+        a model whose folder holds config.json, and model.safetensors or pytorch_model.bin
 
     Raises
     ------
     ValueError
-        there are no weights, others or damaged ones, or the posts are pooled by an attention of
-        several heads
+        If the weights are missing, damaged or those of another model, or if the posts are pooled by
+        an attention of several heads.
 
     References
     ----------
@@ -69,18 +70,23 @@ def load_luar(name: str) -> nn.ModuleDict:
             key: value for key, value in tensors.items() if not key.startswith(UNREAD_TENSORS)
         }
         luar.load_state_dict(read_tensors)
-    except Exception as error:  # whatever is wrong: of the system, safetensors, pickle or torch
+    except Exception as error:  # the system's, safetensors', pickle's or torch's
         raise ValueError(f"{folder} holds no weights of LUAR, or others: {error}") from None
     return luar
 
 
 def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
-    """Load a model in two parts: its transformer, and the last layer where it brings one.
+    """Load a model in two parts: its transformer, and its last layer, or None where it has none.
+
+    Parameters
+    ----------
+    name : str
+        name or folder of the model
 
     Raises
     ------
     ValueError
-        as :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`
+        As :func:`helpers.tokens.pretrained_tokenizers.read_pretrained` and :func:`load_luar`.
     """
     from transformers import AutoModel
 

@@ -11,16 +11,16 @@ from helpers.tokens.batch import Batch
 
 
 class HourProfile(Encoder):
-    """Average cosines and sines of 1, 2 ... turns a day over a sample's posts.
+    """Average the hours of a sample's posts as cosines and sines of waves of 1, 2, ... turns a day.
 
-    Sixteen posts say when a day begins and ends; a share for each of 24 hours would be mostly
-    noise. The steadier the hours, the longer the row. Its length is part of what it says, so
-    compare rows through :class:`~helpers.encoders.wccn.WCCN`.
+    Sixteen posts show when an author's day begins and ends; the shares of 24 single hours would be
+    mostly noise. The more regular the hours, the longer the row. The length is part of the
+    information, so compare rows through :class:`~helpers.encoders.wccn.WCCN`.
 
     Parameters
     ----------
     turns : int
-        waves a day, of which each gives a cosine and a sine
+        number of waves; wave k turns k times a day, and gives a cosine and a sine
     """
 
     unit = False
@@ -31,7 +31,7 @@ class HourProfile(Encoder):
         self.dim = 2 * turns
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the (B, 2 turns) rows of a batch of B samples."""
+        """Return the (B, 2 * turns) rows of a batch of B samples, not of unit length."""
         turns = torch.arange(1, self.turns + 1, device=batch.hours.device)
         angles = batch.hours[..., None] * turns * (2 * math.pi / HOURS)
         waves = torch.cat([angles.cos(), angles.sin()], 2) * batch.mask[..., None]

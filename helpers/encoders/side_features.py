@@ -1,9 +1,9 @@
 """Features of a post beside its text: its time (the P of khan2021's TPS) and its topic (the S).
 
-The paper's features know the hour of day only. Its section 5 asks for a continuous-time encoder
-that sees the gaps between posts; "continuous" is one, built of waves, so that near times have near
-vectors and nothing is cut into bins. Every feature is a module: Batch -> (N, ``dim``), the N real
-posts of the batch in order.
+The paper's time feature is the hour of day only. Its section 5 asks for a continuous-time encoder
+that sees the gaps between posts. "continuous" is one: it is built of waves, so that near times have
+near vectors and nothing is cut into bins. Every feature is a module that maps a batch to
+(N, ``dim``), a row for each of the N real posts in order.
 """
 
 import math
@@ -19,13 +19,13 @@ HOURS = 24
 DAY = 86_400  # seconds
 WEEK = 7 * DAY
 MONDAY = 4 * DAY  # 1970-01-01 was a Thursday
-HOUR_DIM = 256  # the only natural width with which the counts of Table 6 come out as printed
-MAX_LOG_GAP = math.log1p(365 * DAY)  # longer gaps are told apart no more
-GAP_WAVES = 4
+HOUR_DIM = 256  # not printed in khan2021; with 256 the parameter counts are those of its Table 6
+MAX_LOG_GAP = math.log1p(365 * DAY)  # gaps beyond a year are treated alike
+GAP_WAVES = 4  # number of waves that encode a gap
 
 
 class HourOneHot(nn.Module):
-    """Tell the hour of a post, UTC, as one of 24, as released."""
+    """Encode the hour of a post (UTC) as one of 24, as released."""
 
     dim = HOURS
 
@@ -35,7 +35,10 @@ class HourOneHot(nn.Module):
 
 
 class HourEmbedding(nn.Module):
-    """Learn a vector for each hour, which reproduces Table 6 (44.0, 44.1 and 45.5 million)."""
+    """Learn a vector for each hour of the day (UTC).
+
+    With it the parameter counts agree with khan2021 Table 6 (44.0, 44.1 and 45.5 million).
+    """
 
     dim = HOUR_DIM
 
@@ -50,12 +53,14 @@ class HourEmbedding(nn.Module):
 
 
 class ContinuousTime(nn.Module):
-    """Tell the time of day and of week as waves, and the logarithm of the gap to the post before.
+    """Encode the time of day, the time of week and the gap to the post before as waves.
 
-    Waves are of 1 and 2 turns. The first post of a sample has no gap: zeros, so that an embedding
-    depends on its own posts only.
+    Day and week have waves of 1 and 2 turns, the logarithm of the gap waves of 1 to GAP_WAVES half
+    turns. The first post of a sample has no gap: the entries of the gap are zero. A negative gap
+    counts as 0.
     """
 
+    # (day, week) x (1, 2 turns) x (cosine, sine), and for each wave of the gap cosine and sine
     dim = 2 * 2 * 2 + 2 * GAP_WAVES
 
     def forward(self, batch: Batch) -> Tensor:
@@ -76,17 +81,17 @@ class ContinuousTime(nn.Module):
 class TopicEmbedding(nn.Module):
     """Learn a vector for each row of the topic list; the last row is "other".
 
-    Where the list holds every training topic, "other" occurs in no training post, and its row would
-    stay as it was drawn; ``dropout`` trains it.
+    If the list holds every training topic, "other" occurs in no training post, and its row would
+    keep its random first values; ``dropout`` trains it.
 
     Parameters
     ----------
     topics : int
         rows of the list (paper: 2049); a topic beyond them is "other", too
     dim : int
-        of the vectors
+        size of the vectors
     dropout : float
-        share of posts whose topic training hides behind "other" (paper: none)
+        share of posts whose topic is replaced by "other" in training (paper: none)
     """
 
     def __init__(self, topics: int, dim: int, dropout: float = 0.0):

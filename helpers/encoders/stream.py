@@ -1,8 +1,8 @@
 """The stream encoder: samples of posts become unit vectors, by parts that can be exchanged.
 
-``StreamEncoder(post, side, pooling, projection)``: khan2021's encoder, IUR, LUAR's pooling and the
-Siamese transformer of tyo2021 are configurations of it (PRESETS). Letters: B samples, M posts a
-sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
+The encoder of khan2021, IUR, LUAR's pooling and the Siamese transformer of tyo2021 are
+configurations of ``StreamEncoder(post, side, pooling, projection)``, see PRESETS. Letters: B
+samples, M posts a sample, L tokens a post, N real posts of a batch, D dimensions of the embedding.
 """
 
 from typing import Annotated, Literal
@@ -30,37 +30,39 @@ class StreamConfig(Config):
     Attributes
     ----------
     post : str
-        what reads the text of a post
+        what reads the text of a post: "text_cnn" or "transformer"
     join_posts : bool
         whether the posts of a sample are read one after the other as one text
     features : str
-        T text, TP text and time, TPS text, time and topic
+        what is read of a post: "T" its text, "TP" text and time, "TPS" text, time and topic
     time : str
-        how the time is read
+        one of :data:`helpers.encoders.side_features.TIMES`; not used where features are "T"
     pooling : str
-        how posts become one vector
+        one of :data:`helpers.encoders.pooling.POOLINGS`: how posts become one vector
     projection : str
-        the last layers, from a pooled sample to its embedding
+        name of the last layers, from a pooled sample to its embedding
     filters : int
-        of each convolution width
+        filters of each convolution width of a "text_cnn"
     widths : tuple of int
-        of the convolutions, in tokens
+        widths of the convolutions of a "text_cnn", in tokens
     token_dim : int
-        of token and topic embeddings
+        size of the token embeddings of a "text_cnn", and of topic embeddings
     attention : int
-        A, outputs of an attention of the pooling
+        A, outputs of each attention of the pooling
     layers : int
-        attentions of the pooling side by side
+        number of parallel attentions of the pooling "khan2021"
     dim : int
-        D, of the embedding, unless the projection is "none" or "wccn"
+        D, size of the embedding; not used where the projection is "none" or "wccn", which keep the
+        size of the pooled sample
     dropout : float
-        of pooling and transformer
+        dropout rate of the pooling and of a transformer
     topic_dropout : float
-        share of training posts whose topic is hidden
+        share of training posts whose topic is hidden at random
     model, max_tokens, precision, depth, frozen, every_layer : str, int or bool
-        of a transformer, see :class:`~helpers.encoders.transformer.Transformer`
+        settings of a transformer, see :class:`~helpers.encoders.transformer.Transformer`
     unit : bool
-        False for vectors as they are, which the margins above 2 of tyo2021 Table 2 are for
+        whether vectors are scaled to unit length; margins above 2, as in tyo2021 Table 2, need
+        vectors that are not
     """
 
     post: Literal["text_cnn", "transformer"] = "text_cnn"
@@ -72,7 +74,7 @@ class StreamConfig(Config):
         "khan2021"
     )
     filters: int = Field(512, ge=1)
-    # not strict, so that it may be a list, too
+    # not strict, so that a list is accepted as well
     widths: tuple[Annotated[int, Field(ge=1)], ...] = Field((2, 3, 4), min_length=1, strict=False)
     token_dim: int = Field(512, ge=1)
     attention: int = Field(512, ge=1)
@@ -90,7 +92,7 @@ class StreamConfig(Config):
 
     @property
     def is_pretrained(self) -> bool:
-        """Whether it begins with weights that were learned elsewhere."""
+        """Whether the encoder begins with the weights of a pretrained model."""
         return self.post == "transformer" and self.model != "tiny"
 
     @model_validator(mode="after")
@@ -112,7 +114,7 @@ _DOCUMENT = {
 }
 PRESETS = {
     "khan2021": {},
-    # one attention over the posts' features, two layers with bias: the paper taken literally
+    # the paper taken literally: one attention over the posts' features, two layers with bias
     "khan2021_text": {"pooling": "khan2021_text", "projection": "khan2021_text"},
     "iur": {
         "pooling": "iur",
@@ -151,20 +153,20 @@ def stream_config(preset: str = "khan2021", **settings) -> StreamConfig:
 class StreamEncoder(Encoder):
     """Read each post, pool the posts of a sample, project the sample.
 
-    Padded posts take part in nothing, so an embedding depends on its own posts only.
+    Padding changes no embedding: each depends on its own posts only.
 
     Parameters
     ----------
     post : Module
-        (N, L) tokens -> (N, dim), with ``dim``
+        maps (N, L) tokens to (N, ``dim``) vectors
     side : list of Module
-        modules of :mod:`helpers.encoders.side_features`
+        modules of :mod:`helpers.encoders.side_features`, whose vectors are appended to the text's
     pooling : Module
-        of :mod:`helpers.encoders.pooling`
+        a module of :mod:`helpers.encoders.pooling`
     projection : Sequential
-        (B, pooling.dim) -> (B, D)
+        maps (B, ``pooling.dim``) pooled samples to (B, D) embeddings
     config : StreamConfig
-        the settings, of which ``join_posts`` and ``unit`` are read
+        settings, of which ``join_posts``, ``unit``, ``projection`` and ``dim`` are read
     """
 
     def __init__(
@@ -211,27 +213,28 @@ def build_stream_encoder(
 ) -> Encoder:
     """Build a new encoder; the same seed gives the same weights.
 
-    Where a model brings a last layer of its own, as LUAR does, the projection "linear" begins as
-    that.
+    The projection "linear" begins as the last layer of the pretrained model where that has one, as
+    LUAR does. Where the pooling can only pool a limited number of posts, the encoder is wrapped in
+    :class:`~helpers.encoders.chunk_mean.ChunkMean`.
 
     Parameters
     ----------
     config : StreamConfig
-        its settings
+        settings of the encoder
     vocabulary : int
-        kinds of tokens of the store
+        number of different tokens of the store
     topics : int
         rows of the store's topic list, the last one for "other"
     seed : int
-        of the weights
+        seed of the new weights; PyTorch's global generator is set to it
     tokenizer : Tokenizer or None
-        of the store, for a pretrained transformer of other tokens; an encoder whose weights will be
-        loaded needs none
+        the store's tokenizer, with which a pretrained transformer of other tokens reads the store;
+        an encoder whose weights will be loaded needs none
 
     Raises
     ------
     ValueError
-        Where a transformer is not there or does not fit the store, or sizes do not fit together.
+        If a transformer is not installed or does not fit the store, or if sizes do not fit.
     """
     torch.manual_seed(seed)
     if config.post == "transformer":
@@ -255,7 +258,7 @@ def build_stream_encoder(
 
 def _projection(name, width, dim):
     """Return the last layers of that name, from a pooled sample (width) to its embedding (dim)."""
-    if name == "khan2021":  # as released: without bias, between LayerNorms
+    if name == "khan2021":  # as released: layers without bias, between LayerNorms
         return nn.Sequential(
             nn.LayerNorm(width),
             nn.Linear(width, dim, bias=False),
@@ -269,9 +272,9 @@ def _projection(name, width, dim):
         return nn.Sequential(nn.Linear(width, dim))
     if name == "tyo2021":  # a dense layer, as released
         return nn.Sequential(nn.Linear(width, dim), nn.ReLU())
-    if name == "wccn":  # begins as WCCN of training authors
+    if name == "wccn":  # init_as_wccn sets its weights before training
         return nn.Sequential(nn.Linear(width, width))
-    return nn.Sequential()  # "none": the pooled vector itself, as sentence encoders are made
+    return nn.Sequential()  # "none": the pooled vector itself, as in sentence encoders
 
 
 def _released_projection(model, projection):
@@ -288,7 +291,7 @@ def _released_projection(model, projection):
 
 
 def parameter_counts(encoder: nn.Module) -> dict[str, int]:
-    """Count the trained values of each part of an encoder, and their ``total``, as Table 6."""
+    """Count the parameters of each part of an encoder and their ``total``, as khan2021 Table 6."""
     counts = {}
     for name, part in encoder.named_children():
         count = sum(value.numel() for value in part.parameters())

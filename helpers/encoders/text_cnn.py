@@ -1,11 +1,12 @@
 """Max-pooled convolutions over embedded tokens: the text feature of khan2021 (section 2.1).
 
-And a fast way to train it. A convolution of width w over embedded tokens is linear in each token:
-its output at position t is ``sum_k W_k e(token[t+k])``. So every *distinct* token of a batch is
-projected once through every tap (one matrix product gives a table), each position is a sum of w
-looked-up rows, and after max-pooling only the winning position of each filter carries gradient:
-backward touches w table cells per post and filter. Same function, same gradients as ``Conv1d`` +
-max, far less arithmetic, because text repeats itself: far fewer tokens are distinct than there are.
+It also has a fast way to be trained. A convolution of width w over embedded tokens is linear in
+each token: its output at position t is ``sum_k W_k e(token[t+k])``. So every *distinct* token of a
+batch is projected once through every tap (one matrix product gives a table), each position is a sum
+of w looked-up rows, and after max-pooling only the winning position of each filter carries
+gradient: backward touches w table cells per post and filter. The function and its gradients
+are those of ``Conv1d`` and a maximum, with far less arithmetic, because text repeats itself: a
+batch has far fewer distinct tokens than tokens.
 
 A post's windows start at its real tokens and read zeros past its end, so its feature does not
 depend on padding.
@@ -33,16 +34,16 @@ class TextCNN(nn.Module):
     Parameters
     ----------
     vocabulary : int
-        kinds of tokens
+        number of different tokens
     token_dim : int
-        d
+        d, size of a token's embedding
     filters : int
-        F, of each width
+        F, filters of each width
     widths : tuple of int
-        of the convolutions, in tokens
+        widths of the convolutions, in tokens
     method : str
-        "projected" (above), "dense" (embed, convolve, pool), or "auto": dense on CUDA, projected
-        elsewhere
+        "projected" (the fast way above), "dense" (embed, convolve, pool), or "auto": dense on CUDA,
+        projected elsewhere
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class TextCNN(nn.Module):
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the (N, dim) features of tokens (N, L) with PAD at the end of short posts.
 
-        A post without tokens is one zero window.
+        A post without tokens is read as one window of zeros.
         """
         if self._is_dense(tokens):
             pooled = self._dense(tokens)
@@ -80,7 +81,7 @@ class TextCNN(nn.Module):
             dtype = self.embedding.weight.dtype
             if torch.is_autocast_enabled(kind):
                 dtype = torch.get_autocast_dtype(kind)
-            # products are of the type that autocast gives them, sums of that of the weights
+            # only the products use the type of autocast, so it is switched off for the rest
             with torch.autocast(kind, enabled=False):
                 pooled = self._projected(tokens, dtype)
         # the bias is the same at every position, so it can wait until after the maximum
@@ -102,7 +103,7 @@ class TextCNN(nn.Module):
         for convolution in self.convolutions:
             windows = nnf.conv1d(embedded, convolution.weight)[:, :, : tokens.shape[1]]
             lowest = torch.finfo(windows.dtype).min
-            # not amax, which is slow backwards
+            # not amax, whose backward pass is slow
             pooled.append(windows.masked_fill(~starts, lowest).max(2).values)
         return torch.cat(pooled, 1)
 
@@ -119,12 +120,13 @@ class TextCNN(nn.Module):
         present = torch.zeros(vocabulary, dtype=torch.bool, device=tokens.device)
         present[tokens[real]] = True
         distinct = present.nonzero().squeeze(1)
-        number = present.cumsum(0) - 1  # of a token among the distinct ones
+        number = present.cumsum(0) - 1  # row of each token among the distinct ones
         index = torch.where(real, number[tokens.clamp(min=0)], len(distinct))
         rows = nnf.pad(self.embedding(distinct), (0, 0, 0, 1)).to(dtype)  # last row: padding
         index = self._pad(index, len(distinct))
         return _PooledWindows.apply(rows, self._taps().to(dtype), index, length, self.widths)
 
+    # fills rows at their end, so that the last token begins a window of the largest width
     def _pad(self, index, value):
         return nnf.pad(index, (0, max(self.widths) - 1), value=value)
 
@@ -153,7 +155,7 @@ class TextCNN(nn.Module):
 class _PooledWindows(torch.autograd.Function):
     """Pool (U + 1, d) rows under (K, d, F) taps to (N, dim), with sparse gradients.
 
-    Of every filter the largest window is taken.
+    Each filter takes its largest window, and only that window gets a gradient.
     """
 
     @staticmethod
@@ -170,7 +172,7 @@ class _PooledWindows(torch.autograd.Function):
         filters = taps.shape[2]
         rows_grad = grad.new_zeros(rows.shape)
         taps_grad = grad.new_empty(taps.shape)
-        cells = grad.new_empty(n_rows * filters)  # of one tap of the table, used again and again
+        cells = grad.new_empty(n_rows * filters)  # reused for every tap
         column = torch.arange(filters, device=rows.device)
         for width, first_tap, columns in _blocks(ctx.widths, filters):
             upstream = grad[:, columns].flatten()
@@ -185,7 +187,7 @@ class _PooledWindows(torch.autograd.Function):
 
 
 def _blocks(widths, filters):
-    """Yield of every width: itself, its first tap, its columns of the pooled features."""
+    """Yield for every width: itself, its first tap, its columns of the pooled features."""
     first_tap = 0
     for number, width in enumerate(widths):
         yield width, first_tap, slice(number * filters, (number + 1) * filters)
@@ -195,8 +197,8 @@ def _blocks(widths, filters):
 def _pool_windows(table, index, length, widths):
     """Return the largest window sum and its start, each (N, dim), from a (K, U + 1, F) table.
 
-    Posts are taken in order of length, so that a short post does not pay for the positions of a
-    long one. ``index`` (N, L + widest - 1) holds table rows, the last row where there is no token.
+    Posts are taken in order of length, so that no time is spent on the padding of short posts.
+    ``index`` (N, L + widest - 1) holds table rows, the last row where there is no token.
     """
     count, filters = table.shape[1:]
     flat_table = table.reshape(-1, filters)

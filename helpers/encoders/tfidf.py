@@ -1,7 +1,7 @@
 """Encoders that count words: the baselines a user can fit in a minute, and the topic model of ARR.
 
-They read the same text as every encoder, the first L tokens of each post of a sample: a table that
-gives a baseline whole posts and an encoder 32 tokens of each is not a fair table.
+They read the same text as every encoder, the first L tokens of each post of a sample. A table in
+which baselines read whole posts and the other encoders 32 tokens of each would not be fair.
 
 Letters: B samples, M posts a sample, L tokens a post.
 """
@@ -21,23 +21,24 @@ from helpers.tokens.batch import PAD, Batch, Samples
 from helpers.tokens.store import TokenStore
 from helpers.tokens.windows import training_windows
 
-PAIR_BUCKETS = 2**18  # for the hashes of pairs of subwords
-MAX_TOPICS = 2**16  # a store lists no more
-FIT_POSTS = 500_000  # as released
+PAIR_BUCKETS = 2**18  # number of hash values for pairs of subwords
+MAX_TOPICS = 2**16  # no store lists more topics
+FIT_POSTS = 500_000  # a TF-IDF of texts is fitted on no more posts, as released
 
 
 def shapes(text: str) -> str:
-    """Return a text without its letters: "A" for a capital of A-Z, "a" for a run of others.
+    """Replace each capital A-Z by "A", each run of other letters by "a", each run of digits by "0".
 
-    Digits become "0", a run of them one. It is text distortion (Stamatatos 2017), which keeps
-    frequent words, taken to its end.
+    "Call Bob at 10:45!" becomes "Aa Aa a 0:0!". Space at both ends is removed. Text distortion
+    (Stamatatos 2017) keeps frequent words; here no word is kept.
     """
     text = re.sub(r"\d+", "0", text.strip())
     text = re.sub("[A-Z]", "A", text)
-    return re.sub(r"[^\W\d_A-Z]+", "a", text)
+    return re.sub(r"[^\W\d_A-Z]+", "a", text)  # letters but A-Z: the "all" of "Call", a whole "é"
 
 
-# scikit-learn is imported where it is used: that takes a second, and a trained encoder needs none
+# scikit-learn is imported inside the functions: the import takes a second, and a trained network
+# does not need it
 
 
 def _tfidf(**settings):
@@ -59,40 +60,42 @@ def _bag_of_words():
 
 
 _NGRAMS = {"lowercase": False, "sublinear_tf": True, "min_df": 3, "max_features": 300_000}
-WEIGHTINGS: dict[str, Callable] = {  # kind -> () -> what fits and transforms
-    # as khan2021's authors released it: without stop words and words in more than 90% of the texts
+WEIGHTINGS: dict[str, Callable] = {  # kind -> function that makes what fits and transforms
+    # words as khan2021's authors released it: no stop words, no words of more than 90% of the texts
     "tfidf_word": partial(
         _tfidf, lowercase=False, stop_words="english", max_df=0.9, max_features=20_000
     ),
-    # the strong one: characters within word boundaries
+    # the strong baseline: n-grams of characters within word boundaries
     "tfidf_char": partial(_tfidf, analyzer="char_wb", ngram_range=(2, 5), **_NGRAMS),
-    # no letter is left to tell a topic: case, digits, marks, spaces, line ends as they follow
+    # n-grams of a text's shape: case, digits, marks, spaces and line ends, but no letter that could
+    # tell a topic
     "tfidf_shape": partial(
         _tfidf, preprocessor=shapes, analyzer="char", ngram_range=(1, 6), **_NGRAMS
     ),
-    # the encoder's own subwords and pairs of neighbours: what LSA starts from
+    # subwords and pairs of neighbouring subwords, the same features that LSA starts from
     "tfidf_subword": _tfidf_of_counts,
-    # no text: each listed topic is a word
+    # not the text but the topics of the posts, each counted like a word
     "topics": _tfidf_of_counts,
     # PAN's baseline (tyo2021 section 3)
     "tfidf_4grams": partial(_tfidf, analyzer="char", ngram_range=(4, 4), max_features=3000),
-    # scikit-learn's defaults (sawatphol2022)
+    # words, with scikit-learn's defaults (sawatphol2022)
     "tfidf": _tfidf,
-    # words, there or not (sawatphol2022)
+    # 1 for each word that occurs, however often (sawatphol2022)
     "bow": _bag_of_words,
 }
 
 
 def pair_bucket(left, right, buckets: int):
-    """Return the hash of neighbouring tokens, 0 .. buckets - 1.
+    """Return the hash of a pair of neighbouring tokens, 0 .. buckets - 1.
 
     Parameters
     ----------
     left, right : int or Tensor
-        tokens
+        a token and the token that follows it
     buckets : int
-        number of different hashes
+        number of hash values
     """
+    # two different primes, so that the pairs (a, b) and (b, a) have different hashes
     return (left * 1_000_003 + right * 7_919) % buckets
 
 
@@ -102,11 +105,11 @@ def ngram_counts(tokens: Tensor, vocabulary: int, buckets: int) -> tuple[Tensor,
     Parameters
     ----------
     tokens : (B, M, L) int64
-        PAD where there is none
+        PAD where there is no token
     vocabulary : int
-        kinds of tokens
+        number of different tokens
     buckets : int
-        for the hashes of pairs, whose features follow those of the tokens
+        number of hash values for pairs, whose features follow those of the tokens
 
     Returns
     -------
@@ -133,11 +136,11 @@ def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_ma
     Parameters
     ----------
     tokens : (B, M, L) int64
-        PAD where there is none
+        PAD where there is no token
     vocabulary : int
-        kinds of tokens
+        number of different tokens
     buckets : int
-        for the hashes of pairs
+        number of hash values for pairs
     """
     counts = ngram_counts(tokens, vocabulary, buckets)
     sample, feature, count = [part.cpu().numpy() for part in counts]
@@ -146,16 +149,16 @@ def count_matrix(tokens: Tensor, vocabulary: int, buckets: int) -> sparse.csr_ma
 
 
 class TfidfEncoder(Encoder):
-    """Weigh what a sample counts, as sparse unit rows.
+    """Turn the terms of each sample into a sparse unit row of weights.
 
-    A sample without any known term is a zero row: score 0, not NaN.
+    A sample without any known term has a zero row, so its scores are 0, not NaN.
 
     Parameters
     ----------
     kind : str
         one of WEIGHTINGS
     tokenizer : Tokenizer
-        has ``decode(ids) -> text`` and ``vocabulary``
+        the store's, of which ``decode(ids) -> text`` and ``vocabulary`` are used
     """
 
     def __init__(self, kind: str, tokenizer):
@@ -165,19 +168,19 @@ class TfidfEncoder(Encoder):
         self.weighting = WEIGHTINGS[kind]()
 
     def fit(self, samples: Samples, max_tokens: int = 32) -> "TfidfEncoder":
-        """Fit vocabulary and idf.
+        """Fit the terms and their idf weights.
 
         Parameters
         ----------
         samples : Samples
-            of training authors, or of a gallery
+            samples of training authors, or the targets of a gallery
         max_tokens : int
             L, tokens read of each post
 
         Raises
         ------
         ValueError
-            Where the texts hold no term.
+            If the texts hold no term.
         """
         self.topics = len(samples.store.meta["topics"])
         blocks = [self._read(batch) for batch in batches_of(samples, max_tokens)]
@@ -187,7 +190,7 @@ class TfidfEncoder(Encoder):
             documents = list(chain.from_iterable(blocks))
 
         if hasattr(self.weighting, "min_df"):
-            # of a gallery of a few accounts little is in several
+            # in a gallery of few accounts hardly any term is in three samples
             self.weighting.min_df = min(self.weighting.min_df, 1 + len(samples) // 10)
         self.weighting.fit(documents)
         self.dim = self.weighting.transform(documents[:1]).shape[1]
@@ -203,7 +206,7 @@ class TfidfEncoder(Encoder):
     def _read(self, batch):
         """Return what the weighting takes: counts of topics or of subwords, or texts."""
         if self.kind == "topics":
-            # a topic that is not listed is no trait of an author that could have been weighed
+            # all topics that are not listed share one number, which says nothing of an author
             listed = batch.mask & (batch.topics < self.topics)
             topics = batch.topics.masked_fill(~listed, PAD)
             return count_matrix(topics[..., None], MAX_TOPICS, 0)
@@ -228,13 +231,14 @@ def fit_tfidf(
     store : TokenStore
         training posts
     tokenizer : Tokenizer
-        of the store
+        the store's tokenizer
     max_tokens : int
         L, tokens read of each post
     seed : int
-        of the posts that are drawn; at most FIT_POSTS single ones are, as released
+        seed of the random choice of FIT_POSTS single posts from a larger store; not used where
+        subwords or topics are counted
     posts : int
-        M, posts of a training sample where subwords or topics are counted
+        M, posts of a training sample where subwords or topics are counted; else not used
     """
     if kind in ("tfidf_subword", "topics"):
         samples = training_windows(store, posts)

@@ -1,6 +1,6 @@
 """Any pretrained transformer as an encoder of posts (tyo2021 section 2, Figure 1).
 
-A post in other tokens than the model's own is read as text and cut into those.
+A post whose tokens are not the model's own is decoded to text, and cut into the model's tokens.
 
 Letters: N posts, L tokens a post.
 """
@@ -16,6 +16,7 @@ from helpers.tokens import pretrained_tokenizers
 from helpers.tokens.batch import PAD
 from helpers.tokens.tokenizer import Tokenizer
 
+# shape of the model "tiny", a BERT
 TINY = {
     "hidden_size": 64,
     "num_hidden_layers": 2,
@@ -29,33 +30,35 @@ BUCKET_TOKENS = {"cpu": 2**13, "cuda": 2**17}
 class Transformer(nn.Module):
     """Read the first tokens of a post; average the last layer over the real ones.
 
-    Texts pass in buckets of similar length, so that short ones do not pay for long ones; no vector
+    Texts of similar length pass together, so that little time is spent on padding; no vector
     depends on that.
 
     Parameters
     ----------
     vocabulary : int
-        kinds of tokens of the store
+        number of different tokens of the store
     settings : StreamConfig
-        of :mod:`helpers.encoders.stream`, of which are read
+        settings of :mod:`helpers.encoders.stream`, of which these are read
 
-        * model : as of :mod:`helpers.tokens.pretrained_tokenizers` (paper: bert-base-cased), or
-          "tiny": two layers with random weights for the tokens of any tokenizer
-        * max_tokens : of a text, with those that the model puts around it
-        * precision : "bf16" for the transformer, "no" for float32
-        * depth : of its layers the first so many, 0 for all
-        * frozen : so many of these, and the tokens' embeddings, are not trained; 0 trains all
-        * every_layer : means of the embeddings and of all layers, one after the other, instead of
-          the last layer's; lower ones tell style
-        * dropout : in all layers
+        * model : name or folder, see :mod:`helpers.tokens.pretrained_tokenizers` (paper:
+          bert-base-cased), or "tiny": two layers with random weights for the tokens of any
+          tokenizer
+        * max_tokens : most tokens of a text, special tokens of the model included
+        * precision : "bf16" computes the transformer in bfloat16, "no" leaves the precision alone
+        * depth : number of layers that are kept, from the first on; 0 for all
+        * frozen : number of layers that are not trained, from the first on, like the embeddings of
+          the tokens; 0 trains everything
+        * every_layer : whether the means of the embeddings and of every layer are concatenated,
+          instead of the last layer's mean alone; lower layers tell style
+        * dropout : dropout rate in all layers
     tokenizer : Tokenizer or None
-        of the store, where its tokens are not the model's own
+        the store's tokenizer; needed where its tokens are not the model's own
 
     Raises
     ------
     ValueError
-        For a model that is not there, a text or depth beyond its own, or a store of more kinds of
-        tokens than it knows.
+        If the model is not installed, reads fewer tokens than ``max_tokens``, has fewer layers than
+        ``depth`` or ``frozen``, or knows fewer tokens than the store.
     """
 
     def __init__(self, vocabulary: int, settings, tokenizer: Tokenizer | None = None):
@@ -73,7 +76,7 @@ class Transformer(nn.Module):
         else:
             body, _ = pretrained.model_parts(model)
             if hasattr(body, "pooler"):
-                body.pooler = None  # reads the first token only; nothing here does
+                body.pooler = None  # reads the first token only; not used here
             self.before, self.after = pretrained_tokenizers.special_tokens(model)
             if tokenizer and tokenizer.model != pretrained_tokenizers.tokenizer_file(model):
                 self.store_tokenizer = tokenizer
@@ -89,7 +92,7 @@ class Transformer(nn.Module):
             if isinstance(module, nn.Dropout):
                 module.p = settings.dropout
         if not torch.cuda.is_available():
-            # on a CPU the fused kernel's backward pass takes twice the step
+            # on a CPU a training step takes twice as long with the fused attention
             body.set_attn_implementation("eager")
 
         self.body = body
@@ -111,9 +114,9 @@ class Transformer(nn.Module):
         return torch.cat(pooled)[order.argsort()]
 
     def _framed(self, tokens):
-        """Return (N, longer) tokens with the model's own around them, and which are real.
+        """Return tokens (N, K) with the model's special tokens around them, and which are real.
 
-        Behind the end of a text stands token 0.
+        K is the size of the longest row or more. Behind the end of a text stands token 0.
         """
         if self.model_tokenizer:
             tokens = self._retokenised(tokens)
@@ -140,7 +143,7 @@ class Transformer(nn.Module):
         return padded.to(tokens.device)
 
     def _buckets(self, order, count):
-        """Cut rows in the given order, the shortest first, where a bucket would be too large."""
+        """Cut the order of rows, shortest first, into buckets of at most BUCKET_TOKENS tokens."""
         limit = BUCKET_TOKENS[order.device.type]
         cuts = []
         begin = 0
@@ -156,8 +159,8 @@ class Transformer(nn.Module):
         tokens = tokens[:, :width]
         real = real[:, :width]
         attended = real.clone()
-        attended[:, 0] = True  # attention to nothing at all is not a number
-        precision = nullcontext()  # "no" must not switch off what training has switched on
+        attended[:, 0] = True  # a softmax over no token at all is NaN
+        precision = nullcontext()  # "no" leaves an autocast of the training as it is
         if self.precision == "bf16":
             precision = torch.autocast(tokens.device.type, torch.bfloat16)
         with precision:
@@ -176,7 +179,7 @@ def _check_length(body, settings):
     """Raise ValueError where texts are longer than a model can read."""
     limit = body.config.max_position_embeddings
     if "roberta" in body.config.model_type:
-        limit -= 2  # it numbers its positions from behind the padding token's id
+        limit -= 2  # its positions begin after the padding token's id, which is 1
     if settings.max_tokens > limit:
         raise ValueError(
             f"{settings.model} reads at most {limit} tokens, not {settings.max_tokens}"
@@ -184,7 +187,7 @@ def _check_length(body, settings):
 
 
 def _choose_layers(body, settings):
-    """Leave a model its first layers, freeze the lowest of them, and return all that are left."""
+    """Cut a model to its first layers, freeze the lowest of them, and return the layers left."""
     layers = next(module for module in body.modules() if isinstance(module, nn.ModuleList))
     needed = max(settings.depth, settings.frozen)
     if needed > len(layers):

@@ -12,11 +12,19 @@ from torch import Tensor, nn
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
 
-IDENTITY_SHARE = 0.3  # weight of the identity in the within-author covariance
+IDENTITY_SHARE = 0.3  # weight of the identity when it is blended with the covariance
 
 
 class WCCN(Encoder):
-    """Centre an encoder's vectors and whiten them within authors; a zero row stays zero."""
+    """Centre an encoder's vectors and whiten them within authors; a zero row stays zero.
+
+    Before it is fitted it changes only the length of the vectors.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        a dense one, whose weights stay as they are
+    """
 
     def __init__(self, encoder: Encoder):
         super().__init__()
@@ -32,19 +40,19 @@ class WCCN(Encoder):
         return whitened * vectors.any(1, keepdim=True)
 
     def fit(self, samples: Samples, max_tokens: int = 32) -> "WCCN":
-        """Fit mean and whitening.
+        """Fit the mean and the whitening on training samples; zero rows are left out.
 
         Parameters
         ----------
         samples : Samples
-            of training authors, several each
+            samples of training authors, several of each
         max_tokens : int
             L, tokens read of each post
 
         Raises
         ------
         ValueError
-            Where no author has two samples, or vectors are no finite numbers.
+            If no author has two samples with tokens, or if a vector is not finite.
         """
         vectors = embed(self.encoder, samples, max_tokens)
         has_tokens = vectors.any(1)
@@ -56,14 +64,16 @@ class WCCN(Encoder):
 
 @torch.no_grad()
 def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
-    """Set the last layer of a stream encoder to WCCN of what it reads, scaled as new weights are.
+    """Initialise the last layer of a stream encoder as WCCN of the vectors that it reads.
+
+    Its weights are scaled to the Frobenius norm of an identity matrix.
 
     Parameters
     ----------
     encoder : StreamEncoder
-        with the projection "wccn", a linear layer
+        one with the projection "wccn", a linear layer, which is overwritten
     samples : Samples
-        of training authors, several each
+        samples of training authors, several of each
     max_tokens : int
         L, tokens read of each post
 
@@ -74,7 +84,7 @@ def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
     """
     projection = encoder.projection
     unit = encoder.unit
-    # for the fit the encoder gives what the projection reads, as it is
+    # without projection and normalisation the encoder returns what the projection reads
     encoder.projection = nn.Sequential()
     encoder.unit = False
     fitted = WCCN(encoder).fit(samples, max_tokens)
@@ -87,17 +97,17 @@ def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
 
 
 def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
-    """Return W such that rows of ``vectors @ W`` vary equally in all directions within an author.
+    """Return W such that ``vectors @ W`` varies about equally in all directions within an author.
 
     The within-author covariance is blended with a multiple of the identity, so that it can be
-    inverted. Authors with one row say nothing about it.
+    inverted. Authors with a single row are left out.
 
     Parameters
     ----------
     vectors : (N, D)
-        of training samples, finite
+        vectors of N training samples, finite
     authors : (N,)
-        of the samples
+        the author of each sample
 
     Returns
     -------
@@ -106,7 +116,7 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        Where no author has two rows.
+        If no author has two rows.
     """
     _, author, n_samples = np.unique(authors, return_inverse=True, return_counts=True)
     if n_samples.max(initial=0) < 2:
@@ -120,7 +130,7 @@ def wccn_matrix(vectors: np.ndarray, authors: np.ndarray) -> np.ndarray:
 
     covariance = deviation.T @ deviation / len(deviation)
     dim = len(covariance)
-    variance = np.trace(covariance) / dim or 1.0  # 0 where nobody ever varies: nothing to scale
+    variance = np.trace(covariance) / dim or 1.0  # 1 where no author varies at all
     identity = IDENTITY_SHARE * variance * np.eye(dim)
     covariance = (1 - IDENTITY_SHARE) * covariance + identity
     return np.linalg.cholesky(np.linalg.inv(covariance))

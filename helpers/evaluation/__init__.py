@@ -1,6 +1,6 @@
 """Evaluation: trials -> scores -> metrics with intervals.
 
-In come samples, encoders and lists of pairs; out go tables of metrics with intervals, and decisions
-fitted on dev. It decides ties in one place (:mod:`helpers.evaluation.scores`). It never knows a
-loss or trains a network, and never fits on what it measures.
+Samples, encoders and lists of pairs come in; tables of metrics with intervals, and decisions fitted
+on dev go out. Ties are decided in one place (:mod:`helpers.evaluation.scores`). Nothing here knows
+a loss, trains a network, or is fitted on the data that it measures.
 """

@@ -1,4 +1,4 @@
-"""Bootstrap intervals: authors are drawn with replacement, each with all of its rows.
+"""Bootstrap intervals: authors are resampled with replacement, each with all of its rows.
 
 Texts of one author depend on each other, so an interval over texts would be too narrow.
 """
@@ -12,20 +12,20 @@ INTERVAL_ENDS = (2.5, 97.5)  # percentiles
 
 
 def resample_weights(groups: np.ndarray, resamples: int, seed: int = 0) -> Iterator[np.ndarray]:
-    """Draw groups with replacement, one resample at a time: bounded memory.
+    """Resample groups with replacement, one resample at a time, so that memory is bounded.
 
     Parameters
     ----------
     groups : (N,)
-        the group of each row; G of them differ.
+        the group of each of N rows; G groups differ.
     resamples : int
-        number of them.
+        number of resamples.
     seed : int
-        of the draws.
+        seed of the resamples.
 
     Yields
     ------
-    (G,) int, how often each group, in sorted order, is drawn.
+    (G,) int, how often each group, in sorted order, is in the resample.
     """
     size = len(np.unique(groups))
     rng = np.random.default_rng(seed)
@@ -41,13 +41,13 @@ def bootstrap_interval(
     Parameters
     ----------
     values : (N, C)
-        of N rows.
+        C values of each of N rows.
     groups : (N,)
-        whose each row is.
+        the group of each row, such as its author.
     resamples : int
-        number of them.
+        number of resamples; 0 gives NaN.
     seed : int
-        of the draws.
+        seed of the resamples.
     """
     row = np.unique(groups, return_inverse=True)[1]
     count = np.bincount(row)
@@ -65,9 +65,9 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
     Parameters
     ----------
     statistics : list
-        of each resample C values; NaN ones are left out.
+        the C statistics of each resample; NaN ones are left out.
     columns : int
-        C.
+        C, which is needed where there is no resample.
     """
     if not len(statistics):
         return np.full(columns, np.nan), np.full(columns, np.nan)
@@ -85,11 +85,11 @@ def bootstrap_means(
     columns : Mapping[str, array]
         values (N,) by name.
     groups : (N,)
-        whose each value is.
+        the group of each of the N values, such as its author.
     resamples : int
-        number of them.
+        number of resamples; 0 gives no intervals.
     seed : int
-        of the draws.
+        seed of the resamples.
     """
     values = np.column_stack(list(columns.values()))
     means = dict(zip(columns, values.mean(0)))
@@ -97,12 +97,12 @@ def bootstrap_means(
 
 
 def metric_table(values: Mapping[str, float], low=np.nan, high=np.nan) -> pd.DataFrame:
-    """Make the table that every evaluation returns: a row a metric, columns value, low, high.
+    """Make the table of every evaluation: a row for each metric, columns value, low and high.
 
     Parameters
     ----------
     values : Mapping[str, float]
-        by metric.
+        values by metric.
     low, high : array or float
         ends of the intervals, NaN for none.
     """

@@ -1,9 +1,9 @@
 """Calibration: from a score to a log-likelihood ratio (khan2021 section 5).
 
-The ratio compares the probability of a score if both samples are of one account with that if they
-are of two. Its natural logarithm does not depend on the prior. With a prior it gives a probability,
-with costs as well the threshold that costs least. A calibration is fitted on dev trials and then
-applied to each pair on its own.
+The likelihood ratio is the probability of a score if both samples are of one account, divided by
+that if they are of two. Its natural logarithm does not depend on the prior. Together with a prior
+it gives a probability, and together with a prior and costs the threshold that costs least. A
+calibration is fitted on dev trials and then applied to each pair on its own.
 """
 
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class Calibration:
     Parameters
     ----------
     weights : list[float]
-        of the features, one or five.
+        weights of the features, one or five.
     intercept : float
-        added to their sum.
+        added to the weighted sum.
     """
 
     weights: list[float]
@@ -46,48 +46,48 @@ class Calibration:
         Parameters
         ----------
         scores : (N,)
-            of the pairs.
+            score of each of N pairs.
         query_posts, target_posts : (N,)
-            sizes of both samples, where the calibration was fitted with them.
+            sizes of both samples, if and only if the calibration was fitted with them.
 
         Raises
         ------
         ValueError
-            Where sizes are missing, or given and not fitted with.
+            If sizes are missing, or given to a calibration that was fitted without.
         """
         features = _features(scores, query_posts, target_posts)
         if features.shape[1] != len(self.weights):
             kind = "with" if len(self.weights) > 1 else "without"
             raise ValueError(f"fitted {kind} the sizes of query and target")
-        return (features * self.weights).sum(1) + self.intercept  # @ rounds by the number of rows
+        return (features * self.weights).sum(1) + self.intercept  # the rounding of @ depends on N
 
 
 def fit_calibration(
     scores, same, query_posts=None, target_posts=None, prior: float = PAPER.prior
 ) -> Calibration:
-    """Fit a logistic regression on dev trials, weighted as if a share of them were of one account.
+    """Fit a calibration on dev trials by logistic regression, with trials weighted to a prior.
 
-    With the sizes of both samples, its features are the score, both sizes and their products.
-    Features are standardised and have scikit-learn's default penalty, so dev trials without an
-    error still give a finite slope.
+    With the sizes of both samples, the features are the score, the logarithms of both sizes and the
+    products of the score with these. Features are standardised, and scikit-learn's default penalty
+    keeps the slope finite even if the scores separate the dev trials without an error.
 
     Parameters
     ----------
     scores : (N,)
-        of the trials.
+        score of each trial.
     same : (N,) bool
         whether a trial is of one account.
     query_posts, target_posts : (N,)
         sizes of both samples, or neither.
     prior : float
-        the share.
+        the weight of all same-account trials together, out of 1.
 
     Raises
     ------
     ValueError
-        For trials of one kind only, or for values that are not finite.
+        If all trials are of one kind, or if a score or a size's logarithm is not finite.
     """
-    # here: a map that is only used need not wait for it
+    # imported here: a calibration that is only applied need not wait for it
     from sklearn.linear_model import LogisticRegression
     from sklearn.preprocessing import StandardScaler
 
@@ -108,6 +108,7 @@ def fit_calibration(
     return Calibration(slope.tolist(), float(intercept))
 
 
+# the features of Calibration, (N, 1) or (N, 5)
 def _features(scores, query_posts, target_posts):
     scores = np.asarray(scores, np.float64)
     if (query_posts is None) != (target_posts is None):
@@ -120,20 +121,22 @@ def _features(scores, query_posts, target_posts):
 
 
 def probability(llr: np.ndarray, prior: float) -> np.ndarray:
-    """Return the probability of a same-account pair.
+    """Return the probability, (N,), that a pair is of one account.
 
     Parameters
     ----------
     llr : (N,)
         log-likelihood ratios.
     prior : float
-        the share of such pairs before any score was seen.
+        the share of same-account pairs before any score is known.
     """
     return expit(llr + logit(prior))
 
 
 def cllr(llr: np.ndarray, same: np.ndarray) -> float:
-    """Return the cost of log-likelihood ratios in bits: 0 perfect, 1 useless, no upper end.
+    """Return Cllr, the cost of log-likelihood ratios in bits; 0 is perfect, 1 is uninformative.
+
+    Misleading ratios can cost any number of bits. Trials of both kinds are needed.
 
     Parameters
     ----------
@@ -156,12 +159,12 @@ def cllr(llr: np.ndarray, same: np.ndarray) -> float:
 def min_cllr(scores: np.ndarray, same: np.ndarray) -> float:
     """Return Cllr after the best monotone recalibration of the same trials.
 
-    It is found by pooling adjacent violators.
+    The recalibration is found by pooling adjacent violators. Trials of both kinds are needed.
 
     Parameters
     ----------
     scores : (N,)
-        of the trials.
+        score of each trial.
     same : (N,) bool
         whether a trial is of one account.
     """
@@ -191,7 +194,7 @@ def reliability_bins(
     prior : float
         the share of same-account pairs.
     bins : int
-        number of them; empty ones are left out.
+        number of equally wide bins of probability; empty ones are left out.
 
     Returns
     -------
@@ -214,7 +217,7 @@ def reliability_bins(
     )
     sums = trials.groupby("bin").sum()
     ends = _wilson_intervals(sums.same, sums.different)
-    odds = prior / (1 - prior) * (~same).sum() / same.sum()  # as the counts are weighted
+    odds = prior / (1 - prior) * (~same).sum() / same.sum()  # turns raw odds into odds at the prior
     ends = ends * odds / (ends * odds + 1 - ends)
     table = pd.DataFrame(
         {
@@ -242,7 +245,7 @@ def _wilson_intervals(positives, negatives):
 def calibration_metrics(
     llr: np.ndarray, same: np.ndarray, costs: DetectionCosts = PAPER
 ) -> pd.DataFrame:
-    """Return Cllr, minCllr, minDCF, and P_miss, P_fa and DCF at the Bayes threshold of the costs.
+    """Return Cllr, minCllr, minDCF, the Bayes threshold, and P_miss, P_fa and DCF at it.
 
     DCF - minDCF is the loss of the Bayes threshold against the best one in hindsight; both are
     normalised.
@@ -254,11 +257,11 @@ def calibration_metrics(
     same : (N,) bool
         whether a trial is of one account.
     costs : DetectionCosts
-        of errors.
+        costs of errors, and the prior, which give the Bayes threshold.
 
     Returns
     -------
-    A row a metric, columns value, low and high.
+    A row for each metric, columns value, low and high (NaN).
     """
     accepted = llr >= costs.threshold
     p_miss = 1 - accepted[same].mean()

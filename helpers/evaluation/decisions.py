@@ -1,4 +1,4 @@
-"""From a distance to an answer: maps and thresholds fitted on dev pairs, and the paper's."""
+"""From a distance to an answer: maps and thresholds fitted on dev pairs, and those of tyo2021."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,10 +9,11 @@ import pandas as pd
 from helpers.evaluation.calibration import Calibration, fit_calibration, probability
 from helpers.evaluation.pan_metrics import auc, check_answers, named_pan_metrics
 
-# lower, upper of tyo2021 Figure 2b, chosen on the test set
+# lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
 PUBLISHED_THRESHOLDS = (0.470, 0.553)
-GRID = np.linspace(0.02, 0.98, 49)  # of thresholds
+GRID = np.linspace(0.02, 0.98, 49)  # thresholds that are tried
 
+# a function from distances to final scores, and the lower and upper threshold
 Decision = tuple[Callable[[np.ndarray], np.ndarray], tuple[float, float]]
 
 
@@ -20,20 +21,20 @@ def apply_thresholds(scores: np.ndarray, lower: float, upper: float) -> np.ndarr
     """Set scores between the thresholds to 0.5, and scale those below and above.
 
     [0, lower) becomes [0, 0.5) and (upper, 1] becomes (0.5, 1]. Scores outside of the thresholds
-    keep their order, and none of them becomes 0.5 by rounding. With lower = upper = 0.5 nothing
-    changes.
+    keep their order, and none of them becomes 0.5 by rounding. With lower = upper = 0.5 no score
+    changes. NaN stays NaN.
 
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     lower, upper : float
         thresholds, 0 <= lower <= upper <= 1.
 
     Raises
     ------
     ValueError
-        For other thresholds.
+        If the thresholds are others.
     """
     if not 0 <= lower <= upper <= 1:
         raise ValueError(f"thresholds {lower}, {upper}: need 0 <= lower <= upper <= 1")
@@ -54,17 +55,17 @@ def threshold_surface(
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        of the metrics, see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
     grid : array
         thresholds, ascending.
 
     Returns
     -------
-    Columns ``lower``, ``upper`` and the metrics, one row a combination: 1,225 by default.
+    Columns ``lower``, ``upper`` and the metrics, a row for each combination: 1,225 by default.
     """
     scores, same = check_answers(scores, same)
     level = np.unique(scores, return_inverse=True)[1]
@@ -83,9 +84,10 @@ def threshold_surface(
 
 
 def best_thresholds(surface: pd.DataFrame) -> tuple[float, float]:
-    """Return (lower, upper) of the highest overall.
+    """Return the thresholds (lower, upper) of a surface that give the highest "overall".
 
-    Of equal ones those with the fewest unanswered pairs are taken, then the lowest.
+    Of equal ones (to 12 decimals) those with the fewest unanswered pairs are taken, then those with
+    the lowest ``lower``.
     """
     ranked = surface.assign(loss=-surface.overall.round(12))
     best = ranked.sort_values(["loss", "n_unanswered", "lower"]).iloc[0]
@@ -98,11 +100,11 @@ def fit_decision(distances: np.ndarray, same: np.ndarray, definition: str = "pan
     Parameters
     ----------
     distances : (N,)
-        of dev pairs.
+        distance of each dev pair.
     same : (N,) bool
         whether a pair is of one author.
     definition : str
-        of the metrics, see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
 
     Returns
     -------
@@ -120,7 +122,7 @@ def fit_shift(distances: np.ndarray, same: np.ndarray, definition: str = "pan21"
     Parameters
     ----------
     distances, same, definition : array
-        as in :func:`fit_decision`, for cosines of character 4-grams.
+        arguments as in :func:`fit_decision`; distances are 1 - cosine of character 4-grams.
 
     Returns
     -------
@@ -129,10 +131,12 @@ def fit_shift(distances: np.ndarray, same: np.ndarray, definition: str = "pan21"
     return _with_best_thresholds(_clipped_cosines, distances, same, definition)
 
 
+# the scores of fit_shift: cosines, in [0, 1]
 def _clipped_cosines(distances):
     return np.clip(1 - np.asarray(distances, np.float64), 0, 1)
 
 
+# the decision of a fitted map from distances to scores, with the best thresholds of the same pairs
 def _with_best_thresholds(score, distances, same, definition):
     thresholds = best_thresholds(threshold_surface(score(distances), same, definition))
     return partial(_decide, score, thresholds), thresholds
@@ -148,16 +152,16 @@ DECISIONS = {"calibrated": fit_decision, "shift": fit_shift}
 def fit_scores(distances: np.ndarray, same: np.ndarray, prior: float = 0.5) -> Calibration:
     """Fit a logistic map from distance to score on dev pairs.
 
-    The map is monotone. It falls with the distance if pairs of one author are closer on dev.
+    The map is monotone. Scores fall with the distance if pairs of one author are closer on dev.
 
     Parameters
     ----------
     distances : (N,)
-        of dev pairs.
+        distance of each dev pair.
     same : (N,) bool
         whether a pair is of one author.
     prior : float
-        as in :func:`helpers.evaluation.calibration.fit_calibration`.
+        the weight of all pairs of one author together, out of 1.
     """
     return fit_calibration(-distances, same, prior=prior)
 
@@ -168,9 +172,9 @@ def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) ->
     Parameters
     ----------
     fitted : Calibration
-        of :func:`fit_scores`.
+        map of :func:`fit_scores`.
     distances : (N,)
-        of the pairs.
+        distance of each pair.
     prior : float
         the share of pairs of one author.
     """
@@ -180,8 +184,9 @@ def to_scores(fitted: Calibration, distances: np.ndarray, prior: float = 0.5) ->
 def legacy_min_max(distances: np.ndarray) -> np.ndarray:
     """Scale distances as the paper does, for comparison only.
 
-    The score is (max(d) - d) / max(max(d) - d) over all pairs: it depends on all other pairs, so
-    one pair alone has no score. Raises ValueError if all distances are equal.
+    The score of a distance d is (max(d) - d) / max(max(d) - d), with maxima over all pairs. It
+    depends on all other pairs, so one pair alone has no score. Raises ValueError if all distances
+    are equal or one is not finite.
     """
     closeness = np.max(distances) - np.asarray(distances, np.float64)
     if not (np.isfinite(closeness).all() and closeness.max() > 0):

@@ -1,10 +1,10 @@
 """Detection: are these two samples by one account? (khan2021 section 4.3).
 
-EER, DCF and error curves of scored trials. A trial is a pair of samples with a score; a higher
-score means more alike. A trial is accepted if its score reaches the threshold, so equal scores are
-accepted together. Exact error rates need only the number of different-account trials between each
-two neighbouring scores of same-account trials. Trials are therefore counted in blocks and never
-sorted. The counts are kept by account, for the bootstrap.
+The module computes EER, DCF and error curves of scored trials. A trial is a pair of samples with a
+score; a higher score means more alike. A trial is accepted if its score reaches the threshold, so
+equal scores are accepted together. Exact error rates need only the number of different-account
+trials between each two neighbouring scores of same-account trials. Trials are therefore counted in
+blocks and never sorted. The counts are kept by account, for the bootstrap.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,21 @@ from scipy.special import ndtri
 from helpers.core.config import Config
 from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
 
-BLOCK_TRIALS = 2**20  # counted at a time
+BLOCK_TRIALS = 2**20  # trials that are counted at a time
+# recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 METRICS = ("EER", "minDCF", "minDCF_released", *PRECISIONS)
 
 
 class DetectionCosts(Config):
-    """Costs of errors.
+    """Costs of errors, and the prior, for the detection cost function (DCF).
 
     Parameters
     ----------
     prior : float
-        share of same-account trials, pi.
+        pi, the share of same-account trials.
     miss : float
-        C_miss, the cost of rejecting one.
+        C_miss, the cost of rejecting a same-account trial.
     false_accept : float
         C_fa, the cost of accepting a different-account trial.
     """
@@ -40,12 +41,16 @@ class DetectionCosts(Config):
     false_accept: float = Field(2, gt=0)
 
     def dcf(self, p_fa, p_miss):
-        """Return pi C_miss P_miss + (1 - pi) C_fa P_fa, over the cheaper of accepting all and none.
+        """Return the normalised cost of errors.
+
+        It is pi C_miss P_miss + (1 - pi) C_fa P_fa, divided by the cost of accepting all trials or
+        of rejecting all, whichever is lower.
 
         Parameters
         ----------
         p_fa, p_miss : float or array
-            rates of accepted different-account and rejected same-account trials.
+            share of different-account trials that are accepted, and of same-account trials that are
+            rejected.
         """
         miss = self.prior * self.miss
         false_accept = (1 - self.prior) * self.false_accept
@@ -53,7 +58,7 @@ class DetectionCosts(Config):
 
     @property
     def threshold(self) -> float:
-        """The log-likelihood ratio above which accepting is expected to cost less (Bayes)."""
+        """The log-likelihood ratio from which on accepting is expected to cost less (Bayes)."""
         return float(np.log(self.false_accept * (1 - self.prior) / (self.miss * self.prior)))
 
     @property
@@ -62,26 +67,27 @@ class DetectionCosts(Config):
         return self.false_accept / (self.false_accept + self.miss)
 
 
-# of the printed tables, which can only be normalised: raw costs are at most 0.05
+# costs of the paper's tables; their values must be normalised ones, as raw costs are at most 0.05
 PAPER = DetectionCosts()
-RELEASED = DetectionCosts(prior=0.01, miss=1, false_accept=1)  # of the released code
+RELEASED = DetectionCosts(prior=0.01, miss=1, false_accept=1)  # costs of the released code
 
 
 @dataclass(frozen=True)
 class ScoreCounts:
     """Count the trials of G accounts by where they lie among the U scores of same-account trials.
 
-    Bin 2i + 1 holds scores equal to values[i], bin 2i those between values[i - 1] and values[i]. It
-    takes 32 bytes per account and value.
+    Bin 2i + 1 holds scores equal to values[i], bin 2i those between values[i - 1] and values[i];
+    the first and the last bin hold those below and above all values. The counts take 32 bytes per
+    account and value.
 
     Parameters
     ----------
     values : (U,)
         distinct scores of same-account trials, ascending.
     accounts : (G,)
-        whose queries the trials are.
+        the account whose queries each row of counts is for.
     same, different : (G, 2U + 1) float64
-        trials of one and of two accounts in each bin.
+        number of same-account and of different-account trials in each bin.
     """
 
     values: np.ndarray
@@ -93,24 +99,23 @@ class ScoreCounts:
 def count_scores(
     scores: np.ndarray, same: np.ndarray, accounts: np.ndarray | None = None
 ) -> ScoreCounts:
-    """Count trials.
+    """Count trials by account, and by their place among the scores of same-account trials.
 
-    Beside the result and the accounts' numbers (8 bytes a trial) it needs a few blocks of
-    BLOCK_TRIALS.
+    Beside the result it needs memory for 8 bytes a trial and a few blocks of BLOCK_TRIALS.
 
     Parameters
     ----------
     scores : (N,)
-        of the trials.
+        score of each trial.
     same : (N,) bool
         whether a trial is of one account.
     accounts : (N,)
-        whose query a trial is, by default all of one.
+        the account of each trial's query; by default all trials count for one account.
 
     Raises
     ------
     ValueError
-        For lengths that do not fit, scores that are not finite, or trials of one kind only.
+        If lengths differ, a score is not finite, or all trials are of one kind.
     """
     scores = np.asarray(scores)
     same = np.asarray(same, bool)
@@ -157,13 +162,14 @@ def error_rates(
     Parameters
     ----------
     counts : ScoreCounts
-        of the trials.
+        counts of the trials.
     weights : (G,)
-        how often each account counts, by default once.
+        how often each account counts; by default once.
 
     Returns
     -------
-    Two arrays (2U + 2,), all NaN where no trial of either kind is left.
+    Two arrays (2U + 2,). P_fa is NaN if no different-account trial counts, P_miss if no
+    same-account trial does.
     """
     if weights is None:
         weights = np.ones(len(counts.accounts))
@@ -184,7 +190,7 @@ def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> float:
     Parameters
     ----------
     p_fa, p_miss : (K,)
-        of :func:`error_rates`.
+        rates at K corners, of :func:`error_rates`.
     """
     return float(np.interp(0, p_fa - p_miss, p_fa))
 
@@ -195,22 +201,22 @@ def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER)
     Parameters
     ----------
     p_fa, p_miss : (K,)
-        of :func:`error_rates`.
+        rates at K corners, of :func:`error_rates`.
     costs : DetectionCosts
-        of errors.
+        costs of errors, and the prior.
     """
     return float(costs.dcf(p_fa, p_miss).min())
 
 
 def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
-    """Return the largest share of same-account trials accepted at a precision, 0 if there is none.
+    """Return the largest share of same-account trials accepted at a precision, 0 if none can be.
 
     Parameters
     ----------
     p_fa, p_miss : (K,)
-        of :func:`error_rates`.
+        rates at K corners, of :func:`error_rates`.
     precision : float
-        share of same-account trials among the accepted ones, at the prior.
+        least share of same-account trials among the accepted ones, at the prior.
     prior : float
         share of same-account trials where the threshold is used, which may differ from the share in
         a test.
@@ -225,24 +231,24 @@ def detection_metrics(
 ) -> pd.DataFrame:
     """Return METRICS: EER, minDCF by given and by released costs, recall at PRECISIONS.
 
-    They are means over topics. Accounts are resampled with all their trials in all topics, because
-    trials of one query depend on each other. A topic without an account in a resample is left out
-    of it.
+    They are means over topics. For the intervals accounts are resampled with all their trials in
+    all topics, because trials of one query depend on each other. A topic without trials of both
+    kinds in a resample is left out of it.
 
     Parameters
     ----------
     tallies : list[ScoreCounts]
-        of each topic the counts of its trials.
+        counts of the trials of each topic.
     costs : DetectionCosts
-        of errors.
+        costs of ``minDCF``, and the prior of the recalls.
     seed : int
-        of the resamples.
+        seed of the resamples.
     resamples : int
-        number of them.
+        number of resamples; 0 for no intervals.
 
     Returns
     -------
-    A row a metric, columns value, low and high.
+    A row for each metric, columns value, low and high.
     """
     accounts = np.concatenate([counts.accounts for counts in tallies])
     row = np.unique(accounts, return_inverse=True)[1]
@@ -273,12 +279,17 @@ def det_curve(counts: ScoreCounts) -> pd.DataFrame:
     """Return the error curve from rejecting all to accepting all.
 
     Corners that lie closer together than 1/500 of a rate and 1/50 of its probit are left out, since
-    nobody sees them. At most some thousand corners remain, and every line stays within that
-    distance.
+    a plot does not show them. At most a few thousand corners remain, and every line stays within
+    that distance.
+
+    Parameters
+    ----------
+    counts : ScoreCounts
+        counts of the trials.
 
     Returns
     -------
-    Columns ``threshold``, ``P_fa``, ``P_miss``.
+    Columns ``threshold`` (descending), ``P_fa``, ``P_miss``.
     """
     p_fa, p_miss = error_rates(counts)
     corners = np.column_stack([counts.values, np.nextafter(counts.values, np.inf)]).ravel()
@@ -297,9 +308,9 @@ def mean_det_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFram
     Parameters
     ----------
     curves : list[frame]
-        of :func:`det_curve`.
+        curves of :func:`det_curve`.
     points : int
-        on a linear, and again on a logarithmic scale of P_fa.
+        number of values of P_fa on a linear scale, and again on a logarithmic one.
 
     Returns
     -------
@@ -307,6 +318,6 @@ def mean_det_curve(curves: list[pd.DataFrame], points: int = 500) -> pd.DataFram
     """
     logarithmic = np.geomspace(1e-6, 1, points)
     p_fa = np.unique(np.concatenate([[0], logarithmic, np.linspace(0, 1, points)]))
-    # where a curve falls at once, interp takes the lower end: the better of the thresholds
+    # where a curve falls vertically, np.interp takes the lower end, that of the better threshold
     p_miss = [np.interp(p_fa, curve.P_fa, curve.P_miss) for curve in curves]
     return pd.DataFrame({"P_fa": p_fa, "P_miss": np.mean(p_miss, axis=0)})

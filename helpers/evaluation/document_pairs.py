@@ -25,17 +25,18 @@ KINDS = list(KIND_NAMES)
 
 
 class PairsConfig(Config):
-    """Say which pairs of a run's documents are judged.
+    """Settings of the pairs of documents that are compared.
 
     Parameters
     ----------
     kind : str
-        "balanced", of both kinds equally many on one topic; "natural", as the documents have them;
-        or "given", PAN's own. See :func:`make_pairs` and :func:`given_pairs`.
+        "balanced": half of the same-author and half of the different-author pairs are on one topic;
+        "natural": the shares on one topic are those that the documents have; "given": PAN's own
+        pairs. See :func:`make_pairs` and :func:`given_pairs`.
     dev, test : int
-        the number of pairs; given pairs are all taken.
+        number of pairs of each split; not used for "given", which takes all pairs.
     seed : int
-        of the draw.
+        seed of the random choice of pairs.
     """
 
     kind: Literal["balanced", "natural", "given"] = "balanced"
@@ -44,9 +45,9 @@ class PairsConfig(Config):
     seed: int = Field(0, ge=0)
 
     def pairs_of(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-        """Make the pairs of "dev" and "test" from tables of documents by split.
+        """Make the pairs of "dev" and of "test" from tables of documents by split.
 
-        Raises ValueError as :func:`make_pairs` and :func:`given_pairs`.
+        Raises ValueError as :func:`make_pairs` or :func:`given_pairs`.
         """
         if self.kind == "given":
             return {split: given_pairs(tables[split]) for split in ("dev", "test")}
@@ -64,37 +65,38 @@ def make_pairs(
     same_share: float = 0.5,
     topic_share: float | None = 0.5,
 ) -> pd.DataFrame:
-    """Draw different pairs of documents, with even shares of author and topic where they allow it.
+    """Sample distinct pairs of documents at random, with given shares of one author and one topic.
 
-    Pairs of one author are drawn evenly from the authors, as long as each has pairs left, so that
-    prolific authors do not dominate. Pairs of two authors are drawn uniformly. The result depends
-    on the seed only.
+    Pairs of one author are sampled evenly over the authors that have pairs left, so that prolific
+    authors do not dominate. Pairs of two authors are sampled uniformly. The same documents and seed
+    give the same pairs.
 
     Parameters
     ----------
     documents : frame
-        columns ``author`` and ``topic``, one row a document.
+        a row for each document, with columns ``author`` and ``topic``.
     count : int
-        of the pairs.
+        number of pairs.
     seed : int
-        of the draw.
+        seed of the random choice.
     same_share : float
         the share of the pairs that are of one author.
     topic_share : float, optional
         the share of pairs on one topic, the same for pairs of one author and of two, so that the
-        topic alone does not tell who wrote. If the documents have too few pairs of one author, both
-        kinds take the share that is possible. None: the share that the documents have, for each
-        kind by itself, as in PAN's own pairs and in the "modified test" of tyo2021.
+        topic alone does not tell the kind. If the pairs of one author allow only another share,
+        pairs of two authors take that share as well. None: each kind has the share that all its
+        possible pairs have, as in PAN's own pairs and in the "modified test" of tyo2021.
 
     Returns
     -------
-    Columns ``first``, ``second`` (row numbers of documents, in random order), ``same`` and
-    ``same_topic``; rows shuffled.
+    Columns ``first`` and ``second`` (row numbers of documents; which is first is random), ``same``
+    and ``same_topic`` (whether author and topic are the same). Rows are in random order.
 
     Raises
     ------
     ValueError
-        If authors or topics are missing, or if too few pairs are possible (it says how many).
+        If authors or topics are missing, if ``count`` or a share is out of range, or if too few
+        pairs are possible; the message says how many are.
     """
     if documents[["author", "topic"]].isna().any(axis=None):
         raise ValueError("every document needs an author and a topic")
@@ -118,7 +120,7 @@ def make_pairs(
 
 
 def _counts_by_kind(capacity, count, same_share, topic_share):
-    """Return how many pairs of each kind to draw."""
+    """Return how many pairs of each kind to sample."""
     count_of_one = round(count * same_share)
     counts = {}
     for same, wanted in ((True, count_of_one), (False, count - count_of_one)):
@@ -134,7 +136,7 @@ def _counts_by_kind(capacity, count, same_share, topic_share):
         counts[same, True] = on_one_topic
         counts[same, False] = wanted - on_one_topic
         if same and topic_share is not None and count_of_one:
-            topic_share = on_one_topic / count_of_one  # of pairs of two authors, too
+            topic_share = on_one_topic / count_of_one  # pairs of two authors get the same share
     return counts
 
 
@@ -148,20 +150,21 @@ def pair_capacity(documents: pd.DataFrame) -> dict[tuple[bool, bool], int]:
     return dict(zip(KINDS, (of_both, of_author - of_both, on_topic - of_both, of_neither)))
 
 
+# number of pairs of documents that agree in all of the columns
 def _pairs_within(documents, columns):
     sizes = documents.groupby(columns, sort=False).size().to_numpy(np.int64)
     return int((sizes * (sizes - 1) // 2).sum())
 
 
 def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
-    """Count the pairs of each kind, and all possible ones of the documents.
+    """Count the pairs of each kind, and how many pairs of the kind the documents allow.
 
     Parameters
     ----------
     pairs : frame
-        columns ``same`` and ``same_topic``.
+        pairs with columns ``same`` and ``same_topic``.
     documents : frame
-        columns ``author`` and ``topic``.
+        a row for each document, with columns ``author`` and ``topic``.
 
     Returns
     -------
@@ -174,11 +177,12 @@ def count_kinds(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class _NumberedPairs:
-    """Number all pairs of a kind, and few others, without listing them.
+    """Number all pairs of a kind without listing them.
 
-    Documents are ordered so that authors (or topics) stand together; then the partners of document
-    i are rows in a row, from ``first_partner[i]`` on, and its pairs have the numbers ``begins[i]``
-    to ``ends[i] - 1``.
+    Documents are ordered so that authors (or topics) stand together. Then the partners of document
+    i are consecutive rows from ``first_partner[i]`` on, and its pairs have the numbers
+    ``begins[i]`` to ``ends[i] - 1``. For two authors and two topics some numbers are pairs of
+    another kind.
     """
 
     kind: tuple[bool, bool]
@@ -206,10 +210,10 @@ class _NumberedPairs:
 
 
 def _draw(author, topic, kind, count, rng):
-    """Draw different pairs of a kind, (first, second).
+    """Sample distinct pairs of a kind, and return their first and their second documents.
 
-    Where there are few more than ``count``, all are shuffled, else some are drawn at a time until
-    there are enough.
+    If at most 4 times as many pairs as wanted are numbered, all are shuffled. Else some are sampled
+    at a time until there are enough.
     """
     if not count:
         return np.empty((2, 0), np.int64)
@@ -222,7 +226,7 @@ def _draw(author, topic, kind, count, rng):
     numbers = np.empty(0, np.int64)
     if total <= 4 * count:
         numbers = pairs.of_kind(rng.permutation(total))
-        if same:  # one of each author, then a second of each ...
+        if same:  # take one pair of each author, then a second one of each, and so on
             turn = pd.Series(numbers).groupby(pairs.authors(numbers)).cumcount()
             numbers = numbers[np.argsort(turn, kind="stable")]
     while len(numbers) < count:
@@ -237,7 +241,10 @@ def _draw(author, topic, kind, count, rng):
 
 
 def _draw_by_author(pairs, drawn_numbers, size, rng):
-    """Draw an author with pairs left, then one of its pairs: they have numbers in a row."""
+    """Sample an author with pairs left, then one of its pairs, which have consecutive numbers.
+
+    It is repeated ``size`` times with replacement, so numbers may repeat.
+    """
     first_row = np.unique(pairs.author, return_index=True)[1]
     begin = pairs.begins[first_row]
     per_author = np.diff(np.append(begin, pairs.ends[-1]))
@@ -249,8 +256,9 @@ def _draw_by_author(pairs, drawn_numbers, size, rng):
 def _partners(author, topic, same, same_topic):
     """Return an order of the documents, and the rows from low to high of each one's partners.
 
-    The rows hold nothing else, but for two authors and two topics: then the groups leave as few
-    others as they can.
+    These rows are exactly the partners of the kind, each pair once. Only for two authors and two
+    topics do they hold others as well; authors or topics are grouped, whichever leaves fewer
+    others.
     """
     size = len(author)
     if not (same or same_topic):
@@ -263,16 +271,18 @@ def _partners(author, topic, same, same_topic):
     inner_ends = _run_ends(inner[order])
     if same and same_topic:
         return order, np.arange(1, size + 1), np.minimum(outer_ends, inner_ends)
-    # where the inner run goes on in the next group there is no partner
+    # if the next outer group begins with the same inner code, the inner run ends behind outer_ends:
+    # then there is no partner
     return order, inner_ends, outer_ends
 
 
+# about twice the number of pairs within groups of equal codes
 def _pairs_in_groups(codes):
     return (np.bincount(codes) ** 2.0).sum()
 
 
 def _run_ends(codes):
-    """Return for each element the end of its run of equal ones."""
+    """Return for each element the index behind the end of its run of equal codes."""
     is_last = np.append(codes[1:] != codes[:-1], True)
     ends = np.flatnonzero(is_last) + 1
     run = np.cumsum(is_last) - is_last
@@ -282,21 +292,23 @@ def _run_ends(codes):
 def given_pairs(documents: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs that the documents came in, in order of their first text.
 
-    A text that was in several pairs is in the first of them only; the other pairs are left out.
+    A text that was in several pairs is kept in the first of them only; its other pairs are left
+    out.
 
     Parameters
     ----------
     documents : frame
-        columns ``author``, ``topic``, ``id`` (<pair>/a and <pair>/b).
+        a row for each document, with columns ``author``, ``topic`` and ``id``, which is <pair>/a or
+        <pair>/b.
 
     Returns
     -------
-    Columns as those of :func:`make_pairs`.
+    The columns of :func:`make_pairs`.
 
     Raises
     ------
     ValueError
-        If an id is there twice, or if no two ids form a pair.
+        If ids are missing, an id repeats, or no two ids form a pair.
     """
     if "id" not in documents or documents["id"].duplicated().any():
         raise ValueError(

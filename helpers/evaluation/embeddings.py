@@ -1,4 +1,4 @@
-"""What encoders make of samples, made once: the one place where it is kept."""
+"""A cache of the rows that encoders make of samples, so that no sample is embedded twice."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -8,14 +8,14 @@ from helpers.encoders.base import Encoder, embed
 from helpers.evaluation.scores import Rows, as_rows
 from helpers.tokens.batch import Samples
 
-MAX_KEPT = 96  # rows of queries and targets, and statistics: of 24 galleries or more
+MAX_KEPT = 96  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 
 
 class Embeddings:
-    """Keep the rows of samples, and what else is made of them; of many things the last MAX_KEPT.
+    """Keep the rows of samples, and what else is made of them: the MAX_KEPT entries used last.
 
-    Samples and encoders are told apart as objects. An encoder that was trained further needs new
-    embeddings.
+    Samples and encoders are compared as objects, not by content. So an encoder that was trained
+    further needs a new cache.
     """
 
     def __init__(self):
@@ -26,23 +26,23 @@ class Embeddings:
 
         Parameters
         ----------
-        encoder : dense or sparse
+        encoder : an encoder of dense or sparse rows
         samples : N samples
         max_tokens : tokens read of each post
 
         Returns
         -------
-        (N, D), of :func:`helpers.evaluation.scores.as_rows`
+        (N, D) rows, as :func:`helpers.evaluation.scores.as_rows` makes them
         """
         make = partial(_embedded, encoder, samples, max_tokens)
         return self.once(("rows", encoder, samples, max_tokens), make)
 
     def put(self, encoder: Encoder, samples: Samples, max_tokens: int, rows) -> None:
-        """Keep rows of samples that were made elsewhere.
+        """Keep rows of samples that were made elsewhere, unless there are some already.
 
         Parameters
         ----------
-        encoder, samples, max_tokens : as of :meth:`of`
+        encoder, samples, max_tokens : arguments with which :meth:`of` is to return these rows
         rows : (N, D), dense or sparse
         """
         self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
@@ -50,7 +50,7 @@ class Embeddings:
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
         """Return what ``make`` returns, or what it returned for this key before."""
         made = self._kept.pop(key) if key in self._kept else make()
-        self._kept[key] = made  # as the last one
+        self._kept[key] = made  # moved to the end, as the entry used last
         if len(self._kept) > MAX_KEPT:
             del self._kept[next(iter(self._kept))]
         return made

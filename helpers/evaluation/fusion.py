@@ -10,9 +10,9 @@ from helpers.evaluation.models import Member, Model, as_model
 from helpers.evaluation.ranking import positive_targets
 from helpers.evaluation.trials import Trials
 
-MAX_QUERIES = 1000  # dev queries that choose weights
-RIDGE = 1e-3
-MIN_SPREAD = 1e-6
+MAX_QUERIES = 1000  # most dev queries on which weights are fitted
+RIDGE = 1e-3  # penalty on squared shares, which keeps a useless member's weight at 0
+MIN_SPREAD = 1e-6  # a smaller spread of scores counts as this, so that nothing is divided by 0
 
 
 def fit_weights(
@@ -22,27 +22,28 @@ def fit_weights(
 
     No weight is below 0.
 
-    The likelihood is that of a conditional logit (McFadden 1974), a softmax over all targets of the
-    weighted scores. It is convex in the weights, so many members need no grid; a small ridge keeps
-    the weight of a useless member at 0. At most MAX_QUERIES queries are used.
+    The likelihood is that of a conditional logit (McFadden 1974): a softmax, over all targets, of
+    the weighted scores. Its negative logarithm is convex in the weights, so no grid is needed for
+    many members. A small ridge keeps the weight of a useless member at 0. If there are more than
+    MAX_QUERIES queries, the first ones are used, with the targets of their authors only.
 
     Parameters
     ----------
-    systems : encoders or members, by the name that they get
-    trials : every query against every target, on dev accounts
+    systems : encoders or members, by the name that each gets in the model
+    trials : every query against every target, of dev accounts
     max_tokens : tokens read of each post
 
     Returns
     -------
     The model with its weights, and its ``shares``: each weight times the spread of its member's
-    scores.
+    scores, scaled to sum to 1. All shares are equal if no member helps.
 
     Raises
     ------
     ValueError
-        There is no system, or a query has no target of its author.
+        If there is no system, or a query has no target of its author.
     """
-    from scipy import optimize  # here: to use weights, none is needed
+    from scipy import optimize  # imported here: a model that only scores needs none
 
     model = Model.fuse(systems)
     positive_targets(trials)
@@ -82,7 +83,10 @@ def fit_weights(
 
 
 def _loss(shares, scores, positive):
-    """Return loss and gradient of shares (S,) of scores (S, Q, T) with positives (Q, T)."""
+    """Return loss and gradient of the shares (S,) of S members with scores (S, Q, T).
+
+    Each row of ``positive`` (Q, T) shares a weight of 1 among the targets of the query's author.
+    """
     mixed = np.tensordot(shares.astype(np.float32), scores, 1)
     likely = special.softmax(mixed, 1)
     loss = (special.logsumexp(mixed, 1) - (positive * mixed).sum(1)).mean()

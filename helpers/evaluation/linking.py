@@ -37,17 +37,20 @@ class LinkingConfig(Config):
         [target_from, target_until). Shares serve archives that have no months in common.
     topics : number of topics; the most popular ones, by posts in the query period, that have enough
         accounts
-    enrolled, min_enrolled : enrolled accounts of a topic, at most and at least (None: the same)
-    accounts : accounts that have a target, the enrolled ones among them; None: all that have enough
-        posts
-    query_posts, min_query_posts : posts of an enrolled account in the topic, at most and at least
-        (None: the same)
-    target_posts, min_target_posts : posts of a target, and later posts that an account must have
+    enrolled, min_enrolled : most and fewest enrolled accounts of a topic; if the second is None, it
+        is the first
+    accounts : number of accounts of a topic that have a target, the enrolled ones among them; None:
+        all that have enough posts
+    query_posts, min_query_posts : most and fewest posts of a query; if the second is None, it is
+        the first
+    target_posts, min_target_posts : number of posts of a target, and number of posts that an
+        account must have in the target period
     targets : whether posts of a target are in the query's topic, as in the paper, or in any topic.
         In any topic, a topic profile alone can tell accounts apart.
-    same_community : only accounts that mostly write in the topic's community, the part of its name
-        before the first "/". An account of another archive would be told apart too easily.
-    seed : of the draw of accounts
+    same_community : whether a topic takes only accounts that mostly write in its community, the
+        part of its name before the first "/". An account of another archive would be too easy to
+        exclude.
+    seed : seed of the random choice of accounts
     """
 
     query_from: Moment = 0.0
@@ -99,19 +102,19 @@ def linking_trials(
     """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
     Which accounts these are depends on the seed and the topic, not on ``target_posts``, and not on
-    ``query_posts`` where ``min_query_posts`` is given. Takes about 30 bytes a post.
+    ``query_posts`` where ``min_query_posts`` is given. It takes about 30 bytes of memory a post.
 
     Parameters
     ----------
-    store : of the accounts
-    config : which accounts are enrolled, and which have a target
-    sizes : targets of so many posts instead of ``target_posts``, one Trials a size and topic, of
-        the same accounts
+    store : posts of the accounts
+    config : settings, which tell the accounts that are enrolled and those that have a target
+    sizes : sizes of targets in posts, instead of ``target_posts``; each topic gives a Trials for
+        each size, of the same accounts
 
     Raises
     ------
     ValueError
-        A size is above ``min_target_posts``, or too few topics have accounts enough.
+        If a size is above ``min_target_posts``, or if too few topics have enough accounts.
     """
     if sizes and max(sizes) > config.min_target_posts:
         raise ValueError(
@@ -128,7 +131,7 @@ def linking_trials(
     for topic in _topics(store, author, early, late, config):
         queries = _latest(store, topic.early, author, topic.enrolled, config.query_posts)
         for size in sizes:
-            # targets in any topic are often those of every topic
+            # with targets in any topic, several topics often have the same targets
             key = (size, id(topic.late), topic.accounts.tobytes())
             if key not in targets:
                 targets[key] = _latest(store, topic.late, author, topic.accounts, size)
@@ -136,12 +139,13 @@ def linking_trials(
     return trials
 
 
+# a chosen topic, with its posts and its accounts
 class _Topic(NamedTuple):
     name: str
-    early: np.ndarray  # posts there in the query period
+    early: np.ndarray  # its posts in the query period
     late: np.ndarray  # posts from which targets are made
-    enrolled: np.ndarray
-    accounts: np.ndarray  # that have a target, the enrolled ones among them
+    enrolled: np.ndarray  # accounts that have a query
+    accounts: np.ndarray  # accounts that have a target, the enrolled ones among them
 
 
 def _topics(store, author, early, late, config):
@@ -149,7 +153,7 @@ def _topics(store, author, early, late, config):
     min_posts = config.min_query_posts or config.query_posts
     min_enrolled = config.min_enrolled or config.enrolled
     min_accounts = config.accounts or 2
-    names = store.meta["topics"]  # posts in none of these have the next number, and are no topic
+    names = store.meta["topics"]  # a number beyond these marks a post in no listed topic
     early_of_topic = _by_topic(store, early)
     late_of_topic = [late] * len(names)
     if config.targets == "same_topic":
@@ -202,12 +206,12 @@ def _by_topic(store, posts):
 
 
 def _has_posts(store, author, posts, count):
-    """Return which accounts (authors,) have so many of the posts."""
+    """Return which accounts (authors,) have at least ``count`` of the posts."""
     return np.bincount(author[posts], minlength=store.authors) >= count
 
 
 def _is_since(store, author, moment):
-    """Return which posts (posts,) are at or after a date, or a share of their account's posts."""
+    """Return which posts (posts,) are at or after a date, or after a share of their account's."""
     if isinstance(moment, str | date):
         when = datetime.fromisoformat(str(moment))
         if when.tzinfo is None:
@@ -227,20 +231,21 @@ def _latest(store, posts, author, accounts, max_posts):
 
 
 def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:
-    """Score all trials, at about 22 bytes each.
+    """Score the trials of all topics, in one table of about 22 bytes a trial.
 
     Targets that several topics share are embedded once.
 
     Parameters
     ----------
-    model : scores the trials
-    trials : of :func:`linking_trials`
+    model : the model that scores the trials
+    trials : trials of :func:`linking_trials`
     max_tokens : tokens read of each post
 
     Returns
     -------
-    Columns ``topic``, ``query_author``, ``target_author`` (authors of the store), ``query_posts``,
-    ``target_posts`` (sizes), ``score`` (float32) and ``same`` (whether it is a same-account pair).
+    Columns ``topic``, ``query_author`` and ``target_author`` (author numbers of the store),
+    ``query_posts`` and ``target_posts`` (numbers of posts), ``score`` (float32) and ``same``
+    (whether both samples are of one account).
     """
     model = as_model(model)
     names = list(dict.fromkeys(topic.name for topic in trials))
@@ -272,9 +277,13 @@ def linking_metrics(
 
     Parameters
     ----------
-    scored : of :func:`score_linking`
-    costs : of a miss and of a false link
-    seed, resamples : of the bootstrap
+    scored : scored trials of :func:`score_linking`
+    costs : costs of a miss and of a false link, and the prior
+    seed, resamples : seed and number of bootstrap resamples
+
+    Returns
+    -------
+    The table of :func:`helpers.evaluation.detection.detection_metrics`.
     """
     counts = list(_counts_by_topic(scored).values())
     return detection.detection_metrics(counts, costs, seed, resamples)
@@ -286,18 +295,20 @@ def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def linking_by_topic(scored: pd.DataFrame, costs: DetectionCosts = PAPER) -> pd.DataFrame:
-    """Return error rates and sizes of each topic, their "mean", and "pooled".
+    """Return error rates and sizes by topic, as the mean over topics, and for all trials pooled.
 
     Pooled trials have one threshold for all topics.
 
     Parameters
     ----------
-    scored : of :func:`score_linking`
-    costs : of a miss and of a false link
+    scored : scored trials of :func:`score_linking`
+    costs : costs of a miss and of a false link, and the prior
 
     Returns
     -------
-    A row a topic; columns ``EER``, ``minDCF``, ``accounts``, ``positives`` and ``trials``.
+    A row for each topic, ``mean`` and ``pooled``, the last two with the sizes of all topics
+    together; columns ``EER``, ``minDCF``, ``accounts`` (with a query), ``positives`` and
+    ``trials``.
     """
     by_topic = _counts_by_topic(scored)
     counts = {name: [part] for name, part in by_topic.items()}
@@ -328,13 +339,13 @@ def linking_by_target_size(
 
     Parameters
     ----------
-    scored : of :func:`score_linking`
-    costs : of a miss and of a false link
-    seed, resamples : of the bootstrap
+    scored : scored trials of :func:`score_linking`
+    costs : costs of a miss and of a false link, and the prior
+    seed, resamples : seed and number of bootstrap resamples
 
     Returns
     -------
-    The index is ``target_posts, metric``.
+    The tables one below the other, with the index ``target_posts, metric``.
     """
     tables = {
         size: linking_metrics(part, costs, seed, resamples)

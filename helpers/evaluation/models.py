@@ -1,7 +1,7 @@
-"""Models: encoders, alone or several with normalised scores and weights, that score trials.
+"""Models: one or several encoders, with normalised scores and weights, that score trials.
 
-A baseline is a model of one member, a fusion one of several, and so is the encoder that ships. An
-encoder or a member stands for the model of itself alone wherever a model is asked for, see
+A baseline is a model of one member. A fusion is a model of several members, and so is the encoder
+that ships. Wherever a model is asked for, an encoder or a member may be given instead, see
 :func:`as_model`.
 """
 
@@ -25,6 +25,7 @@ from helpers.evaluation.score_norm import (
 from helpers.evaluation.scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
 from helpers.tokens.batch import Samples
 
+# slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]
 
 
@@ -35,14 +36,14 @@ class GalleryTfidf:
     Attributes
     ----------
     kind : one of :data:`helpers.encoders.tfidf.WEIGHTINGS`
-    tokenizer : of the stores
+    tokenizer : tokenizer of the stores
     """
 
     kind: str
     tokenizer: object
 
     def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
-        """Fit a TF-IDF on targets.
+        """Fit a TF-IDF on the targets of a gallery.
 
         Parameters
         ----------
@@ -54,15 +55,17 @@ class GalleryTfidf:
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
-    """The targets of one member, embedded and measured once, that any queries are scored against.
+    """The embedded targets of one member, with their statistics, to score queries against.
 
     Attributes
     ----------
-    encoder : of the member, fitted on the targets where each gallery fits its own
-    rows : (T, D) of the targets
-    statistics : (2, T) of the targets, see :mod:`helpers.evaluation.score_norm`; None: raw scores
-    cohort : (C, D) rows of the cohort
-    reference : (T,) bool, targets that stand for all in s-norm; None where all do
+    encoder : the member's encoder; where each gallery fits its own, the one fitted on these targets
+    rows : (T, D) rows of the targets
+    statistics : (2, T) statistics of the targets, see :mod:`helpers.evaluation.score_norm`; None
+        for raw scores
+    cohort : (C, D) rows of the cohort, for AS-norm; None for s-norm by the gallery
+    reference : (T,) bool, targets from whose scores the statistics of s-norm are computed; None for
+        all targets
     """
 
     encoder: Encoder
@@ -81,14 +84,14 @@ class Gallery:
 
         Parameters
         ----------
-        queries : (Q, D)
-        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
-            not measure it against itself
+        queries : (Q, D) rows of the queries
+        own_column : (Q,), for each query its index among the targets, or -1 if it is none. Such a
+            query is normalised by that target's statistics, which leave out its score with itself.
+            Ignored with a cohort and without s-norm.
 
         Yields
         ------
-        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
-        overwrites.
+        A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
         """
         blocks = score_blocks(queries, self.rows, self.unit)
         if self.statistics is None:
@@ -111,7 +114,7 @@ class Gallery:
 
         Parameters
         ----------
-        queries : (Q, D)
+        queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
         scores = pair_scores(queries, self.rows, pairs, self.unit)
@@ -125,13 +128,15 @@ class Gallery:
         return s_norm_pairs(scores, of_queries, self.statistics, pairs)
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
-        """Return slope and offset that turn a raw score into the s-normed one.
+        """Return slope and offset that turn the raw score of a pair into its s-normed one.
+
+        Without s-norm they are 1 and 0. It is not for galleries with a cohort.
 
         Parameters
         ----------
-        query : (1, D)
-        column : of the target
-        own_column : of the query where it is itself a target, else -1
+        query : (1, D) row of the query
+        column : index of the target
+        own_column : index of the query among the targets, or -1 if it is none
         """
         if self.statistics is None:
             return 1.0, 0.0
@@ -141,6 +146,7 @@ class Gallery:
         mean_t, scale_t = self.statistics[:, column]
         return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
+    # statistics of queries, from their scores with the targets
     def _statistics(self, scores):
         if self.reference is not None:
             scores = scores[:, self.reference]
@@ -153,14 +159,16 @@ class Member:
 
     Attributes
     ----------
-    name : of the member
-    encoder : dense or sparse, or a TF-IDF that each gallery fits
-    normaliser : "none"; "s_norm", by the gallery; "as_norm", by the nearest of ``cohort``
-    weight : of its scores
-    cohort : samples of training authors, one each
-    reference : (T,) bool, targets drawn at random that stand for all in s-norm; None where all do
-    embeddings : what was made of samples; shared by members that ``replace`` makes of this one with
-        another name or weight
+    name : name of the member in its model
+    encoder : an encoder, dense or sparse, or a TF-IDF that each gallery fits
+    normaliser : "none" for raw scores, "s_norm" by the gallery, "as_norm" by the nearest of
+        ``cohort``
+    weight : weight of its scores in the model
+    cohort : for "as_norm", one sample of each of some training authors
+    reference : (T,) bool, for "s_norm" targets chosen at random from whose scores all statistics
+        are computed; None for all targets
+    embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
+        with another name or weight
     """
 
     name: str
@@ -172,7 +180,7 @@ class Member:
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
-        """Open targets, or return the gallery that was made of them before.
+        """Make the gallery of some targets, or return the one that was made of them before.
 
         Parameters
         ----------
@@ -197,7 +205,7 @@ class Member:
         return gallery
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
-        """Return the gallery of targets, and the rows (Q, D) of queries as it compares them.
+        """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
 
         Parameters
         ----------
@@ -214,14 +222,14 @@ class Model:
 
     Attributes
     ----------
-    members : one or more; their weights are divided by their sum
+    members : one member or more; their weights are divided by the sum of all weights
     shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
         if not fitted
 
     Raises
     ------
     ValueError
-        A weight is below 0, or none is above.
+        If a weight is below 0, or all are 0.
     """
 
     members: tuple[Member, ...]
@@ -239,12 +247,12 @@ class Model:
     def fuse(
         cls, systems: dict[str, Encoder | Member], weights: dict[str, float] | None = None
     ) -> "Model":
-        """Make one model of several systems.
+        """Make one model of several systems, which get the given names and weights.
 
         Parameters
         ----------
-        systems : encoders or members, by the name that they get
-        weights : of each system; equal ones by default
+        systems : encoders or members, by the name that each gets
+        weights : weight of each system by name; equal ones by default, whatever members had before
         """
         weights = weights or dict.fromkeys(systems, 1.0)
         members = []
@@ -260,7 +268,7 @@ class Model:
 
     @property
     def used_members(self) -> list[Member]:
-        """The members with a weight above 0; the others embed nothing."""
+        """The members with a weight above 0; only these embed samples."""
         return [member for member in self.members if member.weight]
 
     def scores(
@@ -270,20 +278,20 @@ class Model:
         max_tokens: int = 32,
         own_column: np.ndarray | None = None,
     ) -> Blocks:
-        """Score every query with every target, at bounded memory.
+        """Score every query with every target, block by block, so that memory is bounded.
 
         Parameters
         ----------
         queries, targets : Q and T samples; one object for both where they are the same, so they are
             embedded once
         max_tokens : tokens read of each post
-        own_column : (Q,) the column of a query that is itself a target, -1 of another; s-norm does
-            not measure it against itself
+        own_column : (Q,), for each query its index among the targets, or -1 if it is none. Such a
+            query is normalised by that target's statistics, which leave out its score with itself.
+            Ignored with a cohort and without s-norm.
 
         Yields
         ------
-        The rows of q queries as a slice, and their scores (q, T) float32, which the next block
-        overwrites.
+        A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
         """
         blocks = []
         for member in self.used_members:
@@ -298,11 +306,11 @@ class Model:
             yield part, fuse([scores for _, scores in member_blocks], weights)
 
     def score_matrix(self, queries: Samples, targets: Samples, max_tokens: int = 32) -> np.ndarray:
-        """Return all scores (Q, T) float32 of few queries and targets.
+        """Return all scores (Q, T) float32 at once, which must fit into memory.
 
         Parameters
         ----------
-        queries, targets, max_tokens : as of :meth:`scores`
+        queries, targets, max_tokens : arguments of :meth:`scores`
         """
         blocks = self.scores(queries, targets, max_tokens)
         return np.concatenate([scores.copy() for _, scores in blocks])
@@ -344,9 +352,10 @@ class Model:
 
         Parameters
         ----------
-        members : name, normaliser and weight of each
-        encoders : by name
-        reference : (T,) bool, see :class:`Member`
+        members : name, normaliser and weight of each member; "as_norm" is not possible, because no
+            cohort is given
+        encoders : the encoder of each member, by name
+        reference : (T,) bool, of every member, see :class:`Member`
         """
         embeddings = Embeddings()
         return cls(
@@ -366,14 +375,14 @@ System = Encoder | Member | Model
 
 
 def as_model(system: System) -> Model:
-    """Return a model as it is, and an encoder or a member as the model of itself alone."""
+    """Return a model as it is, and an encoder or a member as a model of this one member."""
     if isinstance(system, Model):
         return system
     return Model.fuse({"alone": system})
 
 
 def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
-    """Return an encoder whose scores the gallery normalises; a TF-IDF is fitted on it, too."""
+    """Return a member with s-norm by the gallery; a TF-IDF is also fitted on each gallery."""
     if isinstance(encoder, TfidfEncoder):
         encoder = GalleryTfidf(encoder.kind, encoder.tokenizer)
     return Member("s-norm", encoder, "s_norm")

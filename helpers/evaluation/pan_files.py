@@ -1,7 +1,7 @@
 """PAN's files of verification: the answers of a system, the truth, and their metrics.
 
-One JSON object a line. An answer is ``{"id", "value"}``, the value in [0, 1]; a truth is ``{"id",
-"same", ...}``.
+Each line is a JSON object. An answer is ``{"id", "value"}`` with the value in [0, 1], a truth is
+``{"id", "same", ...}``.
 """
 
 import json
@@ -14,21 +14,22 @@ from helpers.core.artifacts import atomic_write
 from helpers.evaluation.bootstrap import metric_table
 from helpers.evaluation.pan_metrics import pan_metrics
 
+# what each field must be
 NEEDED = {"value": "a number in [0, 1]", "same": "true or false"}
 
 
 def read_answers(path: str | Path) -> pd.Series:
-    """Return scores by id, float64.
+    """Read a file of answers as scores by id, float64; empty lines are skipped.
 
-    Raises ValueError, with the line, for what is no answer, or an id twice.
+    Raises ValueError, which names the line, if a line is no answer or repeats an id.
     """
     return pd.Series(_read(path, "value"), dtype="float64", name="value").rename_axis("id")
 
 
 def read_truth(path: str | Path) -> pd.Series:
-    """Return whether each pair is of one author, by id, bool.
+    """Read a file of truth: by id whether a pair is of one author, bool.
 
-    Raises ValueError as :func:`read_answers`, or where empty.
+    Raises ValueError as :func:`read_answers`, and if the file holds no pair.
     """
     truth = _read(path, "same")
     if not truth:
@@ -37,21 +38,21 @@ def read_truth(path: str | Path) -> pd.Series:
 
 
 def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float]) -> None:
-    """Write scores with all their digits: a rounded one could become 0.5, which is no answer.
+    """Write scores with all their digits: rounded to 0.5, one would leave its pair unanswered.
 
     Parameters
     ----------
     path : str | Path
-        of the file.
+        file to write.
     ids : Iterable[str]
-        of the N pairs.
+        the id of each of N pairs.
     scores : Iterable[float]
-        N of them, in [0, 1].
+        the score of each pair, in [0, 1].
 
     Raises
     ------
     ValueError
-        For lengths that do not fit, an id twice, or a score outside [0, 1].
+        If the numbers of ids and scores differ, an id repeats, or a score is outside [0, 1].
     """
     ids = [str(name) for name in ids]
     scores = [float(score) for score in scores]
@@ -66,14 +67,16 @@ def write_answers(path: str | Path, ids: Iterable[str], scores: Iterable[float])
 
 
 def truth_of(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
-    """Return what :func:`write_truth` takes; ids are row numbers of documents.
+    """Return the truth of pairs as :func:`write_truth` takes it.
+
+    An id is the row numbers of both documents, such as "12-345".
 
     Parameters
     ----------
     pairs : frame
-        of :mod:`helpers.evaluation.document_pairs`.
+        pairs of :mod:`helpers.evaluation.document_pairs`.
     documents : frame
-        column ``author``, one row a document.
+        a row for each document, with a column ``author``.
     """
     author = documents.author.to_numpy()
     return pd.DataFrame(
@@ -87,19 +90,19 @@ def truth_of(pairs: pd.DataFrame, documents: pd.DataFrame) -> pd.DataFrame:
 
 
 def write_truth(path: str | Path, pairs: pd.DataFrame) -> None:
-    """Write which pairs are of one author.
+    """Write a file of truth: which pairs are of one author.
 
     Parameters
     ----------
     path : str | Path
-        of the file.
+        file to write.
     pairs : frame
         columns ``id``, ``same``, ``author_a``, ``author_b``.
 
     Raises
     ------
     ValueError
-        Where an id is there twice.
+        If an id repeats.
     """
     if pairs.id.duplicated().any():
         raise ValueError(f"{pairs.id.duplicated().sum()} ids are there twice")
@@ -113,25 +116,27 @@ def write_truth(path: str | Path, pairs: pd.DataFrame) -> None:
 def evaluate_answers(
     truth_path: str | Path, answers_path: str | Path, definition: str = "pan21"
 ) -> pd.DataFrame:
-    """Compute :func:`helpers.evaluation.pan_metrics.pan_metrics`, ``n_pairs`` and ``n_missing``.
+    """Compute PAN's metrics of an answers file, with the numbers of pairs and of missing answers.
 
-    Pairs are matched by id. A missing answer counts as unanswered, and both counts hold it.
+    Pairs are matched by id. A missing answer counts as the score 0.5, so that ``n_unanswered`` and
+    ``n_missing`` both include it.
 
     Parameters
     ----------
     truth_path, answers_path : str | Path
-        of the files.
+        files to read.
     definition : str
-        of the metrics.
+        "pan21" or "pan20", see :func:`helpers.evaluation.pan_metrics.pan_metrics`.
 
     Returns
     -------
-    A row a metric, columns value, low, high.
+    A row for each metric, ``n_pairs`` and ``n_missing``; columns value, low and high (NaN).
 
     Raises
     ------
     ValueError
-        Where a file is at fault, or answers are for pairs that the truth does not know.
+        If a line of a file is wrong, an answer is for a pair that the truth does not hold, or all
+        pairs are of one kind.
     """
     truth = read_truth(truth_path)
     answers = read_answers(answers_path)
@@ -172,7 +177,7 @@ def _is_record(record, field):
     value = record.get(field)
     if field == "same":
         return isinstance(value, bool)
-    return type(value) in (int, float) and 0 <= value <= 1
+    return type(value) in (int, float) and 0 <= value <= 1  # isinstance would take True as 1
 
 
 def _write(path, records):

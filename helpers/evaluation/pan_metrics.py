@@ -1,14 +1,15 @@
 """The metrics of PAN.
 
-Each pair has a score in [0, 1]: above 0.5 "one author", below 0.5 "two authors". A score of exactly
-0.5 leaves the pair unanswered; 0.5000001 is an answer. Published tables round to 3 decimals.
+Each pair has a score in [0, 1]. A score above 0.5 means "one author", a score below 0.5 "two
+authors". A score of exactly 0.5 leaves the pair unanswered; 0.5000001 is an answer. Published
+tables round to 3 decimals.
 """
 
 import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-AVERAGED = {  # the metrics whose mean is "overall", by definition
+AVERAGED = {  # by definition, the metrics whose mean is "overall"
     "pan21": ("AUC", "F1", "c@1", "F_0.5u", "Brier"),
     "pan20": ("AUC", "F1", "c@1", "F_0.5u"),
 }
@@ -17,12 +18,14 @@ METRICS = (*AVERAGED["pan21"], "overall")
 
 
 def auc(level: np.ndarray, same: np.ndarray, weights: np.ndarray) -> float:
-    """Return the AUC of pairs with multiplicities, without scikit-learn's costly checks.
+    """Return the AUC of pairs with multiplicities, or NaN if all pairs that count are of one kind.
+
+    It is faster than scikit-learn's, because it checks nothing.
 
     Parameters
     ----------
     level : (N,)
-        rank of each score.
+        rank of each score, from 0; equal scores have the same.
     same : (N,) bool
         whether a pair is of one author.
     weights : (N,)
@@ -52,13 +55,18 @@ def pan_metrics(
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     same : (N,) bool
         whether a pair is of one author.
     definition : str
         "pan21": overall is the mean of all five metrics (tyo2021 Table 1). "pan20": F_0.5u counts
         an unanswered pair as "one author", as the evaluator of 2020 did, and overall is the mean of
         the four metrics without Brier (Tables 2 and 3).
+
+    Raises
+    ------
+    ValueError
+        As :func:`check_answers`.
     """
     scores, same = check_answers(scores, same)
     area = float(roc_auc_score(same, scores))
@@ -73,11 +81,11 @@ def named_pan_metrics(
     Parameters
     ----------
     auc : float
-        of these pairs.
+        AUC of these pairs.
     scores, same : (N,)
-        of :func:`check_answers`.
+        scores and truth as :func:`check_answers` returns them.
     definition : str
-        "pan21" or "pan20".
+        "pan21" or "pan20", see :func:`pan_metrics`.
     weights : (N,)
         how often each pair counts.
     """
@@ -92,7 +100,7 @@ def named_pan_metrics(
 
     if definition == "pan21":
         missed = ~accepted & (same | skipped)
-    else:  # as the evaluator of 2020 had it, nothing is unanswered here
+    else:  # the evaluator of 2020 counts unanswered pairs as accepted here
         accepted = accepted | skipped
         missed = ~accepted & same
     weighted_hits = 1.25 * float(weights @ (accepted & same))
@@ -115,7 +123,7 @@ def check_answers(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     same : (N,)
         whether a pair is of one author.
 
@@ -139,16 +147,16 @@ def check_answers(scores: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def score_overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float:
-    """Return the share that the histograms of both kinds of pairs have in common, from 0 to 1.
+    """Return the overlap, 0 to 1, of the score histograms of same- and different-author pairs.
 
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     same : (N,) bool
         whether a pair is of one author.
     bins : int
-        of the histograms.
+        number of bins of each histogram.
 
     Raises
     ------
@@ -166,15 +174,15 @@ def score_overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float
 
 
 def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:
-    """Return the AUC of same-author pairs against different-author pairs, by the topics of either.
+    """Return the AUC for every choice of same-author and different-author pairs by their topics.
 
     If same-author pairs share a topic more often than different-author pairs, or less often as in
-    PAN 2020, an AUC over all pairs measures topic too.
+    PAN 2020, an AUC over all pairs also measures topic.
 
     Parameters
     ----------
     scores : (N,)
-        in [0, 1].
+        score of each pair, in [0, 1].
     same : (N,) bool
         whether a pair is of one author.
     same_topic : (N,) bool

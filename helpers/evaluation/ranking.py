@@ -1,10 +1,10 @@
-"""Account ranking: whose posts the query is, among all the accounts of a gallery.
+"""Account ranking: which account of a gallery wrote the posts of a query.
 
 The protocol is that of khan2021 section 4.2.
 
-For each account its first posts are the query and its last posts the target. The targets of all
-accounts are the gallery, and we measure the rank of the right one. Ranks depend on the sizes of the
-gallery and of the samples.
+The first posts of each account are the query and its last posts the target. The targets of all
+accounts are the gallery. The result is the rank of the query's own target, from 1 on. Ranks depend
+on the sizes of the gallery and of the samples.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from helpers.evaluation.trials import Trials, communities
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 
-RECALL_AT = (1, 4, 8)
+RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
 
 
 def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = None) -> Trials:
@@ -29,15 +29,16 @@ def ranking_trials(store: TokenStore, posts: int = 16, min_posts: int | None = N
 
     Parameters
     ----------
-    store : of the accounts
-    posts : of each query and of each target
-    min_posts : posts that an account must have, 2 * posts at least and by default; a larger number
-        keeps the accounts the same for samples of several sizes
+    store : posts of the accounts
+    posts : number of posts of each query and of each target
+    min_posts : number of posts that an account must have, 2 * ``posts`` by default and at least;
+        accounts with fewer are left out; a larger number keeps the accounts the same for samples of
+        several sizes
 
     Raises
     ------
     ValueError
-        Samples are larger than half of ``min_posts``, or fewer than two accounts have so many
+        If samples are larger than half of ``min_posts``, or if fewer than two accounts have so many
         posts.
     """
     if min_posts is None:
@@ -64,13 +65,13 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
 
     Returns
     -------
-    (Q, T), an entry for each target of a query's author and none for the others.
+    (Q, T) bool for Q queries and T targets, with an entry for each target of a query's author.
 
     Raises
     ------
     ValueError
-        The trials are listed pairs, have no query or targets of one author only, or a query has no
-        positive target.
+        If the trials are listed pairs, have no query, have targets of fewer than two authors, or
+        have a query without a target of its author.
     """
     if trials.pairs is not None:
         raise ValueError("ranks need every query against every target, not listed pairs")
@@ -93,18 +94,18 @@ def positive_targets(trials: Trials) -> sparse.csr_matrix:
 
 
 def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
-    """Rank the best positive target of each query.
+    """Return the rank of each query's best positive target.
 
-    The rank is 1 + the number of other authors' targets with the same score or a higher one.
+    It is 1 + the number of other authors' targets with the same score or a higher one.
 
     Parameters
     ----------
-    scores : (Q, T) float32
-    positives : (Q, T), of :func:`positive_targets`
+    scores : (Q, T) float32, Q queries and T targets
+    positives : (Q, T), the rows of :func:`positive_targets` for these queries
 
     Returns
     -------
-    (Q,) float64, 1 = best
+    (Q,) float64, from 1 on
     """
     query = np.repeat(np.arange(len(scores)), np.diff(positives.indptr))
     own = scores[query, positives.indices]
@@ -114,7 +115,7 @@ def best_ranks(scores: np.ndarray, positives: sparse.csr_matrix) -> np.ndarray:
     threshold = torch.from_numpy(best)[:, None]
     as_high = np.zeros(len(best))
     for tile in torch.from_numpy(scores).split(TILE, 1):
-        # comparing into floats is several times faster than counting booleans
+        # a comparison that writes floats is several times faster than counting booleans
         is_as_high = torch.ge(tile, threshold, out=torch.empty(tile.shape))
         as_high += is_as_high.sum(1).numpy()
     return 1 + as_high - np.add.reduceat(own >= best[query], first, dtype=float)
@@ -125,7 +126,7 @@ def positive_ranks(model: System, trials: Trials, max_tokens: int = 32) -> pd.Se
 
     Parameters
     ----------
-    model : scores the trials
+    model : the model that scores the trials
     trials : every query against every target
     max_tokens : tokens read of each post
     """
@@ -141,13 +142,13 @@ def ranking_metrics(rank: pd.Series, seed: int = 0, resamples: int = 1000) -> pd
 
     Parameters
     ----------
-    rank : of :func:`positive_ranks`
-    seed : of the bootstrap
-    resamples : of the bootstrap; 0 for no interval, as during training
+    rank : ranks of :func:`positive_ranks`
+    seed : seed of the bootstrap
+    resamples : number of bootstrap resamples; 0 for no interval, as during training
 
     Returns
     -------
-    Columns ``value``, ``low`` and ``high`` (khan2021 section 4.2), a row a metric.
+    Columns ``value``, ``low`` and ``high``, a row for each metric (khan2021 section 4.2).
     """
     recalls = {f"R@{k}": rank <= k for k in RECALL_AT}
     return bootstrap_means(
@@ -162,14 +163,14 @@ def evaluate_ranking(
     seed: int = 0,
     resamples: int = 1000,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Rank the positive target of every query.
+    """Rank the positive target of every query, and summarise the ranks.
 
     Parameters
     ----------
-    model : scores the trials
-    trials : of :func:`ranking_trials`
+    model : the model that scores the trials
+    trials : trials of :func:`ranking_trials`
     max_tokens : tokens read of each post
-    seed, resamples : as of :func:`ranking_metrics`
+    seed, resamples : bootstrap settings, see :func:`ranking_metrics`
 
     Returns
     -------
@@ -180,10 +181,10 @@ def evaluate_ranking(
 
 
 def trials_by_community(trials: Trials) -> dict[str, Trials]:
-    """Part the trials by community, as an account of another archive is told apart too easily.
+    """Divide the trials by community, because accounts of other archives are too easy to exclude.
 
-    A community needs two authors. If no topic names a community ("community/topic"), all trials
-    stay together.
+    A community with targets of fewer than two authors is left out. If no topic names a community
+    ("community/topic"), all trials stay together under the name "".
     """
     store = trials.queries.store
     if not any("/" in name for name in store.meta["topics"]):
@@ -209,10 +210,16 @@ def evaluate_by_community(
 
     Parameters
     ----------
-    model : scores the trials
-    parts : of :func:`trials_by_community`, made once, so that members embed their samples once
+    model : the model that scores the trials
+    parts : the result of :func:`trials_by_community`; if several calls get the same one, members
+        embed its samples only once
     max_tokens : tokens read of each post
-    seed, resamples : as of :func:`ranking_metrics`
+    seed, resamples : bootstrap settings, see :func:`ranking_metrics`
+
+    Returns
+    -------
+    The table of :func:`ranking_metrics` over all communities, and the ranks of
+    :func:`positive_ranks`.
     """
     rank = pd.concat([positive_ranks(model, part, max_tokens) for part in parts.values()])
     return ranking_metrics(rank, seed, resamples), rank
@@ -226,17 +233,19 @@ def ranking_differences(
 ) -> pd.DataFrame:
     """Return MRR_difference and R@8_difference of two models on the same queries.
 
-    Intervals are paired, over authors: one who is hard for both models does not widen them.
+    Intervals are over authors and paired: an author who is hard for both models does not widen
+    them. The index of the table is the metric, as in :func:`ranking_metrics`.
 
     Parameters
     ----------
-    ranks, base : a series of :func:`positive_ranks`, or one a seed, whose mean is compared
-    seed, resamples : of the bootstrap
+    ranks, base : ranks of :func:`positive_ranks` of the model and of the one that it is compared
+        with; or lists with one series for each seed, over which the metrics are averaged
+    seed, resamples : seed and number of bootstrap resamples
 
     Raises
     ------
     ValueError
-        The queries differ.
+        If the queries differ.
     """
     ranks = ranks if isinstance(ranks, Sequence) else [ranks]
     base = base if isinstance(base, Sequence) else [base]
@@ -259,14 +268,15 @@ def compare_rankings(
 
     Parameters
     ----------
-    ranks, base : of :func:`positive_ranks`
-    seed, resamples : of the bootstrap
+    ranks, base : ranks of :func:`positive_ranks` of the model and of the one that it is compared
+        with
+    seed, resamples : seed and number of bootstrap resamples
 
     Returns
     -------
-    The rows of :func:`ranking_differences`, ``better`` and ``worse`` (queries that rank higher and
-    lower) and ``sign_p``, the two-sided sign test of these counts, equal ranks left out (khan2021
-    footnote 2).
+    The rows of :func:`ranking_differences`; ``better`` and ``worse``, the numbers of queries whose
+    rank is better and worse than in ``base``; and ``sign_p``, the p-value of the two-sided sign
+    test of these counts (khan2021 footnote 2). Equal ranks are left out; if all are equal, it is 1.
     """
     from scipy.stats import binomtest
 

@@ -1,11 +1,11 @@
-"""Retrieval among texts: whether another text of the same author comes first.
+"""Retrieval among texts: at which rank another text of the query's author is found.
 
 The protocol is that of sawatphol2022 section 3.
 
-Half of each author's texts are queries, the other half targets beside everybody else's. Unlike in
-account ranking an author has several targets, and the best of them counts: the paper's R@8 is
-success@8, the share of queries with any own target among the 8 nearest. Numbers depend on the
-number of targets.
+Half of each author's texts are queries. The other halves of all authors together are the targets.
+Unlike in account ranking, an author has several targets, and the best of them counts. The paper's
+R@8 is therefore success@8, the share of queries with any target of their author among the 8
+nearest. The metrics depend on the number of targets.
 """
 
 import numpy as np
@@ -18,23 +18,24 @@ from helpers.evaluation.trials import Trials
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore
 
+# what a query's nearest target is; the codes in evaluate_retrieval are positions in this tuple
 ERRORS = ("right", "same_topic_error", "other_topic_error")
 
 
 def retrieval_trials(store: TokenStore, seed: int = 0) -> Trials:
-    """Make a query of every second text; all others are targets.
+    """Make queries of half of each author's texts, chosen at random, and targets of the others.
 
-    Of an author's n texts floor(n/2) are queries, drawn at random.
+    Of an author's n texts floor(n/2) are queries.
 
     Parameters
     ----------
-    store : every post is a text
-    seed : of the draw
+    store : texts, each of which is a post
+    seed : seed of the random choice of queries
 
     Raises
     ------
     ValueError
-        No author has two texts.
+        If no author has two texts.
     """
     samples = Samples.of_posts(store)
     shuffled = np.random.default_rng(seed).permutation(len(samples))
@@ -60,30 +61,31 @@ def evaluate_retrieval(
     resamples: int = 1000,
     topics: np.ndarray | None = None,
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Rank the best target of every query's author, and say what came before it.
+    """Rank the best target of each query's author, and classify the errors by topic.
 
     Parameters
     ----------
-    model : scores the trials
-    trials : of :func:`retrieval_trials`
+    model : the model that scores the trials
+    trials : trials of :func:`retrieval_trials`
     max_tokens : tokens read of each post
-    seed, resamples : of the bootstrap
-    topics : (posts,) topic of each text of the store, where its own topic list does not tell them
-        all apart
+    seed, resamples : seed and number of bootstrap resamples
+    topics : (posts,) topic of each text of the store; needed where the store's own topic list does
+        not hold all topics
 
     Returns
     -------
-    A table (value, low, high; intervals over authors with all their queries), and ranks as
-    :func:`helpers.evaluation.ranking.positive_ranks`. The rows are MRR; MRR@10, where ranks beyond
-    10 count 0, as released; R@1 and R@8, which are success@k; and shares of queries that add up to
-    1: ``right``, whose nearest target is of their author, and those whose nearest is of another
-    author, ``same_topic_error`` where that text is on the query's topic (what a model that reads
-    topics confuses), else ``other_topic_error``. A tie is an error, between topics of the same one.
+    A table (columns value, low, high; intervals over authors with all their queries), and the ranks
+    as of :func:`helpers.evaluation.ranking.positive_ranks`. The rows are MRR; MRR@10, where ranks
+    beyond 10 count 0, as released; R@1 and R@8, which are success@k; and three shares of queries
+    that add up to 1. The nearest target of a ``right`` query is of its author, that of a
+    ``same_topic_error`` is of another author but on the query's topic, that of an
+    ``other_topic_error`` is neither. If targets of the author and of others tie, the query is an
+    error; if targets of others tie, one on the query's topic makes it a ``same_topic_error``.
 
     Raises
     ------
     ValueError
-        There are not as many topics as texts.
+        If there are not as many topics as texts.
 
     References
     ----------

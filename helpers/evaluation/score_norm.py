@@ -1,15 +1,15 @@
 r"""Normalisation of scores with statistics of a gallery or a cohort, which needs no labels.
 
-The same score means much for a query that resembles nobody and little for one that resembles
-everybody. *s-norm* (symmetric normalisation, from speaker recognition) compares it with other
-scores of the same query and target,
+The same score is strong evidence for a query that resembles nobody, and weak evidence for one that
+resembles everybody. *s-norm* (symmetric normalisation, from speaker recognition) compares it with
+other scores of the same query and target,
 
 .. math:: s'(q, t) = (s(q, t) - \mu_q) / \sigma_q + (s(q, t) - \mu_t) / \sigma_t
 
 The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm*
 (adaptive s-norm, Matejka et al. 2017) takes them from the nearest NEAREST samples only. Statistics
-are arrays (2, N): of each of N samples the mean of its scores, and 1 / their standard deviation,
-which is 0 where the scores do not spread.
+are arrays (2, N): for each of N samples the mean of its scores, and the scale 1 / their standard
+deviation. The scale is 0 where the scores do not spread.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from helpers.evaluation.scores import TILE, Rows, round_in_place, score_blocks, 
 
 REFERENCE = 4096  # targets at most that give the statistics of a target
 NEAREST = 300  # members of a cohort that give the statistics of a sample
-MIN_SPREAD = 1e-5  # a model whose scores spread less says nothing about a sample
+MIN_SPREAD = 1e-5  # if a sample's scores spread less, their scale is 0
 
 
 def s_norm(scores: np.ndarray, of_queries: np.ndarray, of_targets: np.ndarray) -> np.ndarray:
@@ -27,8 +27,8 @@ def s_norm(scores: np.ndarray, of_queries: np.ndarray, of_targets: np.ndarray) -
 
     Parameters
     ----------
-    scores : (Q, T) float32, which is overwritten
-    of_queries, of_targets : (2, Q) and (2, T) float64, of :func:`statistics`
+    scores : (Q, T) float32, Q queries and T targets; overwritten
+    of_queries, of_targets : (2, Q) and (2, T) float64, statistics of queries and targets
 
     Returns
     -------
@@ -48,8 +48,8 @@ def s_norm_pairs(
 
     Parameters
     ----------
-    scores : (N,) float32
-    of_queries, of_targets : (2, Q) and (2, T) float64, of :func:`statistics`
+    scores : (N,) float32, scores of N pairs
+    of_queries, of_targets : (2, Q) and (2, T) float64, statistics of queries and targets
     pairs : (N, 2), row of the query and row of the target
 
     Returns
@@ -62,6 +62,7 @@ def s_norm_pairs(
     return normalised.float().numpy()
 
 
+# s' of the module's docstring, with the terms of s collected, and rounded for the rule of ties
 def _normalised(scores, mean_q, scale_q, mean_t, scale_t):
     scale = scale_q + scale_t
     return round_in_place(scores.double().mul_(scale).sub_(mean_q * scale_q + mean_t * scale_t))
@@ -74,10 +75,10 @@ def as_norm(
 
     Parameters
     ----------
-    scores : (Q, T) float32, which is overwritten
-    query_cohort, target_cohort : (Q, C) and (T, C) float32, scores with C other samples: a cohort,
-        or the gallery
-    nearest : the number of highest scores that count
+    scores : (Q, T) float32, Q queries and T targets; overwritten
+    query_cohort, target_cohort : (Q, C) and (T, C) float32, scores of queries and targets with C
+        other samples, of a cohort or of the gallery
+    nearest : number of highest scores that count
 
     Returns
     -------
@@ -92,12 +93,12 @@ def statistics(scores: np.ndarray, nearest: int | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    scores : (N, T) float32
-    nearest : the number of highest scores of a row that count; all by default
+    scores : (N, T) float32, scores of N samples with T others
+    nearest : number of highest scores of a row that count; all by default
 
     Returns
     -------
-    (2, N) float64
+    (2, N) float64: the means, and the scales as in the module's docstring
     """
     if nearest is not None:
         last = min(nearest, scores.shape[1]) - 1
@@ -107,12 +108,12 @@ def statistics(scores: np.ndarray, nearest: int | None = None) -> np.ndarray:
 
 
 def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray:
-    """Measure each row against the nearest NEAREST of a cohort.
+    """Return the statistics of each row's scores with its NEAREST nearest rows of a cohort.
 
     Parameters
     ----------
-    rows, cohort : (N, D) and (C, D), of :func:`helpers.evaluation.scores.as_rows`
-    unit : compare by product, else by minus the Euclidean distance
+    rows, cohort : (N, D) and (C, D), rows of :func:`helpers.evaluation.scores.as_rows`
+    unit : whether rows are compared by product, else by minus the Euclidean distance
 
     Returns
     -------
@@ -125,13 +126,15 @@ def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray
 def gallery_statistics(
     targets: Rows, unit: bool = True, reference: np.ndarray | None = None
 ) -> np.ndarray:
-    """Measure each target against the other targets, or against REFERENCE of them.
+    """Return the statistics of each target's scores with at most REFERENCE other targets.
+
+    If there are more, evenly spaced ones are taken. The score of a target with itself is left out.
 
     Parameters
     ----------
-    targets : (T, D), of :func:`helpers.evaluation.scores.as_rows`
-    unit : compare by product, else by minus the Euclidean distance
-    reference : (T,) bool, the targets that count; all by default
+    targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
+    unit : whether rows are compared by product, else by minus the Euclidean distance
+    reference : (T,) bool, targets with which all are compared; all by default
 
     Returns
     -------
@@ -144,7 +147,7 @@ def gallery_statistics(
 
     sums = np.zeros((2, count))
     for part, scores in score_blocks(targets[chosen], targets, unit):
-        scores[np.arange(len(scores)), chosen[part]] = 0  # of a target with itself
+        scores[np.arange(len(scores)), chosen[part]] = 0  # leaves out a target's score with itself
         sums += score_moments(scores, 0)
     compared = len(chosen) - np.isin(np.arange(count), chosen)
     mean, square = sums / np.maximum(compared, 1)

@@ -3,10 +3,10 @@
 The score of two unit rows is their product. Rows of an encoder with ``unit = False`` score minus
 their distance.
 
-**Ties.** A score is rounded to 2**-20, below which float32 only tells in which order a product was
-summed. Equal scores are equal: the position of a target never decides. A target of another author
-that scores as high as the right one comes first (pessimistic,
-:func:`helpers.evaluation.ranking.best_ranks`), and no threshold parts them.
+**Ties.** Scores are rounded to multiples of 2**-20, because smaller differences in float32 depend
+only on the order in which a product was summed. Targets with equal scores are tied, and their
+positions never decide. A target of another author that scores as high as the right one is ranked
+before it (:func:`helpers.evaluation.ranking.best_ranks`), and no threshold separates them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-GRID = 2.0**20
-BLOCK = 2**24  # scores held at a time, 64 MB
+GRID = 2.0**20  # scores are multiples of 1 / GRID
+BLOCK = 2**24  # scores that are held at a time, 64 MB
 TILE = 1024  # targets multiplied at a time: their scores stay in the cache until they are rounded
 SPARSE_ROWS = 64  # sparse queries multiplied at a time
 PAIRS = 2**14  # listed pairs multiplied at a time
@@ -26,7 +26,7 @@ Rows = Tensor | sparse.csr_matrix | sparse.csc_matrix
 
 
 def round_scores(scores: np.ndarray) -> np.ndarray:
-    """Round scores as they are compared: float32, multiples of 2**-20."""
+    """Return scores as float32, rounded to multiples of 2**-20, as they are compared."""
     return np.asarray(np.rint(np.asarray(scores) * GRID) / GRID, np.float32)
 
 
@@ -40,12 +40,12 @@ def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
 
     Parameters
     ----------
-    scores : (Q, T) float32
+    scores : (Q, T) float32, Q queries and T targets
     axis : 0 for the sums of each target, 1 for those of each query
 
     Returns
     -------
-    (2, T) or (2, Q) float64: sums, sums of squares
+    (2, T) or (2, Q) float64: sums, and sums of squares
     """
     parts = []
     for tile in torch.from_numpy(scores).split(TILE, 1):
@@ -56,12 +56,12 @@ def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
 
 
 def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
-    """Return vectors (N, D) as float32 tensor or CSR matrix.
+    """Return vectors (N, D) as a float32 tensor, or as a CSR matrix if they are sparse.
 
     Raises
     ------
     ValueError
-        A value is not finite.
+        If a value is not finite.
     """
     if sparse.issparse(rows):
         rows = rows.tocsr().astype(np.float32)
@@ -77,14 +77,15 @@ def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
 def cosine(
     queries: Rows, targets: Rows, unit: bool = True, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Score every query with every target, and round for the rule of ties.
+    """Score every query with every target by product or distance, rounded for the rule of ties.
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), of :func:`as_rows`; sparse targets are fastest as CSC
-        matrix
-    unit : compare by product, else by minus the Euclidean distance, in double precision
-    out : (Q, T) float32, which is overwritten; by default a new array
+    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`; sparse targets are fastest as a
+        CSC matrix
+    unit : whether rows are compared by product, else by minus the Euclidean distance, in double
+        precision; sparse rows are always compared by product
+    out : (Q, T) float32, overwritten with the scores; by default a new array
 
     Returns
     -------
@@ -93,7 +94,7 @@ def cosine(
     Raises
     ------
     ValueError
-        Queries and targets differ in their dimensions, or only one of them is sparse.
+        If queries and targets differ in their dimensions, or only one of them is sparse.
     """
     if queries.shape[1] != targets.shape[1] or sparse.issparse(queries) != sparse.issparse(targets):
         raise ValueError(
@@ -134,13 +135,12 @@ def score_blocks(
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), of :func:`as_rows`
-    unit : compare by product, else by minus the Euclidean distance
+    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
+    unit : how rows are compared, see :func:`cosine`
 
     Yields
     ------
-    The rows of q queries as a slice, and their scores (q, T) float32, which the next block
-    overwrites.
+    A slice of q queries, and their scores (q, T) float32; the next block overwrites this array.
     """
     count = targets.shape[0]
     step = max(1, BLOCK // max(count, 1))
@@ -159,9 +159,9 @@ def pair_scores(queries: Rows, targets: Rows, pairs: np.ndarray, unit: bool = Tr
 
     Parameters
     ----------
-    queries, targets : (Q, D) and (T, D), of :func:`as_rows`
-    pairs : (N, 2), row of the query and row of the target
-    unit : compare by product, else by minus the Euclidean distance
+    queries, targets : (Q, D) and (T, D), rows of :func:`as_rows`
+    pairs : (N, 2), row of the query and row of the target of N pairs
+    unit : how rows are compared, see :func:`cosine`
 
     Returns
     -------
@@ -186,8 +186,8 @@ def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:
 
     Parameters
     ----------
-    scores : of each system (Q, T) float32; the first array is overwritten
-    weights : of each system
+    scores : an array (Q, T) float32 for each system; the first one is overwritten
+    weights : a weight for each system; they are not scaled to sum to 1
 
     Returns
     -------

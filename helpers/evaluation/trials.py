@@ -14,15 +14,15 @@ class Trials:
 
     Attributes
     ----------
-    queries, targets : the samples; one object for both where they are the same samples, so they are
-        embedded once
-    pairs : (N, 2), row of the query and row of the target; None for all Q x T
-    name : which part of a protocol this is, such as the topic
+    queries, targets : the samples; where they are the same ones, give one object for both, so that
+        they are embedded once
+    pairs : (N, 2), row of the query and row of the target; None for all Q x T pairs
+    name : name of the protocol, or of its part, such as a topic
 
     Raises
     ------
     ValueError
-        A pair lies outside of the samples.
+        If a pair lies outside of the samples.
     """
 
     queries: Samples
@@ -55,10 +55,10 @@ class Trials:
 
 
 def communities(store: TokenStore) -> np.ndarray:
-    """Return the community (authors,) in which each author has most posts in listed topics.
+    """Return for each author the community, (authors,), of most of its posts in listed topics.
 
-    A community is what precedes the first "/" of a topic; it is "" where an author has no post in a
-    listed topic.
+    A community is the part of a topic's name before the first "/". It is "" if an author has no
+    post in a listed topic.
     """
     names = [topic.split("/")[0] for topic in store.meta["topics"]]
     names, community_of_topic = np.unique(names, return_inverse=True)
@@ -67,5 +67,5 @@ def communities(store: TokenStore) -> np.ndarray:
 
     count = np.zeros((store.authors, len(names) + 1))
     np.add.at(count, (author[listed], community_of_topic[store.topic[listed]]), 1)
-    count[:, -1] = 0.5  # less than a post
+    count[:, -1] = 0.5  # for "": less than one post, so it wins only where there is none
     return np.append(names, "")[count.argmax(1)]

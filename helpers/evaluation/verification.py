@@ -22,10 +22,10 @@ class VerificationConfig(Config):
 
     Attributes
     ----------
-    definition : the year of the metrics, see :mod:`helpers.evaluation.pan_metrics`
+    definition : "pan21" or "pan20", see :mod:`helpers.evaluation.pan_metrics`
     decision : "calibrated", or "shift" as in PAN's naive baseline; see
         :data:`helpers.evaluation.decisions.DECISIONS`
-    seed, resamples : of the bootstrap over authors
+    seed, resamples : seed and number of the resamples of authors
     """
 
     definition: Literal["pan21", "pan20"] = "pan21"
@@ -39,14 +39,14 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
 
     Parameters
     ----------
-    documents : the posts of a store, or samples
-    pairs : columns ``first`` and ``second``, row numbers of documents, see
+    documents : a store whose every post is a document, or samples
+    pairs : N pairs, in columns ``first`` and ``second`` the row numbers of documents, see
         :func:`helpers.evaluation.document_pairs.make_pairs`
 
     Raises
     ------
     ValueError
-        A pair names a document that is not there.
+        If a pair names a document that is not there.
     """
     samples = documents if isinstance(documents, Samples) else Samples.of_posts(documents)
     rows, places = np.unique(pairs[["first", "second"]].to_numpy(), return_inverse=True)
@@ -59,13 +59,12 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
 def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
     """Return the distance of each listed pair: 1 - cosine, or Euclidean.
 
-    It is Euclidean for an encoder with ``unit = False``.
-
-    A text without any term (a zero row) has cosine distance 1 to every other.
+    It is Euclidean for an encoder with ``unit = False``. A text without any term has a zero row, so
+    its cosine distance to every other text is 1.
 
     Parameters
     ----------
-    model : scores the trials
+    model : the model that scores the trials
     trials : N listed pairs
     max_tokens : tokens read of each post
 
@@ -86,23 +85,29 @@ def evaluate_verification(
     config: VerificationConfig = VerificationConfig(),
     same_topic: np.ndarray | None = None,
 ) -> tuple[pd.DataFrame, dict[str, pd.DataFrame]]:
-    """Fit the decision on dev pairs, then judge each test pair alone.
+    """Fit the decision on dev pairs, then decide each test pair alone and compute PAN's metrics.
 
     Parameters
     ----------
-    model : scores the trials
+    model : the model that scores the trials
     dev, test : trials of :func:`verification_trials`
     max_tokens : tokens read of each post
     config : how distances become scores and metrics
-    same_topic : (N,) of the test pairs, for the metric ``hardest_AUC``: same-author pairs on two
-        topics against different-author pairs on one topic
+    same_topic : (N,) whether each of the N test pairs is on one topic; adds the metric
+        ``hardest_AUC``: same-author pairs on two topics against different-author pairs on one
 
     Returns
     -------
-    A table (value, low, high) of METRICS, n_unanswered, dev_overall and, if topics are given,
-    hardest_AUC; and the pairs, by "dev" and "test", with columns ``same``, ``distance`` and
-    ``score``. Intervals resample authors: a pair of two authors counts the product of how often
-    either is drawn.
+    A table (columns value, low, high) of PAN's metrics, n_unanswered, dev_overall and, if
+    ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``same``,
+    ``distance`` and ``score``. For the intervals authors are resampled. A pair of two authors
+    counts as often as the product of both authors' counts; n_unanswered and dev_overall have no
+    interval.
+
+    Raises
+    ------
+    ValueError
+        If all pairs of dev or of test are of one kind.
     """
     scored = {}
     for name, trials in (("dev", dev), ("test", test)):
@@ -124,7 +129,7 @@ def evaluate_verification(
 
 
 def _measure(scores, same, same_topic, definition, times):
-    """Return the metrics of scored pairs (N,) of which each counts so many times (N,)."""
+    """Return the metrics of N scored pairs, each of which counts ``times`` (N,) times."""
     level = np.unique(scores, return_inverse=True)[1]
     values = named_pan_metrics(auc(level, same, times), scores, same, definition, times)
     if same_topic is not None:
@@ -134,7 +139,7 @@ def _measure(scores, same, same_topic, definition, times):
 
 
 def _pair_weights(trials, config):
-    """Yield how often each pair counts in a resample of authors.
+    """Yield for each resample of authors how often each pair counts, (N,).
 
     Resamples without pairs of both kinds are left out.
     """

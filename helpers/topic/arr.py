@@ -1,12 +1,13 @@
 """Authorship representation regularization, ARR (sawatphol2022 section 2).
 
 A student unlearns what topic explains. A teacher G, trained and frozen, gives the probability that
-two samples of a batch have one author. So does a bias model H that knows topics only. The more
-probability H gives to the same-author pairs, the flatter the probabilities of the teacher become.
-The student F learns these; it begins with the pretrained weights that the teacher began with, or
-with the teacher's own (:mod:`helpers.topic.distillation`). Only F is needed afterwards.
+two samples of a batch have one author. A bias model H that knows topics only gives it, too. The
+more probability H gives to the same-author pairs, the flatter the teacher's probabilities are made.
+The student F learns the flattened probabilities. It begins with the pretrained weights that the
+teacher began with, or with the teacher's own (:mod:`helpers.topic.distillation`). Only F is needed
+afterwards.
 
-B is the size of a batch here; the paper's B, the bias, is written out.
+Letters: B samples of a batch, D dimensions. The paper's B, the bias, is written out.
 """
 
 import copy
@@ -31,18 +32,18 @@ def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:
     Parameters
     ----------
     similarity : (B, B)
-        of samples i and j
+        similarity of samples i and j
     temperature : float
-        by which similarities are divided
+        the number by which similarities are divided
 
     Returns
     -------
-    (B, B), the diagonal -inf.
+    (B, B), -inf on the diagonal.
 
     Raises
     ------
     ValueError
-        For fewer than two samples.
+        If there are fewer than two samples.
     """
     if len(similarity) < 2:
         raise ValueError(f"{len(similarity)} samples in a batch: need at least 2")
@@ -56,9 +57,9 @@ def bias_of_batch(log_p_h: Tensor, labels: Tensor) -> Tensor:
     Parameters
     ----------
     log_p_h : (B, B)
-        of the topic model, from :func:`log_probabilities`
+        log probabilities of the topic model H, of :func:`log_probabilities`
     labels : (B,)
-        authors
+        author of each sample
 
     Returns
     -------
@@ -76,13 +77,13 @@ def soft_targets(log_p_g: Tensor, bias: Tensor | float) -> Tensor:
     Parameters
     ----------
     log_p_g : (B, B)
-        of the teacher, from :func:`log_probabilities`
+        log probabilities of the teacher G, of :func:`log_probabilities`
     bias : scalar
-        of the batch, 0..1
+        bias of the batch, 0..1
 
     Returns
     -------
-    (B, B), whose rows add up to 1, the diagonal 0.
+    (B, B), whose rows add up to 1; 0 on the diagonal.
     """
     return ((1 - bias) * log_p_g).masked_fill(_diagonal(log_p_g), float("-inf")).softmax(1)
 
@@ -91,21 +92,21 @@ def released_targets(similarity: Tensor, temperature: float, bias: Tensor | floa
     """Return S of the released code, whose denominator has k = i as well.
 
     p_g(i, j)^(1 - bias) is divided by (sum of p_g(i, k) over all k)^(1 - bias). Rows do not add up
-    to 1: a sample is nearest to itself, so they shrink as the temperature falls, and the loss with
-    them; at a bias of 1 each entry is 1.
+    to 1. A sample is nearest to itself, so the other entries and the loss shrink as the temperature
+    falls. At a bias of 1 each entry off the diagonal is 1.
 
     Parameters
     ----------
     similarity : (B, B)
-        of the teacher, with its diagonal
+        similarities of the teacher, with those of each sample to itself
     temperature : float
-        by which similarities are divided
+        the number by which similarities are divided
     bias : scalar
-        of the batch, 0..1
+        bias of the batch, 0..1
 
     Returns
     -------
-    (B, B), the diagonal 0.
+    (B, B), 0 on the diagonal.
     """
     logits = _logits(similarity, temperature)
     return ((1 - bias) * logits.log_softmax(1)).exp().masked_fill(_diagonal(logits), 0.0)
@@ -114,14 +115,14 @@ def released_targets(similarity: Tensor, temperature: float, bias: Tensor | floa
 def arr_loss(log_p_f: Tensor, S: Tensor) -> Tensor:
     """Return the cross-entropy of S and the student's p_f: eq. 4, the sign as released.
 
-    It is -sum over j of S(i, j) log p_f(i, j), mean over i.
+    It is the mean over i of -sum over j of S(i, j) log p_f(i, j).
 
     Parameters
     ----------
     log_p_f : (B, B)
-        of the student, from :func:`log_probabilities`
+        log probabilities of the student F, of :func:`log_probabilities`
     S : (B, B)
-        targets
+        targets, of :func:`soft_targets` or :func:`released_targets`
 
     Returns
     -------
@@ -134,6 +135,7 @@ def _logits(similarity, temperature):
     return similarity.to(torch.promote_types(similarity.dtype, torch.float32)) / temperature
 
 
+# a mask of the diagonal, (B, B) bool
 def _diagonal(square):
     return torch.eye(len(square), dtype=torch.bool, device=square.device)
 
@@ -146,9 +148,9 @@ def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: 
     topic_bias : Encoder
         H
     batches : iterable of Batch
-        of training
+        training batches, at least one
     temperature : float
-        of H
+        temperature of H's probabilities
     """
     biases = []
     for batch in batches:
@@ -160,30 +162,29 @@ def bias_of_batches(topic_bias: Encoder, batches: Iterable[Batch], temperature: 
 class ARR(nn.Module):
     """The loss of a student F: eq. 4 against a teacher's probabilities, flattened by the bias.
 
-    Neither encoder is a part of this module: nothing trains or saves them, and a training that is
-    continued must be given the same ones.
+    Neither encoder is a part of this module, so neither is trained or saved with it. A training
+    that is continued must be given the same ones.
 
     Parameters
     ----------
     teacher : Encoder
-        G; a copy is kept as it is now, without gradients, in eval mode whatever the mode of this
-        module
+        G; a copy of it is kept, without gradients and always in eval mode
     topic_bias : Encoder
-        H, frozen, such as a fitted :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or
-        "bow"; the cosines of its rows, sparse or dense, are the similarity; it stays on its own
+        H, frozen, with sparse or dense rows, such as a fitted
+        :class:`helpers.encoders.tfidf.TfidfEncoder` of kind "tfidf" or "bow"; it stays on its own
         device
     **settings : Any
-        of :class:`helpers.losses.ARRConfig`
+        fields of :class:`helpers.losses.ARRConfig`
 
     Attributes
     ----------
     last_bias : scalar tensor
-        Of the last batch.
+        Bias of the last batch, NaN before the first.
 
     Raises
     ------
     ValueError
-        For other settings.
+        If :class:`helpers.losses.ARRConfig` does not know or allow a setting.
     """
 
     needs_batch = True
@@ -191,7 +192,8 @@ class ARR(nn.Module):
     def __init__(self, teacher: Encoder, topic_bias: Encoder, **settings):
         super().__init__()
         self.config = ARRConfig.of(settings, "loss 'arr'")
-        # past nn.Module, which would make them parts; a copy, for the student is often the teacher
+        # nn.Module's own __setattr__ would make them parts; a copy, since the student is often the
+        # same object as the teacher
         object.__setattr__(self, "teacher", copy.deepcopy(teacher).requires_grad_(False))
         object.__setattr__(self, "topic_bias", topic_bias)
         self.last_bias = torch.tensor(float("nan"))
@@ -207,11 +209,11 @@ class ARR(nn.Module):
         Parameters
         ----------
         embeddings : (B, D)
-            of the student
+            vectors of the student
         labels : (B,)
-            authors
+            author of each sample
         batch : Batch
-            for teacher and topic model
+            the batch itself, for teacher and topic model
         """
         targets = self._soft_targets(batch, labels, embeddings.device)
         cosines = pairwise_cosines(embeddings)
@@ -232,7 +234,7 @@ class ARR(nn.Module):
 
 
 def _cosines(rows, device):
-    """Return the (B, B) cosines of an encoder's rows; sparse ones are of unit length, or zero."""
+    """Return the (B, B) cosines of rows; sparse rows must be of unit length, or zero."""
     if sparse.issparse(rows):
         return torch.from_numpy((rows @ rows.T).toarray()).to(device, torch.float32)
     return pairwise_cosines(rows).to(device)

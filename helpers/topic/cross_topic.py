@@ -1,6 +1,6 @@
 """Retrieval among the documents of a split by topic, put into the results table.
 
-Across topics, where no test topic was trained on, and in distribution.
+One test is across topics: no topic of it was in the training. The other is in distribution.
 """
 
 import numpy as np
@@ -16,30 +16,30 @@ from helpers.evaluation import ranking, retrieval
 from helpers.topic.topic_corpus import TopicCorpus, open_corpus
 from helpers.training.experiment import Trained, load_trained
 
-ZERO_SHOT = "zero_shot"
+ZERO_SHOT = "zero_shot"  # identifier of a pretrained model without training
 
 
 def protocol_name(kind: str) -> str:
-    """Return the name that retrieval on a kind of split has in the results table."""
+    """Return the name of the protocol, retrieval on a kind of split, in the results table."""
     return f"retrieval, {kind}"
 
 
 def system_names(
     bases: list[str], students: list[str], baselines: list[str], name: str, encoder: StreamConfig
 ) -> dict[str, str]:
-    """Return the names of all models of a notebook by their identifiers.
+    """Return the readable name of each model of a notebook, by the model's identifier.
 
-    "supcon_arr" is "SupCon + ARR"; of the second encoder minilm, "minilm-supcon_arr" is
-    "MiniLM SupCon + ARR".
+    For example "supcon_arr" is "SupCon + ARR", and with the second encoder "minilm"
+    "minilm-supcon_arr" is "MiniLM SupCon + ARR". The encoder itself without training is included.
 
     Parameters
     ----------
     bases, students, baselines : list of str
         identifiers of models
     name : str
-        of a second encoder, part of its identifiers, or empty
+        name of a second encoder, with which its identifiers begin; empty for the first encoder
     encoder : StreamConfig
-        of bases and students
+        settings of the encoder of bases and students
     """
     prefix = f"{name}-" if name else ""
     models = list(bases)
@@ -61,12 +61,12 @@ def fit_topic_baseline(
     Parameters
     ----------
     name : str
-        one of :data:`helpers.encoders.baselines.BASELINES`, or "zero_shot": an encoder's pretrained
-        model as it is
+        one of :data:`helpers.encoders.baselines.BASELINES`, or "zero_shot": the pretrained model of
+        ``encoder`` as it is
     corpus : TopicCorpus
-        with a part ``train``
+        one with a part ``train``
     encoder : StreamConfig
-        whose model "zero_shot" is
+        settings whose ``model`` is read for "zero_shot"; else not used
     max_tokens : int
         L, tokens read of each document
     """
@@ -83,19 +83,19 @@ def measure_retrieval(
     Parameters
     ----------
     files : Run
-        whose results table the metrics are put into
+        the run whose results table gets the metrics
     corpus : TopicCorpus
-        whose documents are ranked
+        the corpus whose documents are ranked
     encoder : Encoder
-        what is measured
+        the encoder to measure
     max_tokens : int
         L, tokens read of each document
     **about : Any
-        fields of :func:`helpers.core.results.record`
+        further fields of :func:`helpers.core.results.record`
 
     Returns
     -------
-    The ranks by test, (Q,) each.
+    By test the rank (1 = best) of each of its Q queries, (Q,).
     """
     ranks = {}
     for part in corpus.tests:
@@ -115,22 +115,23 @@ def compare_systems(
     base_ranks: list[dict[str, pd.Series]],
     **about,
 ) -> pd.DataFrame:
-    """Compare two models on the tests of a corpus by paired differences, and record these.
+    """Compare two models on the tests of a corpus, and record their paired differences.
 
     Parameters
     ----------
     files : Run
-        whose results table the differences are put into
+        the run whose results table gets the differences
     corpus : TopicCorpus
-        whose documents were ranked
+        the corpus whose documents were ranked
     ranks, base_ranks : list of dict
-        of :func:`measure_retrieval`, one each a seed
+        results of :func:`measure_retrieval` of both models, one for each seed
     **about : Any
-        fields of :func:`helpers.core.results.record`
+        further fields of :func:`helpers.core.results.record`
 
     Returns
     -------
-    Columns ``model, base, label, kind, split, metric, value, low, high``, intervals over authors.
+    A row for each test and metric: ``metric, value, low, high`` (intervals over authors), ``kind``
+    and ``split``, and a column for each of ``about``, such as ``model`` and ``base``.
     """
     tables = []
     for part in corpus.tests:
@@ -144,25 +145,26 @@ def compare_systems(
     return pd.concat(tables, ignore_index=True)
 
 
+# the fields of a result that tell the protocol and the documents
 def _measured_on(corpus, part):
     data = corpus.stores[part].meta["fingerprint"]
     return {"protocol": protocol_name(corpus.kind), "split": part, "data": data}
 
 
 def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
-    """Return what retrieval gives by chance.
+    """Return the R@8 of targets in random order, and how many targets are on a query's topic.
 
     Parameters
     ----------
     corpus : TopicCorpus
-        whose documents are ranked
+        the corpus whose documents are ranked
     part : str
-        one of its tests
+        one of the corpus's tests
 
     Returns
     -------
-    ``R@8 by chance``, and ``targets on query's topic``: the share of the targets that are on a
-    query's topic.
+    ``R@8 by chance``, and ``targets on query's topic``: the share of targets on the topic of a
+    query. Both are means over queries.
     """
     trials = retrieval.retrieval_trials(corpus.stores[part])
     topics = corpus.topics(part)
@@ -171,7 +173,7 @@ def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
     share_on_topic = query_topics.map(target_topics.value_counts(normalize=True)).fillna(0)
 
     own_targets = np.bincount(trials.targets.authors)[trials.queries.authors]
-    # eight targets are drawn one after the other, and each time an own one may be missed
+    # the chance that the first, second ... eighth target is of another author if those before were
     missed = [(1 - own_targets / (len(trials.targets) - n)).clip(0) for n in range(8)]
     return {
         "R@8 by chance": float(1 - np.prod(missed, 0).mean()),
@@ -180,18 +182,19 @@ def chance_level(corpus: TopicCorpus, part: str) -> dict[str, float]:
 
 
 def with_chance_level(corpora: dict[str, TopicCorpus], rows: pd.DataFrame) -> pd.DataFrame:
-    """Put R@8 and the share of errors on the query's topic beside what chance gives.
+    """Tabulate R@8 and the share of errors on the query's topic beside what chance gives.
 
     Parameters
     ----------
     corpora : dict of str to TopicCorpus
-        by kind of split
+        corpora by kind of split
     rows : DataFrame
-        of :func:`helpers.core.results.wide`, indexed by kind of split
+        metrics of :func:`helpers.core.results.wide`, indexed by kind of split
 
     Returns
     -------
-    The four columns, indexed by kind of split, split and system.
+    Columns ``R@8``, ``errors on query's topic`` (among the queries that are wrong), and those of
+    :func:`chance_level`, indexed by kind of split, split and system.
     """
     chance = {}
     for kind, corpus in corpora.items():
@@ -215,11 +218,11 @@ def open_trained(
     files : Run
         the run
     kind : str
-        of the split
+        kind of the split
     models : list of str
-        by their names in the results
+        names of the models in the results table
     seed : int
-        of their training
+        seed of the models' training
 
     Returns
     -------
@@ -228,7 +231,7 @@ def open_trained(
     Raises
     ------
     ValueError
-        Where the results of the run hold no such model, or the models do not read the same tokens.
+        If the run's results hold no such model, or if the models do not read the same tokens.
     """
     rows = results.read(files).query(
         "protocol == @protocol_name(@kind) and split == 'test_cross' and seed == @seed "

@@ -1,4 +1,4 @@
-"""The training of ARR: bases are trained, and then teach students (sawatphol2022 section 2)."""
+"""The training of ARR: base encoders first, then their students (sawatphol2022 section 2)."""
 
 from functools import partial
 from pathlib import Path
@@ -20,20 +20,20 @@ def train_with_students(
 ) -> dict[str, Trained]:
     """Train every base, then each kind of student with the base as its teacher.
 
-    Of several experiments the one with the highest R@8 on dev is chosen, before it teaches.
+    Of each list of experiments the one with the highest R@8 on dev is kept. Only that base teaches.
 
     Parameters
     ----------
     bases, students : dict of str to list of Experiment
-        of each kind the experiments among which dev chooses
+        by name a list of experiments, of which the best on dev is kept
     corpus : TopicCorpus
-        with parts ``train`` and ``dev``
+        one with parts ``train`` and ``dev``
     topic_bias : Encoder
-        H, frozen
+        H, the frozen model that knows topics only
     models : Path
-        folder of all models
+        folder in which all models are saved
     seed : int
-        of all trainings
+        seed of every training
 
     Returns
     -------

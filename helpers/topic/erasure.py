@@ -11,7 +11,7 @@ It works on the vectors of any dense encoder, without training. It erases the to
 fitted on. Other topics are erased as far as they lie in the same directions, and so is what the
 authors of one topic have in common.
 
-Letters: N samples, D dimensions.
+Letters: N samples, B samples of a batch, D dimensions.
 """
 
 from collections.abc import Sequence
@@ -26,26 +26,26 @@ from torch import Tensor
 from helpers.encoders.base import Encoder, embed
 from helpers.tokens.batch import Batch, Samples
 
-NO_VARIANCE = 1e-8  # of the largest variance or covariance: what is below is rounding
+NO_VARIANCE = 1e-8  # variances below this share of the largest one are rounding errors
 
 
 @dataclass(frozen=True)
 class LeaceEraser:
-    """Erase a concept from vectors: r(x) as above.
+    """Erase a concept from vectors by r(x), as in the module's docstring.
 
     Attributes
     ----------
     mean : (D,) float64
-        Of the vectors that it was fitted on.
+        Mean of the vectors that it was fitted on.
     kept : (D, D) float64
-        The identity without the directions that predict the concept.
+        Linear part of r: I - W^+ P W.
     """
 
     mean: np.ndarray
     kept: np.ndarray
 
     def __call__(self, vectors: np.ndarray) -> np.ndarray:
-        """Map (N, D) to (N, D) float32 unit vectors; a vector that vanishes stays zero."""
+        """Return r of vectors (N, D), scaled to unit length, float32; a zero r(x) stays zero."""
         erased = (np.asarray(vectors, np.float64) - self.mean) @ self.kept.T + self.mean
         length = np.linalg.norm(erased, axis=1, keepdims=True)
         unit = np.divide(erased, length, out=np.zeros_like(erased), where=length > 0)
@@ -58,14 +58,14 @@ class LeaceEraser:
         Parameters
         ----------
         vectors : (N, D)
-            of training samples, finite
+            vectors of N training samples, finite
         labels : (N,)
-            the concept of each sample, of any type
+            the concept of each sample, of any type; labels with the same text are equal
 
         Raises
         ------
         ValueError
-            For sparse vectors, or fewer than two different labels.
+            If vectors are sparse, or if fewer than two labels differ.
         """
         if sparse.issparse(vectors):
             raise ValueError(f"vectors {vectors.shape} are sparse: an erasure needs dense ones")
@@ -83,7 +83,7 @@ class LeaceEraser:
         spread = np.sqrt(variances[varies])
         covariance = (axes / spread).T @ (centred.T @ one_hot) / len(vectors)
 
-        # the columns of W cov(x, z), orthogonal
+        # an orthogonal basis of the columns of W cov(x, z)
         predicting, size, _ = np.linalg.svd(covariance, full_matrices=False)
         predicting = predicting[:, size > NO_VARIANCE * max(size.max(initial=0), 1)]
         erased = (axes * spread) @ predicting @ predicting.T @ (axes / spread).T
@@ -98,7 +98,7 @@ class Erased(Encoder):
     encoder : Encoder
         a dense one
     eraser : LeaceEraser
-        fitted on its vectors
+        an erasure that was fitted on the encoder's vectors
     """
 
     def __init__(self, encoder: Encoder, eraser: LeaceEraser):
@@ -123,6 +123,11 @@ class Erased(Encoder):
             the concept of each sample, such as its topic
         max_tokens : int
             L, tokens read of each post
+
+        Raises
+        ------
+        ValueError
+            As :meth:`LeaceEraser.fit`.
         """
         return cls(encoder, LeaceEraser.fit(embed(encoder, samples, max_tokens), labels))
 

@@ -1,9 +1,9 @@
 """Topic taken out of the text itself, before the tokenizer: what ARR is compared with.
 
-Text distortion (Stamatatos 2017), as in sawatphol2022: words outside the k most frequent ones are
-masked, their length or place is left. A word is a run of letters and digits, with apostrophes
-inside; case does not matter to whether it is frequent. A placeholder of cleaning is never masked
-and never counted.
+This is text distortion (Stamatatos 2017), as in sawatphol2022: words outside the k most frequent
+ones are masked, and only their length or their place is left. A word is a run of letters and
+digits, with apostrophes inside. Words are counted and compared in lower case. A placeholder of
+cleaning, such as "@url", is never masked and never counted.
 """
 
 import heapq
@@ -20,6 +20,7 @@ from helpers.cleaning.text import WORD
 from helpers.core.artifacts import atomic_write
 from helpers.core.progress import progress_bar
 
+# what replaces what in a masked word: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
 MARKS = {
     "multiple": ((re.compile(r"\d"), "#"), (re.compile(r"[^\W\d_]"), "*")),
     "single": ((re.compile(r"\d+"), "#"), (re.compile(r"[^\W\d_]+"), "*")),
@@ -29,7 +30,7 @@ MARKS = {
 def frequent_words(texts: Iterable[str], k: int) -> frozenset[str]:
     """Return the k most frequent words of training texts, lower-cased; fewer where there are fewer.
 
-    Of equally frequent words the first ones by the alphabet are taken.
+    Of equally frequent words those that come first in the alphabet are taken.
 
     Parameters
     ----------
@@ -61,13 +62,14 @@ def mask_text(text: str, keep: frozenset[str], kind: str = "multiple") -> str:
     Raises
     ------
     ValueError
-        For another kind.
+        If the kind is another.
     """
     if kind not in MARKS:
         raise ValueError(f"kind {kind!r}: one of {', '.join(MARKS)}")
     return WORD.sub(partial(_mask_word, keep=keep, marks=MARKS[kind]), text)
 
 
+# the replacement of one match of WORD, whose group 1 is a placeholder
 def _mask_word(match, keep, marks):
     word = match[0]
     is_placeholder = match[1] is not None
@@ -79,18 +81,19 @@ def _mask_word(match, keep, marks):
 
 
 def mask_posts(posts_path: str | Path, out_path: str | Path, change: Callable[[str], str]) -> None:
-    """Write a posts table with every text changed, whole or not at all.
+    """Write a copy of a posts table in which every text is changed.
 
-    Columns, rows, order and row groups stay. Only one row group is in memory.
+    Columns, order and row groups stay. One row group at a time is in memory. After an error
+    ``out_path`` is as it was before.
 
     Parameters
     ----------
     posts_path : str or Path
-        of the posts table
+        posts table to read
     out_path : str or Path
-        of the table that is written, which may be the same
+        posts table to write, which may be the same file
     change : callable
-        text -> text, such as ``partial(mask_text, keep=words)``
+        returns the new text of a text, such as ``partial(mask_text, keep=words)``
     """
     with pq.ParquetFile(posts_path) as posts:
         schema = posts.schema_arrow

@@ -1,11 +1,11 @@
 """Linear probes: what a frozen embedding encodes of a document's topic and of its author's habits.
 
-A probe is fitted on the vectors of some authors and read on those of others: what it finds is
-information that a linear map can take out of the embedding. It says nothing of what the embedding
-uses it for. The controls are the majority class, and a probe of shuffled targets, whose score is
-chance. The habits are known of invented authors only (:mod:`helpers.sources.demo`).
+A probe is fitted on the vectors of some authors and scored on those of others. What it finds is
+information that a linear map can read from the embedding; it does not tell whether the scores of
+the embedding depend on it. The controls are the majority class, and a probe of shuffled targets,
+whose score is chance. Habits are known of the invented authors of :mod:`helpers.sources.demo` only.
 
-Letters: N rows, D dimensions of a vector, V values of a target.
+Letters: N rows, D dimensions of a vector, V target variables, each a number.
 """
 
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ from helpers.sources.demo_lexicon import PAIRS, TRAITS
 from helpers.tokens.batch import Samples
 from helpers.topic.topic_corpus import TopicCorpus
 
-RESAMPLES = 1000
-# of the ridge, chosen for each value by leave-one-out on the fitted rows
+RESAMPLES = 1000  # bootstrap resamples of rows
+# penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows
 RIDGE_ALPHAS = np.logspace(0, 5, 11)
 
-Rows = tuple[np.ndarray, np.ndarray]  # vectors (N, D) and their targets
+Rows = tuple[np.ndarray, np.ndarray]  # vectors (N, D), and N classes or (N, V) target variables
 
 
 def fit_class_probe(
@@ -42,17 +42,18 @@ def fit_class_probe(
     Parameters
     ----------
     train, test : (N, D) vectors and (N,) classes
-        rows to fit on, by which vectors are standardised, and rows to score
+        rows to fit on, whose mean and deviation standardise all vectors, and rows to score
     control : int or None
-        a seed that shuffles the classes of the fitted rows: the score where nothing can be learned
+        seed of a shuffle of the fitted classes, which gives the score where nothing can be learned;
+        None for no shuffle
     authors : (N,)
-        of the test rows; the accuracy then has its 95% interval over authors, drawn with all their
-        rows
+        author of each test row; with it the accuracy has a 95% interval, for which authors are
+        resampled with all their rows
 
     Returns
     -------
-    Columns ``value``, ``low``, ``high``; rows ``accuracy`` and ``majority``, the accuracy of the
-    most frequent class of the fitted rows.
+    Columns ``value``, ``low``, ``high`` (NaN without an interval). Rows ``accuracy``, and
+    ``majority``: the accuracy of always answering the most frequent class of the fitted rows.
     """
     vectors, classes = train
     test_vectors, test_classes = test
@@ -71,24 +72,26 @@ def fit_class_probe(
 
 
 def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.DataFrame:
-    """Fit a ridge regression of each value on some rows, and score them on others.
+    """Fit a ridge regression of each target variable on some rows, and score it on others.
 
     Parameters
     ----------
-    train, test : (N, D) vectors and (N, V) values
-        rows to fit on, by which vectors are standardised, and rows to score
+    train, test : (N, D) vectors and (N, V) target variables
+        rows to fit on, whose mean and deviation standardise all vectors, and rows to score
     control : int or None
-        a seed that shuffles the values of the fitted rows: the score where nothing can be learned
+        seed of a shuffle of the fitted rows' targets, which gives the score where nothing can be
+        learned; None for no shuffle
 
     Returns
     -------
-    Columns ``value``, ``low``, ``high``; rows ``correlation`` and ``R2``, means over V. A constant
-    prediction correlates as 0. The correlation has its 95% interval over rows.
+    Columns ``value``, ``low``, ``high``. Rows ``correlation`` and ``R2``, each the mean over the V
+    target variables. A constant prediction has correlation 0. Only the correlation has a 95%
+    interval, for which test rows are resampled.
 
     Raises
     ------
     ValueError
-        Where a value is not finite, or the same in every row of the test.
+        If a target variable is not finite in the test rows, or the same in all of them.
     """
     vectors, values = train
     test_vectors, test_values = test
@@ -111,6 +114,7 @@ def fit_value_probe(train: Rows, test: Rows, control: int | None = None) -> pd.D
     return metric_table(scores, [*low, np.nan], [*high, np.nan])
 
 
+# the targets in random order, or as they are without a seed
 def _shuffled(targets, seed):
     if seed is None:
         return targets
@@ -118,7 +122,7 @@ def _shuffled(targets, seed):
 
 
 def _correlation(predicted, values, weights):
-    """Return the mean over V of the correlation of (N, V) with (N, V), rows weighted (N,)."""
+    """Return the mean over V of the correlations of two (N, V), with weights of rows (N,)."""
     share = weights / weights.sum()
     predicted = predicted - share @ predicted
     values = values - share @ values
@@ -127,17 +131,17 @@ def _correlation(predicted, values, weights):
 
 
 def disjoint_samples(rows: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw two disjoint samples of as many row numbers, each ascending.
+    """Choose two disjoint sets of equally many row numbers at random, each ascending.
 
-    One is for a probe, the other for what is done to the vectors before it: an erasure would be
-    perfect on its own rows.
+    One set is for a probe, the other for an erasure before it, which would be perfect on the rows
+    that it was fitted on. The choice is the same at every call.
 
     Parameters
     ----------
     rows : int
         number of rows
     max_rows : int
-        of a sample, which has at most half of the rows
+        most rows of a set; it never has more than half of all rows
     """
     order = np.random.default_rng(0).permutation(rows)
     count = min(max_rows, rows // 2)
@@ -145,19 +149,20 @@ def disjoint_samples(rows: int, max_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def habit_targets(truth: pd.DataFrame, authors: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the known habits of N authors of the demo, in the given order.
+    """Return the known habits of N authors of the demo as target variables, in the given order.
 
     Parameters
     ----------
     truth : DataFrame
-        of :func:`helpers.sources.demo.style_truth`
+        table of :func:`helpers.sources.demo.style_truth`, with a row for each author
     authors : (N,) str
-        names
+        names of the authors
 
     Returns
     -------
-    ``style`` (N, V), the log odds of all traits and pairs of words; ``hour`` (N, 2), cosine and
-    sine of the mean direction of the two peaks on the clock, weighted by their shares.
+    ``style`` (N, V): the log odds of V traits and word choices. ``hour`` (N, 2): the two peaks of
+    an author's day as directions on the clock, averaged with their shares as weights, given as
+    cosine and sine.
     """
     rows = truth.set_index("author").loc[list(authors)]
     names = [name.lower() for name in (*TRAITS, *PAIRS)]
@@ -184,28 +189,28 @@ def probe_encoder(
     truth: pd.DataFrame | None = None,
     control: int | None = None,
 ) -> pd.DataFrame:
-    """Fit probes on an encoder's vectors of training documents, and read them on unseen authors.
+    """Fit probes on an encoder's vectors of training documents, and score them on unseen authors.
 
     Parameters
     ----------
     encoder : Encoder
         a dense one
     corpus : TopicCorpus
-        with parts ``train``, ``test_in`` and ``test_cross``
+        one with parts ``train``, ``test_in`` and ``test_cross``
     rows : (N,) int
-        documents of ``train`` to fit on
+        numbers of the documents of ``train`` to fit on
     max_tokens : int
         L, tokens read of each document
     truth : DataFrame or None
-        the known authors of the demo
+        known habits as of :func:`habit_targets`; None for the probe of topic alone
     control : int or None
-        a seed, as of :func:`fit_class_probe`
+        seed of shuffled targets, see :func:`fit_class_probe`
 
     Returns
     -------
     Columns ``value``, ``low``, ``high``. ``topic_accuracy`` and ``topic_majority`` on the documents
-    of ``test_in``; with truth ``style_correlation`` and ``hour_correlation``, from the mean vectors
-    of the authors of ``test_cross``.
+    of ``test_in``. With truth also ``style_correlation`` and ``hour_correlation``, from the mean
+    vectors of the authors of ``test_cross``.
     """
     train_samples = Samples.of_posts(corpus.stores["train"])[rows]
     test_samples = Samples.of_posts(corpus.stores["test_in"])
@@ -231,6 +236,6 @@ def probe_encoder(
 
 
 def _author_means(vectors, samples):
-    """Return the mean vector of each author, a row by name."""
+    """Return the mean vector of each author, as a row under the author's name."""
     names = np.array(samples.store.author_names())[samples.authors]
     return pd.DataFrame(vectors).groupby(names).mean()

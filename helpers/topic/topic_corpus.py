@@ -1,8 +1,9 @@
 """Documents of a run, split by topic and stored as tokens: what the notebooks on topic read.
 
-``topics/<kind>/`` of a run holds a split's posts tables, and beside them its token stores in a
-folder named after the tokenizer, so that a run's own tokens and those of a pretrained transformer
-do not meet. Documents are made and encoded as in :mod:`helpers.tokens.document_sets`.
+The folder ``topics/<kind>/`` of a run holds a split's posts tables, and its token stores in a
+subfolder named after the kind of tokenizer. So the tokens of the run's own tokenizer are kept apart
+from those of a pretrained transformer. Documents are made and encoded as in
+:mod:`helpers.tokens.document_sets`.
 """
 
 from dataclasses import dataclass, replace
@@ -24,18 +25,18 @@ from helpers.topic.masking import mask_posts, mask_text
 
 @dataclass(frozen=True)
 class TopicCorpus:
-    """A split by topic: for each part a posts table and a token store, a document a post.
+    """A split by topic: a posts table and a token store for each part; every post is a document.
 
     Attributes
     ----------
     folder : Path
-        Of the posts tables.
+        Folder of the posts tables.
     report : dict
-        ``split.json``.
+        Content of ``split.json``.
     tokenizer : Tokenizer
-        Of the stores.
+        Tokenizer of the stores.
     stores : dict of str to TokenStore
-        By part. They know the training topics only; :meth:`topics` knows all.
+        Token stores by part. Their topic list holds training topics only; :meth:`topics` tells all.
     """
 
     folder: Path
@@ -50,7 +51,7 @@ class TopicCorpus:
 
     @property
     def tests(self) -> list[str]:
-        """The parts of queries and targets; given files have no in-distribution test."""
+        """The test parts that the split has; a split given as files has no ``test_in``."""
         return [part for part in ("test_cross", "test_in") if part in self.stores]
 
     def table(self, part: str, columns: list[str] | None = None) -> pd.DataFrame:
@@ -59,25 +60,27 @@ class TopicCorpus:
         Parameters
         ----------
         part : str
-            of the split
+            name of the part, such as "train"
         columns : list of str or None
-            of author, time, topic and text; None for all
+            columns to read, of author, time, topic and text; None for all
         """
         return pd.read_parquet(_table_path(self.folder, part), columns=columns)
 
     def topics(self, part: str) -> np.ndarray:
-        """Read the topic of each document of a part, by name, (posts,)."""
+        """Read the name of the topic of each document of a part, (documents,)."""
         return self.table(part, ["topic"])["topic"].to_numpy()
 
     def masked(self, keep: frozenset[str], max_tokens: int) -> "TopicCorpus":
-        """Return the same documents, cut, all words masked but those to keep (DV-SA).
+        """Return the same documents, cut, with all words masked but those to keep (DV-SA).
+
+        They are written to the folder ``masked`` of this corpus.
 
         Parameters
         ----------
         keep : frozenset of str
             words that stay, lower-cased
         max_tokens : int
-            L, first tokens of a document that are left before it is masked
+            L: a document is cut to its first L tokens before it is masked
         """
         change = partial(self._cut_and_mask, keep=keep, max_tokens=max_tokens)
         folder = self.folder / "masked"
@@ -90,15 +93,15 @@ class TopicCorpus:
 
 
 def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCorpus:
-    """Join, split and encode the selected posts of a run; whatever is current is reused.
+    """Join a run's posts to documents, split and encode them; files that are up to date are reused.
 
-    The run's tokenizer knows no authors, but it was fitted on its training posts, and some are test
-    documents here.
+    The run's own tokenizer was fitted on its training posts, some of which are in test documents
+    here; it learned no authors.
 
     Parameters
     ----------
     files : Run
-        with ``selected.parquet``
+        a run with ``selected.parquet``
     rule : TopicSplit
         how documents are split
     config : DocumentConfig
@@ -107,7 +110,7 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
     Raises
     ------
     ValueError
-        Where a split has no document, or a single topic trains.
+        If a part has no document, or if the training part has a single topic.
     """
     topics = files.folder / "topics"
     posts = config.documents_of(files.folder / "selected.parquet", topics / "documents.parquet")
@@ -123,21 +126,21 @@ def make_corpus(files: Run, rule: TopicSplit, config: DocumentConfig) -> TopicCo
 
 
 def open_corpus(files: Run, kind: str, data: str) -> TopicCorpus:
-    """Open the corpus that :func:`make_corpus` left.
+    """Open the corpus that :func:`make_corpus` made before.
 
     Parameters
     ----------
     files : Run
         the run
     kind : str
-        of the split
+        kind of the split
     data : str
-        fingerprint of one of its stores
+        fingerprint of any of its stores, which tells the tokenizer
 
     Raises
     ------
     ValueError
-        Where there is none.
+        If there is no such corpus.
     """
     topics = files.folder / "topics"
     folder = topics / kind
@@ -160,6 +163,7 @@ def _table_path(folder, part):
     return folder / f"{part}.parquet"
 
 
+# the token stores of the posts tables of a folder, by part
 def _stores(folder, tokenizer, parts):
     paths = {part: _table_path(folder, part) for part in parts}
     return build_stores(paths, folder / tokenizer.kind, tokenizer, list_topics(paths["train"]))

@@ -109,6 +109,8 @@ def collect(
     ------
     ValueError
         Where no post is left (the message holds the counts), or the source raises it.
+    RuntimeError
+        Where the written table has another number of posts than were read and not dropped.
     """
     parts = _open_parts(config)
     key = _pseudonym_key(config)

@@ -80,6 +80,13 @@ class OwnPosts:
         """Return a gallery of samples of the store, by default the newest posts of each account.
 
         By default, accounts with fewer than MIN_POSTS posts are left out.
+
+        Parameters
+        ----------
+        encoder : AuthorEncoder
+            embeds the accounts
+        samples : Samples
+            of the store, one per account
         """
         if samples is None:
             samples = newest_posts(self.store)

@@ -127,7 +127,17 @@ def rooms_of(store: TokenStore) -> np.ndarray:
 
 
 def texts_of(store: TokenStore, posts: np.ndarray, tokenizer) -> list[str]:
-    """Return the texts of posts, given by number, decoded from the tokens that the store holds."""
+    """Return the texts of posts, given by number, decoded from the tokens that the store holds.
+
+    Parameters
+    ----------
+    store : TokenStore
+        holds the posts
+    posts : (N,) int
+        numbers of posts in the store
+    tokenizer : Tokenizer
+        that the store was encoded with
+    """
     begins = store.post_offsets[posts]
     ends = store.post_offsets[posts + 1]
     return [tokenizer.decode(store.tokens[begin:end]) for begin, end in zip(begins, ends)]
@@ -201,7 +211,15 @@ def halves(
 
 
 def last_posts(samples: Samples, posts: int) -> Samples:
-    """Keep the last ``posts`` posts of each sample, or all where it has fewer."""
+    """Keep the last ``posts`` posts of each sample, or all where it has fewer.
+
+    Parameters
+    ----------
+    samples : Samples
+        samples to shorten
+    posts : int
+        number of posts to keep at most
+    """
     count = np.minimum(samples.count, posts)
     return replace(samples, first=samples.first + samples.count - count, count=count)
 
@@ -215,7 +233,17 @@ def in_memory(samples: Samples) -> Samples:
 def concatenate_samples(first: Samples, second: Samples) -> Samples:
     """Copy samples into one new store in memory: those of ``first``, then those of ``second``.
 
-    Both need the same tokenizer. Raises ValueError where a sample has no post.
+    Parameters
+    ----------
+    first : Samples
+        come first in the new store
+    second : Samples
+        follow them; their tokens are of the same tokenizer
+
+    Raises
+    ------
+    ValueError
+        A sample has no post.
     """
     left = in_memory(first).store
     right = in_memory(second).store

@@ -210,7 +210,15 @@ def _judge(gallery, older, use, costs):
 
 
 def subset_of_accounts(posts: OwnPosts, accounts: np.ndarray) -> OwnPosts:
-    """Keep only the accounts with the given numbers (N,) in the store, in the store's order."""
+    """Keep only the accounts with the given numbers (N,) in the store, in the store's order.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        of all accounts
+    accounts : (N,) int
+        numbers of accounts in the store, in any order
+    """
     accounts = np.sort(accounts)
     count = posts.store.posts_per_author()[accounts]
     samples = Samples(posts.store, posts.store.author_offsets[accounts], count, accounts)

@@ -329,7 +329,15 @@ class Partitions:
         return f"{step}-{self.rounds}" if step in SIGNATURE_STEPS else step
 
     def file(self, step: str, number: int) -> Path:
-        """Return the path of the file of a partition of a step."""
+        """Return the path of the file of a partition of a step.
+
+        Parameters
+        ----------
+        step
+            Name of the step.
+        number : int
+            Number of the partition.
+        """
         return self.folder / self.step_name(step) / f"{number:05d}.parquet"
 
     def make(self, step: str, number: int) -> dict:

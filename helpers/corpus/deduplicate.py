@@ -114,7 +114,15 @@ def _make_unique_posts(connection, path):
 
 
 def number_posts(connection: DuckDBPyConnection, path: Path) -> int:
-    """Make the view ``unique_posts`` of a file, with the row number as ``n``; return how many."""
+    """Make the view ``unique_posts`` of a file, with the row number as ``n``; return how many.
+
+    Parameters
+    ----------
+    connection : DuckDBPyConnection
+        Gets the view.
+    path : Path
+        Parquet file of posts.
+    """
     rows = connection.read_parquet(str(path), file_row_number=True)
     rows.project("* EXCLUDE file_row_number, file_row_number AS n").create_view("unique_posts")
     return query_scalar(connection, "SELECT count(*) FROM unique_posts")

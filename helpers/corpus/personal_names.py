@@ -157,6 +157,13 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     """Return the share of texts that hold, within a sentence, a capitalised one of these words.
 
     Without texts the share is 0.
+
+    Parameters
+    ----------
+    texts : list of str
+        Posts.
+    words : set of str
+        Words of known names, in lower case.
     """
     with_name = 0
     for text in texts:

@@ -93,6 +93,13 @@ def cut_signature(text: str, words: int) -> str:
     """Return a text without its last ``words`` words and the white space before them.
 
     The rest of the text stays as it is; it is empty where there are no more words.
+
+    Parameters
+    ----------
+    text : str
+        A post.
+    words : int
+        Number of words to cut; 0 returns the text as it is.
     """
     if words == 0:
         return text

@@ -48,7 +48,13 @@ class Embeddings:
         self.once(("rows", encoder, samples, max_tokens), partial(as_rows, rows))
 
     def once(self, key: tuple[Hashable, ...], make: Callable[[], Any]) -> Any:
-        """Return what ``make`` returns, or what it returned for this key before."""
+        """Return what ``make`` returns, or what it returned for this key before.
+
+        Parameters
+        ----------
+        key : what was made, of which objects; hashable
+        make : called without arguments where the key is new
+        """
         made = self._kept.pop(key) if key in self._kept else make()
         self._kept[key] = made  # moved to the end, as the entry used last
         if len(self._kept) > MAX_KEPT:

@@ -187,7 +187,9 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        key = ("gallery", self.encoder, self.normaliser, self.cohort, targets, max_tokens)
+        reference = None if self.reference is None else self.reference.tobytes()
+        kind = (self.normaliser, self.cohort, reference)
+        key = ("gallery", self.encoder, *kind, targets, max_tokens)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
     def _gallery(self, targets, max_tokens):
@@ -337,7 +339,15 @@ class Model:
         return round_scores(total)
 
     def to_json(self) -> list[dict]:
-        """Return names, normalisers and weights, as :meth:`from_json` takes them."""
+        """Return names, normalisers and weights, as :meth:`from_json` takes them.
+
+        Raises
+        ------
+        ValueError
+            A member is normalised by a cohort, whose samples are not written.
+        """
+        if any(member.cohort is not None for member in self.members):
+            raise ValueError("a model with a cohort is not written: its samples are not kept")
         names = ("name", "normaliser", "weight")
         return [{name: getattr(member, name) for name in names} for member in self.members]
 

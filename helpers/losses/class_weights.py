@@ -43,7 +43,13 @@ class ArcFace(nn.Module):
         nn.init.xavier_uniform_(self.weight, generator=torch.Generator().manual_seed(seed))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss, a scalar, of embeddings (B, D) and labels (B,)."""
+        """Return the loss, a scalar, of embeddings (B, D) and labels (B,).
+
+        Parameters
+        ----------
+        embeddings : (B, D), of any length
+        labels : (B,) int64, the author of each sample, 0..classes - 1
+        """
         precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
         embeddings = embeddings.to(precision)
         class_vectors = nnf.normalize(self.weight.to(precision), dim=1)
@@ -89,7 +95,13 @@ class SoftmaxCrossEntropy(nn.Module):
         nn.init.uniform_(self.weight, -bound, bound, generator=torch.Generator().manual_seed(seed))
 
     def forward(self, embeddings: Tensor, labels: Tensor) -> Tensor:
-        """Return the loss, a scalar, of embeddings (B, D) and labels (B,)."""
+        """Return the loss, a scalar, of embeddings (B, D) and labels (B,).
+
+        Parameters
+        ----------
+        embeddings : (B, D), of any length
+        labels : (B,) int64, the author of each sample, 0..classes - 1
+        """
         precision = torch.promote_types(embeddings.dtype, self.weight.dtype)
         embeddings = embeddings.to(precision)
         unit = nnf.normalize(embeddings, dim=1)

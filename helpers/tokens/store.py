@@ -235,7 +235,13 @@ def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] 
 
 
 def run_serially(function: Callable, jobs: list[tuple]) -> None:
-    """Call ``function(*job)`` for every job in this process, one after the other."""
+    """Call ``function(*job)`` for every job in this process, one after the other.
+
+    Parameters
+    ----------
+    function : called once per job
+    jobs : arguments of each call
+    """
     for job in progress_bar(jobs, desc="encoding", unit="part"):
         function(*job)
 

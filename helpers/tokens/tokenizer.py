@@ -48,7 +48,13 @@ class Tokenizer:
         return self.decode([token])
 
     def cut(self, text: str, max_tokens: int) -> str:
-        """Return a text up to the end of its first ``max_tokens`` tokens."""
+        """Return a text up to the end of its first ``max_tokens`` tokens.
+
+        Parameters
+        ----------
+        text : a post
+        max_tokens : number of tokens to keep at most
+        """
         (ids,) = self.encode([text])
         return self.decode(ids[:max_tokens])
 
@@ -109,7 +115,13 @@ class SentencePiece(Tokenizer):
         return cls(model.getvalue())
 
     def encode(self, texts: list[str], threads: int = THREADS) -> list[np.ndarray]:
-        """Return an array of ids per text; the number of threads does not change them."""
+        """Return an array of ids per text; the number of threads does not change them.
+
+        Parameters
+        ----------
+        texts : posts
+        threads : number of threads
+        """
         return self._processor.encode(texts, out_type="numpy", num_threads=threads)
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -207,6 +219,11 @@ class HuggingFace(Tokenizer):
         """Return a text up to the end of its first ``max_tokens`` tokens, as it was written.
 
         Decoding the ids instead could lose its case.
+
+        Parameters
+        ----------
+        text : a post
+        max_tokens : number of tokens to keep at most
         """
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         if len(offsets) <= max_tokens:

@@ -1,6 +1,7 @@
 """Models and fusions: scores against the weighted mean; weights against trying all."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,6 +88,21 @@ def test_a_model_is_written_as_json():
     again = Model.from_json(plain, MEMBERS | {"tfidf": tfidf})
     assert again.to_json() == plain
     np.testing.assert_array_equal(scores(again), scores(model))
+    with_cohort = Member("b", MEMBERS["b"], "as_norm", cohort=SAMPLES)
+    with pytest.raises(ValueError, match="cohort"):
+        Model.fuse({"b": with_cohort}).to_json()
+
+
+def test_members_of_other_reference_targets_share_no_gallery():
+    """Of one encoder and one cache: what was measured against all is not what half of them give."""
+    whole = Member("whole", MEMBERS["a"], "s_norm")
+    reference = np.arange(len(TRIALS.targets)) % 2 == 0
+    half = replace(whole, reference=reference)
+    fresh = Member("half", MEMBERS["a"], "s_norm", reference=reference)
+    assert (scores(Model.fuse({"whole": whole})) != scores(Model.fuse({"half": half}))).any()
+    np.testing.assert_array_equal(
+        scores(Model.fuse({"half": half})), scores(Model.fuse({"half": fresh}))
+    )
 
 
 def test_fitted_weights_are_those_of_the_most_likely_own_targets():

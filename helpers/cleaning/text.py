@@ -66,7 +66,7 @@ PHONE = re.compile(
 )
 # four digits in a row or nearly so: a text without them holds no telephone number
 PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
-# the user's name in the path of a folder: "jane" in "/home/jane/x" and "C:\Users\jane"
+# the name of a user in the path of a home folder, on Unix and on Windows
 HOME = re.compile(
     r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
 )

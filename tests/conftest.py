@@ -7,10 +7,31 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import pytest
+from hypothesis import settings
 
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
 from tests.toy_runs import notebook
+
+# the same examples in every run of `make test`; `make torture` looks for new ones
+settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, database=None)
+settings.register_profile("torture", max_examples=1000, deadline=None)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--torture", action="store_true", help="also run what takes too long")
+
+
+def pytest_configure(config):
+    settings.load_profile("torture" if config.getoption("--torture") else "quick")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--torture"):
+        return
+    for item in items:
+        if "torture" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="make torture runs it"))
 
 
 @pytest.fixture

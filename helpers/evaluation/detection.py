@@ -37,8 +37,8 @@ class DetectionCosts(Config):
     """
 
     prior: float = Field(0.05, gt=0, lt=1)
-    miss: float = Field(1, gt=0)
-    false_accept: float = Field(2, gt=0)
+    miss: float = Field(1, gt=0, le=1e9)
+    false_accept: float = Field(2, gt=0, le=1e9)
 
     def dcf(self, p_fa, p_miss):
         """Return the normalised cost of errors.

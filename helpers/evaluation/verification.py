@@ -31,7 +31,7 @@ class VerificationConfig(Config):
     definition: Literal["pan21", "pan20"] = "pan21"
     decision: Literal["calibrated", "shift"] = "calibrated"
     seed: int = Field(0, ge=0)
-    resamples: int = Field(1000, ge=0)
+    resamples: int = Field(1000, ge=0, le=10**6)
 
 
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:

@@ -22,6 +22,7 @@ IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
 BOOLEANS = {"true": True, "false": False}  # papermill's -p passes booleans as these texts
 SEED_BOUNDS = (0, 2**32 - 1)
 MAX_TEXT_CHARS = 4096  # as long as the longest path of a file
+MAX_SHOWN_CHARS = 200  # of a value in a message
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 MEMORY_SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?", re.I)
 MEMORY_UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -50,6 +51,14 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
     return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
 
 
+def shown(value: Any) -> str:
+    """Return a value as Python writes it, for a message; of a long one only both ends."""
+    text = repr(value)
+    if len(text) <= MAX_SHOWN_CHARS:
+        return text
+    return f"{text[: MAX_SHOWN_CHARS - 20]}...{text[-10:]}"
+
+
 def memory_size(text: str) -> str:
     """Return a size of memory, such as "2GB", unchanged; ValueError where it is none.
 
@@ -58,7 +67,9 @@ def memory_size(text: str) -> str:
     match = MEMORY_SIZE.fullmatch(text)
     low, high = MEMORY_BOUNDS
     if not match or not low <= float(match[1]) * MEMORY_UNITS[match[2].upper()] <= high:
-        raise ValueError(f"must be a size of memory from 10MB to 1000TB, such as 2GB, not {text!r}")
+        raise ValueError(
+            f"must be a size of memory from 10MB to 1000TB, such as 2GB, not {shown(text)}"
+        )
     return text
 
 
@@ -70,7 +81,7 @@ def file_name(text: str) -> str:
 def row_name(text: str) -> str:
     """Return a name that fits into a row of a table and a legend, else raise ValueError."""
     if len(text) > MAX_LETTERS:
-        raise ValueError(f"must hold names of at most {MAX_LETTERS} characters, not {text!r}")
+        raise ValueError(f"must hold names of at most {MAX_LETTERS} characters, not {shown(text)}")
     return text
 
 
@@ -103,7 +114,8 @@ def check(
         numbers, the lowest and the highest, or a function that raises ValueError for what is not
         valid, such as :func:`memory_size`. Each element of a list, and each key of a dict, must be
         valid; None and a text that may be empty always are. Parameters that are left out may have
-        any value of their type, except "seed" and "seeds", which always have bounds
+        any value of their type, except "run", a name of a folder, and "seed" and "seeds", which
+        have bounds
 
     Raises
     ------
@@ -120,7 +132,7 @@ def check(
     if message is not None:
         raise ValueError(message)
 
-    allowed = {"seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
+    allowed = {"run": file_name, "seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
     checked = {}
     messages = []
     for name, hint in declared.items():
@@ -128,7 +140,7 @@ def check(
             checked[name] = _of_type(namespace[name], hint)
             _check_value(checked[name], allowed.get(name), name in may_be_empty)
             if name in rising and checked[name] != sorted(checked[name]):
-                raise ValueError(f"must rise, not {checked[name]}")
+                raise ValueError(f"must rise, not {shown(checked[name])}")
             for key in set_elsewhere.get(name, ()):
                 if key in checked[name]:
                     raise ValueError(f"must not hold {key!r}, which is set elsewhere")
@@ -157,11 +169,11 @@ def _of_type(value, hint):
         return TypeAdapter(hint, config=STRICT).validate_python(value)
     except ValidationError as error:
         if error.errors()[0]["type"] == "finite_number":
-            raise ValueError(f"must be a finite number, not {value!r}") from None
+            raise ValueError(f"must be a finite number, not {shown(value)}") from None
     kind = str(hint).replace("typing.", "")
     if isinstance(hint, type) and get_origin(hint) is None:
         kind = hint.__name__
-    message = f"must be {kind}, not {type(value).__name__} {value!r}"
+    message = f"must be {kind}, not {type(value).__name__} {shown(value)}"
     if hint is float and isinstance(value, str):
         message += " (in YAML write 1.0e-4, not 1e-4)"
     raise ValueError(message)
@@ -177,7 +189,7 @@ def _check_value(value, allowed, may_be_empty):
     seen = set()
     for element in elements:
         if element in seen:
-            raise ValueError(f"must not hold {element!r} twice")
+            raise ValueError(f"must not hold {shown(element)} twice")
         seen.add(element)
         if isinstance(element, str):
             _check_text(element)
@@ -191,7 +203,7 @@ def _check_text(text):
     if len(text) > MAX_TEXT_CHARS:
         raise ValueError(f"must have at most {MAX_TEXT_CHARS} characters, not {len(text)}")
     if CONTROL.search(text):
-        raise ValueError(f"must not hold control characters, as {text!r} does")
+        raise ValueError(f"must not hold control characters, as {shown(text)} does")
 
 
 def _check_element(element, allowed):
@@ -200,9 +212,9 @@ def _check_element(element, allowed):
     elif _is_bounds(allowed):
         low, high = allowed
         if not low <= element <= high:
-            raise ValueError(f"must lie in {low}..{high}, not {element!r}")
+            raise ValueError(f"must lie in {low}..{high}, not {shown(element)}")
     elif element not in allowed:
-        raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {element!r}")
+        raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {shown(element)}")
 
 
 def _is_bounds(allowed):

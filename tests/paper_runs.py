@@ -128,16 +128,17 @@ CHECKING_CELLS = {"04_losses": 2, "09_tables": 3}
 
 def settings(stage):
     """The names that a notebook has after it has made configs of its parameters."""
-    names, statements = checking_code(stage.notebook)
-    names = names | stage.parameters
-    for statement in statements:
-        exec(statement, names)
+    beginning, checks = checking_code(stage.notebook)
+    names = {}
+    exec(beginning, names)
+    names |= stage.parameters
+    exec(checks, names)
     return names
 
 
 @cache
 def checking_code(notebook):
-    """The names of a notebook's imports and parameters, and the statements that check these.
+    """The code of a notebook's imports and parameters, and the code that checks these.
 
     What needs data is left out, and so is what needs a variable that is left out.
     """
@@ -146,9 +147,6 @@ def checking_code(notebook):
     (at,) = [
         number for number, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", [])
     ]
-    names = {}
-    for cell in code[: at + 1]:
-        exec(cell.source, names)
     missing = set()
     statements = []
     for cell in code[at + 1 : at + 1 + CHECKING_CELLS.get(notebook, 1)]:
@@ -156,8 +154,10 @@ def checking_code(notebook):
             if used_names(node) & (SKIPPED | missing):
                 missing |= bound_names(node)
             else:
-                statements.append(compile(ast.unparse(node), notebook, "exec"))
-    return names, statements
+                statements.append(node)
+    beginning = "\n".join(cell.source for cell in code[: at + 1])
+    checks = ast.unparse(ast.Module(statements, []))
+    return compile(beginning, notebook, "exec"), compile(checks, notebook, "exec")
 
 
 def used_names(statement):

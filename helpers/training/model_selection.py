@@ -18,13 +18,16 @@ from helpers.training.loop import TrainingConfig
 
 
 def settings_grid(
-    settings: dict[str, Any], may_be_lists: Collection[str] | None = None
+    settings: dict[str, Any],
+    where: str = "settings",
+    may_be_lists: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:
     """Return one dict of settings for every combination of values.
 
     Parameters
     ----------
     settings : setting -> value, or a list of the values to combine
+    where : the name of the settings, the start of an error's message
     may_be_lists : the settings that may be lists; by default all
 
     Raises
@@ -37,9 +40,9 @@ def settings_grid(
     }
     for key, values in choices.items():
         if may_be_lists is not None and len(values) > 1 and key not in may_be_lists:
-            raise ValueError(f"setting {key!r} must be a single value, not {values}")
+            raise ValueError(f"{where}: {key!r} must be a single value, not {values}")
         if any(value in values[:number] for number, value in enumerate(values)):
-            raise ValueError(f"setting {key!r} holds a value twice: {values}")
+            raise ValueError(f"{where}: {key!r} holds a value twice: {values}")
     return list(ParameterGrid(choices))
 
 
@@ -66,7 +69,9 @@ def experiments_of(
         a list is empty, or a setting is not valid
     """
     experiments = []
-    for loss_settings, schedule in product(settings_grid(settings), settings_grid(training)):
+    for loss_settings, schedule in product(
+        settings_grid(settings, f"settings of loss {loss!r}"), settings_grid(training, "training")
+    ):
         experiment = Experiment(
             encoder=encoder,
             sampler=sampler,

@@ -229,3 +229,12 @@ def test_pipermail_sample():
     assert not [line for line in lines if line.startswith(">") or line.rstrip().endswith("wrote:")]
     for leftover in ("Original Message", "mailing list\n", "scrubbed...", "next part"):
         assert not rows["text"].str.contains(leftover, regex=False).any(), leftover
+
+
+def test_lines_before_the_first_message_are_counted(tmp_path):
+    months(tmp_path, mail("kept"))
+    (path,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    path.write_bytes(b"a list\n\nof lines\n\n" + path.read_bytes())
+    rows, drops = read("pipermail", tmp_path)
+    assert len(rows) == 1 and drops == {"note_lines_before_messages": 2}
+    assert len(read("pipermail", path)[0]) == 1

@@ -86,23 +86,30 @@ class SamplerConfig(Config):
             raise ValueError(f"it must be at least min_posts, {info.data['min_posts']}")
         return value
 
-    def regrouped(self, samples_per_author: Any) -> "SamplerConfig":
+    def regrouped(self, samples_per_author: int, where: str = "sampler") -> "SamplerConfig":
         """Return a config whose batches are as large, with another number of samples an author.
 
-        ValueError says so where the number does not divide the size of a batch.
+        Parameters
+        ----------
+        samples_per_author : K, which must divide the size of a batch
+        where : what gives the number, the start of an error's message
+
+        Raises
+        ------
+        ValueError
+            the number does not divide the size of a batch
         """
         samples = self.authors_per_batch * self.samples_per_author
         divides = type(samples_per_author) is int and samples_per_author > 0
         if not divides or samples % samples_per_author:
             raise ValueError(
-                f"{samples_per_author!r} samples of an author must divide the {samples} samples "
-                "of a batch"
+                f"{where} {samples_per_author!r} must divide the {samples} samples of a batch"
             )
         settings = self.model_dump() | {
             "authors_per_batch": samples // samples_per_author,
             "samples_per_author": samples_per_author,
         }
-        return SamplerConfig.of(settings, "sampler")
+        return SamplerConfig.of(settings, where)
 
     @model_validator(mode="after")
     def _fits_into_memory(self):

@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,7 @@ from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import newest_posts
-from helpers.core import paths
+from helpers.core import locks, paths
 from helpers.core.artifacts import atomic_write
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
@@ -31,7 +32,13 @@ def encode(options: Namespace) -> None:
     Its columns are ``account``, ``posts`` (the number that was read) and ``vector``.
     """
     encoder = AuthorEncoder.load(options.encoder)
-    posts, names = _read(options, options.posts, options.run, encoder)
+    with _folders(options.run):
+        posts, names = _read(options, options.posts, options.run, encoder)
+        _write_vectors(options, encoder, posts, names)
+
+
+def _write_vectors(options, encoder, posts, names):
+    """Write the vectors of :func:`encode`, and print how many there are."""
     samples = newest_posts(posts.store)
     frame = pd.DataFrame(
         {
@@ -48,10 +55,11 @@ def encode(options: Namespace) -> None:
 def nearest(options: Namespace) -> None:
     """Print the accounts of a file that are most similar to one of them, best first."""
     encoder = AuthorEncoder.load(options.encoder)
-    posts, names = _read(options, options.posts, options.run, encoder)
-    queries = reading.choose_queries(posts, [options.account])
-    gallery = posts.gallery_for(encoder, posts.samples(queries))
-    _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
+    with _folders(options.run):
+        posts, names = _read(options, options.posts, options.run, encoder)
+        queries = reading.choose_queries(posts, [options.account])
+        gallery = posts.gallery_for(encoder, posts.samples(queries))
+        _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
 
 def compare(options: Namespace) -> None:
@@ -67,6 +75,12 @@ def compare(options: Namespace) -> None:
         left.
     """
     encoder = AuthorEncoder.load(options.encoder)
+    with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
+        _compare(options, encoder)
+
+
+def _compare(options, encoder):
+    """Print the answer of :func:`compare`, in whose folders nobody else is at work."""
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
     if posts.hours != targets.hours:
@@ -100,23 +114,32 @@ def mine(options: Namespace) -> None:
     ValueError
         Where the notebook fails, after the page is written.
     """
+    os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars would be saved in the page
+    # the notebook keeps the posts in a folder of its own
+    with _folders(options.run, f"{options.run}-accounts"):
+        _make_page(options)
+
+
+def _make_page(options):
+    """Run the notebook of :func:`mine`, in whose folders nobody else is at work."""
     import papermill
 
     run = paths.Run(options.run)
     run.notebooks.mkdir(parents=True, exist_ok=True)
     executed = run.notebooks / NOTEBOOK
+    executed.unlink(missing_ok=True)  # it is about other posts
     path = Path(options.posts).absolute()
-    os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars would be saved in the page
+    let_in = pipeline.SET.format(locks.VARIABLE, locks.held_folders())
+    arguments = [*pipeline.PAPERMILL["extra_arguments"], let_in]
     problem = ""
     try:
-        with pipeline.run_lock(options.run):
-            papermill.execute_notebook(
-                paths.NOTEBOOKS / NOTEBOOK,
-                executed,
-                _parameters(options, path),
-                cwd=paths.NOTEBOOKS,
-                **pipeline.PAPERMILL | {"progress_bar": True},
-            )
+        papermill.execute_notebook(
+            paths.NOTEBOOKS / NOTEBOOK,
+            executed,
+            _parameters(options, path),
+            cwd=paths.NOTEBOOKS,
+            **pipeline.PAPERMILL | {"progress_bar": True, "extra_arguments": arguments},
+        )
     except Exception as error:
         problem = pipeline.failure(error)
     if executed.exists():  # the page must not show the user's folders
@@ -126,6 +149,15 @@ def mine(options: Namespace) -> None:
         print(f"page: {paths.display_path(page)}")
     if problem:
         raise ValueError(problem)
+
+
+@contextmanager
+def _folders(*runs):
+    """Keep others from the folders of some runs, so that an answer is about its own files."""
+    with ExitStack() as stack:
+        for folder in sorted(paths.Run(run).folder for run in runs):  # waited for in one order
+            stack.enter_context(locks.folder_lock(folder, wait=True))
+        yield
 
 
 def _parameters(options, path):

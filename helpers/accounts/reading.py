@@ -24,6 +24,7 @@ from helpers.accounts.samples import (
 )
 from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
 from helpers.core.artifacts import fingerprint_of
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.tokens.batch import Samples
@@ -74,7 +75,7 @@ class OwnPosts:
     def samples(self, names: list[str]) -> Samples:
         """Return the newest posts of named accounts, to be used as queries."""
         listed = list(self.names)
-        return newest_posts(self.store, np.array([listed.index(name) for name in names]))
+        return newest_posts(self.store, np.array([listed.index(name) for name in names], int))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
         """Return a gallery of samples of the store, by default the newest posts of each account.
@@ -99,13 +100,14 @@ class OwnPosts:
         """
         weights = encoder.uses[encoder.use(False, self.hours)].weights
         fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
-        with suppress(ValueError):  # there is no file yet, or it is damaged
-            tensors, state = read_checkpoint(self.vectors_path)
-            if state["fingerprint"] == fingerprint:
-                return tensors["vectors"].numpy()
-        vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
-        tensors = {"vectors": torch.from_numpy(vectors)}
-        save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
+        with folder_lock(self.vectors_path.parent, wait=True):
+            with suppress(ValueError):  # there is no file yet, or it is damaged
+                tensors, state = read_checkpoint(self.vectors_path)
+                if state["fingerprint"] == fingerprint:
+                    return tensors["vectors"].numpy()
+            vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
+            tensors = {"vectors": torch.from_numpy(vectors)}
+            save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
         return vectors
 
     def gallery_for(
@@ -126,7 +128,14 @@ class OwnPosts:
             the samples to be ranked, at least one.
         seed : int
             seed of the random sample of accounts.
+
+        Raises
+        ------
+        ValueError
+            Where there is no query.
         """
+        if not len(queries):
+            raise ValueError("no account is asked about: name at least one")
         samples = newest_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
@@ -184,6 +193,12 @@ def read_posts(
         Where the file cannot be read or lacks a column, the encoder does not know its letters, or
         fewer than two accounts have MIN_POSTS posts.
     """
+    with folder_lock(run.folder, wait=True):
+        return _read_posts(run, location, encoder, columns, pseudonymise)
+
+
+def _read_posts(run, location, encoder, columns, pseudonymise):
+    """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
         source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise

@@ -49,10 +49,10 @@ def pseudonym_key() -> bytes:
 
 
 def _write_key(path):
-    """Write a random key that only the file's owner may read, unless another process wrote one."""
+    """Write a random key that only the file's owner may read, unless somebody else wrote one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # complete before it gets the name that other processes look for
-    partial_path = path.with_name(f"{path.name}.{os.getpid()}")
+    partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     partial_path.touch(mode=0o600)
     partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
     with suppress(FileExistsError):

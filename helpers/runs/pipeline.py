@@ -8,19 +8,13 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from helpers.core import artifacts, paths, progress
+from helpers.core import artifacts, locks, paths, progress
 from helpers.runs.stages import Stage, stages
 
-# the environment variable that tells the kernels which lock this process holds
-LOCK_VARIABLE = "AUTHORBOOK_HOLDS"
-ORPHAN_SECONDS = 3  # after so long, the kernels of a killed run have ended
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
 # "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
@@ -71,7 +65,10 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
     progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
     set_progress_file = SET.format(progress.PLACE, progress_file)
-    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
+    let_in = SET.format(locks.VARIABLE, locks.held_folders())
+    options = PAPERMILL | {
+        "extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file, let_in]
+    }
 
     start = time.perf_counter()
     try:
@@ -125,59 +122,6 @@ def failure(error: Exception) -> str:
     return "\n  ".join([first, *lines[-TRACEBACK_LINES:]])
 
 
-@contextmanager
-def run_lock(run: str, wait: bool = False) -> Iterator[None]:
-    """Keep other processes from executing the same run while the context lasts.
-
-    The kernels that this process starts may enter the context, too. The operating system releases
-    the lock when this process ends, even if it is killed.
-
-    Parameters
-    ----------
-    run : str
-        name of the run
-    wait : bool
-        if another process executes the run, print a line and wait until it has ended; by default
-        this is an error
-
-    Raises
-    ------
-    ValueError
-        where another process executes the run and ``wait`` is False
-    """
-    folder = paths.Run(run).folder
-    lock = FileLock(folder / ".lock")
-    running = folder / ".running"
-    if os.environ.get(LOCK_VARIABLE) == lock.lock_file:  # a kernel of this run, or a thread
-        yield
-        return
-
-    folder.mkdir(parents=True, exist_ok=True)
-    busy = f"another process is executing the run {run!r}: "
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        if not wait:
-            raise ValueError(
-                f"{busy}wait until it has ended, stop it, or give this run another name "
-                "(params/<name>/)"
-            ) from None
-        print(f"{busy}waiting until it has ended", flush=True)
-        lock.acquire()
-    try:
-        # The last run was killed. Its kernels check every second whether it lives, and kernels that
-        # they have started check them, so all end within a few seconds.
-        if running.exists():
-            time.sleep(ORPHAN_SECONDS)
-        running.touch()
-        os.environ[LOCK_VARIABLE] = lock.lock_file
-        yield
-    finally:
-        os.environ.pop(LOCK_VARIABLE, None)
-        running.unlink(missing_ok=True)
-        lock.release()
-
-
 def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None) -> None:
     """Run the notebook that makes a file or folder if it is missing, and print a line about it.
 
@@ -215,7 +159,7 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
     if path.exists():
         return
     todo = _stages_of(run, notebook, variant, shown_path)
-    with run_lock(run, wait=True):
+    with locks.folder_lock(folder, wait=True):
         if not path.exists():  # checked again: another process may have made it
             print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
             current = [stage for stage in todo if stage.is_current]
@@ -268,15 +212,20 @@ def run_all(run: str, jobs: int = 1) -> Path:
     Raises
     ------
     ValueError
-        as :func:`stages` and :func:`run_lock`
+        as :func:`stages`, and where another process works in the run's folder
     StageFailed
         where a notebook fails; no further stage is started then
     """
+    todo = stages(run)
+    with locks.folder_lock(paths.Run(run).folder):
+        _execute_all(todo, jobs)
+        return _write_report(run, todo)
+
+
+# Write the report of a run whose stages have all been executed, and return its path.
+def _write_report(run: str, todo: list[Stage]) -> Path:
     from helpers.runs import report, summary
 
-    todo = stages(run)
-    with run_lock(run):
-        _execute_all(todo, jobs)
     files = paths.Run(run)
     seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
     return report.build_report(
@@ -306,7 +255,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         ready = [stage for stage in waiting if unfinished.isdisjoint(stage.needs)]
         for stage in ready[: jobs - len(running)]:
             waiting.remove(stage)
-            running[pool.submit(execute, stage)] = stage
+            running[pool.submit(copy_context().run, execute, stage)] = stage
 
         finished, _ = wait(running, LOOK_SECONDS, FIRST_COMPLETED)
         for future in finished:

@@ -14,6 +14,7 @@ from pydantic import Field
 
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.corpus.joined_posts import join_posts
 from helpers.tokens.store import TokenStore, build_store, list_topics
@@ -117,6 +118,12 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     ValueError
         posts or tokenizer are missing, or no document is long enough
     """
+    with folder_lock(files.folder, wait=True):
+        return _make_documents(files, config)
+
+
+def _make_documents(files, config):
+    """Do what :func:`make_documents` does, in whose folder nobody else is at work."""
     folder = files.folder / "documents"
     topics = list_topics(files.posts / "train.parquet")
     paths = {}

@@ -24,6 +24,7 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
+from helpers.core.locks import folder_lock
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -298,19 +299,20 @@ def prepare_text(
         model = pretrained_tokenizers.tokenizer_file(pretrained_model)
         made_of.append(model)
     fingerprint = fingerprint_of(*made_of)
-    if is_current(folder / "tokenizer.json", fingerprint):
-        with suppress(ValueError):  # a damaged tokenizer is made again
-            return load_tokenizer(folder)
+    with folder_lock(folder.parent, wait=True):
+        if is_current(folder / "tokenizer.json", fingerprint):
+            with suppress(ValueError):  # a damaged tokenizer is made again
+                return load_tokenizer(folder)
 
-    if kind == "sentencepiece":
-        tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
-    else:
-        tokenizer = TOKENIZERS[kind](model)
-    tokenizer.fingerprint = fingerprint
-    with atomic_write(folder) as partial:
-        partial.mkdir()
-        save_tokenizer(tokenizer, partial)
-    return load_tokenizer(folder)
+        if kind == "sentencepiece":
+            tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+        else:
+            tokenizer = TOKENIZERS[kind](model)
+        tokenizer.fingerprint = fingerprint
+        with atomic_write(folder) as partial:
+            partial.mkdir()
+            save_tokenizer(tokenizer, partial)
+        return load_tokenizer(folder)
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:

@@ -5,6 +5,7 @@ folder. Equal experiments on equal data have equal fingerprints, by which result
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pydantic import Field
 
 from helpers.core.artifacts import fingerprint_of, is_current, read_json, write_json
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import checked_name
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig, build_stream_encoder
@@ -134,7 +136,6 @@ def run_experiment(
     encoder = _new_encoder(experiment, description, tokenizer)
     fingerprint = _fingerprint(experiment, train, dev, encoder)
     folder = _model_folder(Path(models), name, fingerprint)
-
     begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
         settings = experiment.loss.settings
@@ -145,12 +146,26 @@ def run_experiment(
         config = config.in_steps(train.posts, int(draw(0).mask.sum()))
 
     trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
-    if trainer.accelerator.is_main_process:  # one of several processes writes the files
-        write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
-        if tokenizer:
-            tokenizers.save_tokenizer(tokenizer, folder)
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
-    return Trained(encoder.eval(), experiment, history, checkpoints.read_summary(folder), folder)
+    with _writer_lock(trainer):
+        if trainer.accelerator.is_main_process:  # one of several processes writes the files
+            _model_folder(Path(models), name, fingerprint)  # again, after another training
+            write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
+            if tokenizer:
+                tokenizers.save_tokenizer(tokenizer, folder)
+        history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+        summary = checkpoints.read_summary(folder)
+    return Trained(encoder.eval(), experiment, history, summary, folder)
+
+
+def _writer_lock(trainer):
+    """Return a context that keeps other trainings from the folder of this one.
+
+    One of several processes writes the files, and so holds the lock. It does not wait for another
+    training, since the other processes would wait for it, and have read the files too early.
+    """
+    if not trainer.accelerator.is_main_process:
+        return nullcontext()
+    return folder_lock(trainer.folder, wait=trainer.accelerator.num_processes == 1)
 
 
 def _new_encoder(experiment, description, tokenizer):

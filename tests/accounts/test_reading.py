@@ -285,6 +285,11 @@ def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, ma
     )
 
 
+def test_a_gallery_for_nobody_is_refused(mine, encoder, many):
+    with pytest.raises(ValueError, match="no account is asked about"):
+        mine.gallery_for(encoder, mine.samples([]))
+
+
 def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
     frame.assign(

@@ -144,12 +144,13 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
     RuntimeError
         Where the rule does not give every post exactly one row.
     """
-    with folder_lock(out_folder, wait=True):
-        return _make_split(posts_path, Path(out_folder), rule, memory_limit)
+    folder = Path(out_folder)
+    with folder_lock(folder.parent, wait=True):
+        return _make_split(posts_path, folder, rule, memory_limit)
 
 
 def _make_split(posts_path, folder, rule, memory_limit):
-    """Do what :func:`make_split` does, in whose folder nobody else is at work."""
+    """Do what :func:`make_split` does, while nobody else is at work in the folder above."""
     record = folder / "split.json"
     fingerprint = fingerprint_of(VERSION, rule.fingerprint, file_fingerprint(posts_path))
     if is_current(record, fingerprint):

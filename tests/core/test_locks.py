@@ -63,9 +63,9 @@ def test_another_process_is_kept_out_and_told_by_whom(tmp_path):
     process = hold(tmp_path)
     with pytest.raises(ValueError) as refused:
         enter(tmp_path)
-    since = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-    pattern = rf"{re.escape(str(tmp_path))} is in use by -c \(process {process.pid}, since {since}\): "
-    assert re.match(pattern + "wait until it has ended", str(refused.value))
+    holder = rf"-c \(process {process.pid}, since \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d\)"
+    pattern = rf"{re.escape(str(tmp_path))} is in use by {holder}: wait until it has ended"
+    assert re.match(pattern, str(refused.value))
     process.communicate()
     assert enter(tmp_path) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == [".lock"]

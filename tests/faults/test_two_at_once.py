@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import random
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
+from helpers.cleaning.pseudonyms import pseudonym_key
 from helpers.core import paths
 from helpers.corpus.collect import CollectConfig, collect
 
@@ -71,9 +73,7 @@ class Started:
     """A command that runs in a process of its own."""
 
     def __init__(self, folder, outputs, command):
-        outputs.mkdir(exist_ok=True)
-        self.place = outputs / f"command-{random.getrandbits(40):x}"
-        self.place.mkdir()
+        self.place = Path(tempfile.mkdtemp(dir=outputs))
         self.vectors = self.place / "vectors.parquet"
         arguments = [str(folder / word) if word in FILES else word for word in command]
         if command[0] == "encode":
@@ -106,7 +106,8 @@ def alone(folder):
 
     def ask(command):
         if command not in answers:
-            code, printed, messages = Started(folder, folder / f"alone-{len(answers)}", command).answer()
+            process = Started(folder, tempfile.mkdtemp(dir=folder), command)
+            code, printed, messages = process.answer()
             assert code == 0, messages
             answers[command] = printed
         return answers[command]
@@ -120,8 +121,8 @@ def is_refusal(code, messages):
 
 
 def rounds(folder, alone, commands_of_rounds):
-    """Run the commands of each round at once in one folder; return what was wrong."""
-    outputs = folder / f"outputs-{random.getrandbits(40):x}"
+    """Run the commands of each round at once; return what was wrong, and the folder of outputs."""
+    outputs = Path(tempfile.mkdtemp(dir=folder))
     wrong = []
     for commands in commands_of_rounds:
         started = [Started(folder, outputs, command) for command in commands]
@@ -132,6 +133,15 @@ def rounds(folder, alone, commands_of_rounds):
             if code != 0 or printed != alone(command):
                 wrong.append((command, code, printed, messages))
     return wrong, outputs
+
+
+def run_threads(threads):
+    """Start threads, and wait until all have ended."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 def test_two_commands_answer_about_their_own_files(folder, alone):
@@ -151,7 +161,7 @@ def test_twenty_rounds_of_commands_answer_about_their_own_files(folder, alone):
 
 
 def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
-    """`authorbook mine` twice at once: the notebook is executed by a function that takes a while."""
+    """`authorbook mine` at once, with a function that takes a while in place of the notebook."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     pages = {}
 
@@ -169,10 +179,7 @@ def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
     for name in FILES:
         arguments = ["mine", str(folder / name)]
         threads.append(threading.Thread(target=main, args=[arguments], name=name))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    run_threads(threads)
     assert pages == {name: name for name in FILES}
 
 
@@ -193,12 +200,23 @@ def test_two_collections_in_one_folder(folder, tmp_path, monkeypatch):
 
     for name in FILES:
         read(f"alone-{Path(name).stem}", name)
-    for _ in range(4):
-        threads = [threading.Thread(target=read, args=("both", name)) for name in FILES]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
+    for _ in range(2):
+        run_threads([threading.Thread(target=read, args=("both", name)) for name in FILES])
         assert not errors
         for name in FILES:
             assert cards.pop(("both", name)) == cards[f"alone-{Path(name).stem}", name]
+
+
+def test_two_first_uses_of_the_key_of_pseudonyms(tmp_path, monkeypatch):
+    monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY", raising=False)
+    for number in range(5):
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / str(number)))
+        keys = []
+        starts = threading.Barrier(3)
+
+        def use_key(keys=keys, starts=starts):
+            starts.wait()
+            keys.append(pseudonym_key())
+
+        run_threads([threading.Thread(target=use_key) for _ in range(3)])
+        assert len(keys) == 3 and len(set(keys)) == 1

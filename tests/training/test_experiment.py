@@ -3,11 +3,14 @@ fingerprint.
 """
 
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
 import torch
 
+from helpers.core.locks import folder_lock
 from helpers.encoders.base import embed
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
@@ -55,6 +58,32 @@ def test_a_model_comes_back_as_it_was(store, tmp_path):
     assert trained.history.MRR.max() == trained.summary["best_dev_MRR"] > 0.1
     assert trained.about["experiment"] == loaded.about["experiment"]
     assert 0 <= trained.about["seconds"] == round(trained.history.seconds.iloc[-1], 1)
+
+
+def test_two_trainings_of_one_model_at_once_are_one(store, tmp_path):
+    """The second one waits, and finds a complete training: equal to its own, or another one."""
+    others = described(training=TrainingConfig(steps=6, lr=2e-3, eval_every=3))
+    results = {}
+
+    def train(name, experiment):
+        try:
+            results[name] = run(store, tmp_path, "m", experiment)
+        except ValueError as error:
+            results[name] = error
+
+    with folder_lock(tmp_path / "m"):
+        threads = [
+            threading.Thread(target=train, args=["equal", described()]),
+            threading.Thread(target=train, args=["others", others]),
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.2)
+        first = run(store, tmp_path, "m")
+    for thread in threads:
+        thread.join(30)
+    assert results["equal"].summary == first.summary
+    assert "m is already trained with other settings" in str(results["others"])
 
 
 def test_equal_experiments_are_one_training_and_others_are_not(store, tmp_path):

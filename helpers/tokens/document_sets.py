@@ -118,13 +118,13 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
     ValueError
         posts or tokenizer are missing, or no document is long enough
     """
-    with folder_lock(files.folder, wait=True):
-        return _make_documents(files, config)
-
-
-def _make_documents(files, config):
-    """Do what :func:`make_documents` does, in whose folder nobody else is at work."""
     folder = files.folder / "documents"
+    with folder_lock(folder, wait=True):
+        return _make_documents(files, config, folder)
+
+
+def _make_documents(files, config, folder):
+    """Do what :func:`make_documents` does, in whose folder nobody else is at work."""
     topics = list_topics(files.posts / "train.parquet")
     paths = {}
     for split in SPLITS:

@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from helpers.core import artifacts, paths, progress
+from helpers.core.errors import DISK_FULL, disk_full
 from helpers.runs.stages import Stage, stages
 
 # the environment variable that tells the kernels which lock this process holds
@@ -23,10 +24,6 @@ LOCK_VARIABLE = "AUTHORBOOK_HOLDS"
 ORPHAN_SECONDS = 3  # after so long, the kernels of a killed run have ended
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
-# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
-DISK_FULL = re.compile(
-    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
-)
 # option of a kernel that sets an environment variable in this kernel only, given name and value
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"
 # no progress bars, neither of papermill nor in the notebooks: they would fill the saved page
@@ -92,14 +89,6 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     failed.unlink(missing_ok=True)
     artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
     return seconds
-
-
-def disk_full(error: object) -> str:
-    """Return a one-line message that says what to do about a full disk."""
-    return (
-        f"the disk is full ({error}): free some space, then give the same command again; "
-        "finished files are kept"
-    )
 
 
 def failure(error: Exception) -> str:

@@ -59,7 +59,7 @@ def test_a_damaged_file_is_refused_by_others_and_written_again(tmp_path, write_p
         path.unlink() if damaged is None else path.write_bytes(damaged)
         if damaged is not None:
             with pytest.raises(
-                ValueError, match="dev.parquet is damaged: delete it and run the notebook"
+                ValueError, match="dev.parquet is damaged: look at it"
             ):
                 file_fingerprint(path)
         by_authors(posts, tmp_path / "out", test=0.2, dev=0.1)

@@ -41,16 +41,16 @@ class FileError(ValueError):
 def readable(path: str | Path, problem: str = "") -> Iterator[None]:
     """Let a block that reads a file raise nothing but FileError about it.
 
-    A full memory stays what it is, and a FileError of another file, too. The block should do no
-    more than read and build what the file describes: any error in it is laid to the file.
+    The block should do no more than read the file and build what it describes: any error in it is
+    laid to the file, but a FileError, which may be about another file.
 
     Parameters
     ----------
     path : str or Path
         the file that the block reads
     problem : str
-        what is wrong with the file where the block fails, such as "holds no weights"; by default it
-        follows from the error
+        what is wrong where the error itself does not tell, such as "holds no weights"; needed for
+        the path of a folder
 
     Raises
     ------
@@ -59,11 +59,9 @@ def readable(path: str | Path, problem: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except (FileError, MemoryError):
+    except FileError:
         raise
     except Exception as error:
-        if OUT_OF_MEMORY.search(str(error)):
-            raise
         raise FileError(_about_file(error, path, problem)) from None
 
 
@@ -114,24 +112,36 @@ def _about_file(error, path, problem=""):
     """Return the sentence about a file that could not be read or written."""
     if DISK_FULL.search(str(error)):
         return disk_full(error)
+    shown = paths.display_path(Path(path))
+    if _is_out_of_memory(error):
+        return f"{shown} needs more memory than there is: close other programs, or {remedy(path)}"
     if isinstance(error, PermissionError):
-        return f"{paths.display_path(Path(path))} may not be read or written: see its permissions"
-    return str(file_error(path, _problem(error, Path(path)) or problem or "is damaged"))
+        return f"{shown} may not be read or written: see its permissions"
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in str(error):
+        return (
+            f"{shown} holds a pickle, which could run code and is never read: get the weights as "
+            "model.safetensors"
+        )
+    return str(file_error(path, _problem(error, Path(path), problem)))
 
 
-def _problem(error, path):
-    """Say what is wrong with a file where the error tells, else return an empty text."""
-    if path.is_dir() and not isinstance(error, FileNotFoundError):
-        return "is a folder and should be a file"
+def _problem(error, path, problem):
+    """Say what is wrong with a file: what the error tells, else ``problem``."""
     if isinstance(error, FileNotFoundError) or not os.path.lexists(path):
         return "is missing"
-    if isinstance(error, pickle.UnpicklingError) or "weights_only" in str(error):
-        return "holds a pickle, which could run code and is not read"
     if isinstance(error, CUT):
         return "ends early or is damaged"
+    if problem:
+        return problem
+    if path.is_dir():
+        return "is a folder and should be a file"
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be used ({error.strerror.lower()})"
-    return ""
+    return "is damaged"
+
+
+def _is_out_of_memory(error):
+    return isinstance(error, MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
 
 
 def explain(error: BaseException, path: str | Path | None = None) -> str:
@@ -154,8 +164,8 @@ def explain(error: BaseException, path: str | Path | None = None) -> str:
         return str(error)
     if DISK_FULL.search(str(error)):
         return disk_full(str(error).strip().splitlines()[0])
-    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(first_line):
-        return f"the memory is full ({first_line}): close other programs, or take fewer posts"
+    if path is None and _is_out_of_memory(error):
+        return "the memory is full: close other programs, or take fewer posts"
     if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
         path = path or os.fsdecode(error.filename)
     if path is not None:

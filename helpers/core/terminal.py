@@ -3,7 +3,6 @@
 import sys
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write

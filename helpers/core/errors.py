@@ -29,6 +29,7 @@ OUT_OF_MEMORY = re.compile(
     r"out of memory|(?:can't|cannot|could not|unable to|failed to) allocate|not enough memory",
     re.IGNORECASE,
 )
+FILE_IN_MESSAGE = re.compile(r"""(?<=["'])/[^"'\\\n]+""")  # the first full path in quotes
 DEFECT = "this is a defect of authorbook"
 CUT = (EOFError, zlib.error, lzma.LZMAError)  # of a compressed file that ends early or is changed
 
@@ -163,7 +164,7 @@ def explain(error: BaseException, path: str | Path | None = None) -> str:
     if is_foreseen(error):
         return str(error)
     if DISK_FULL.search(str(error)):
-        return disk_full(str(error).strip().splitlines()[0])
+        return disk_full(error)
     if path is None and _is_out_of_memory(error):
         return "the memory is full: close other programs, or take fewer posts"
     if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
@@ -191,7 +192,9 @@ def is_foreseen(error: BaseException) -> bool:
 
 def disk_full(error: object) -> str:
     """Return a one-line message that says what to do about a full disk."""
+    file = FILE_IN_MESSAGE.search(str(error))
+    where = f" at {file[0]}" if file else ""
     return (
-        f"the disk is full ({error}): free some space, then give the same command again; "
+        f"the disk is full{where}: free some space, then give the same command again; "
         "finished files are kept"
     )

@@ -52,9 +52,7 @@ class TestDamage:
         for place in {0, 8, 30, size // 3, size // 2, size - 1}:
             flip(path, place)
             for open_it in (lambda: read_summary(tmp_path), lambda: tiny.train(tmp_path)):
-                with pytest.raises(
-                    ValueError, match=f"{name} is (missing|damaged): look"
-                ):
+                with pytest.raises(ValueError, match=f"{name} is (missing|damaged): look"):
                     open_it()
             if name == "best.safetensors":
                 with pytest.raises(ValueError, match=f"{name} is (missing|damaged)"):

@@ -22,7 +22,7 @@ from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
 from helpers.accounts.scoring import ScoringConfig, fit_scoring
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
-from helpers.core.errors import FileError, readable
+from helpers.core.errors import FileError, readable_file
 from helpers.encoders.base import Encoder, embed, load_tensors
 from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.evaluation.fusion import fit_weights
@@ -109,11 +109,11 @@ class AuthorEncoder:
                 "save() has made"
             )
         packed, _ = checkpoints.read_checkpoint(folder / WEIGHTS)
-        with readable(folder / WEIGHTS):
+        with readable_file(folder / WEIGHTS):
             tensors = restore(packed)
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
-        with readable(folder / "model.json"):
+        with readable_file(folder / "model.json"):
             if any("members" not in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {

@@ -19,7 +19,7 @@ from helpers.accounts.samples import (
     samples_of,
     whole_accounts,
 )
-from helpers.core.errors import FileError, file_error, readable
+from helpers.core.errors import FileError, file_error, readable_file
 from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore, check_arrays
@@ -363,7 +363,7 @@ class AccountGallery:
         """
         path = Path(folder) / FILE
         tensors, about = checkpoints.read_checkpoint(path)
-        with readable(path):
+        with readable_file(path):
             if about["encoder"] != encoder.fingerprint or "topics" not in about:
                 raise FileError(
                     f"the gallery in {folder} was made by another encoder: make it again from its "

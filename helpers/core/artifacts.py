@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -139,7 +139,7 @@ def read_json(path: str | Path) -> Any:
     ValueError
         where the file is missing, is not JSON or was changed; the message names the file
     """
-    with readable(path):
+    with readable_file(path):
         value = json.loads(Path(path).read_text(encoding="utf-8"))
     if isinstance(value, dict) and value.pop("checksum", None) not in (None, fingerprint_of(value)):
         raise file_error(path)

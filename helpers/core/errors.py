@@ -39,7 +39,7 @@ class FileError(ValueError):
 
 
 @contextmanager
-def readable(path: str | Path, problem: str = "") -> Iterator[None]:
+def readable_file(path: str | Path, problem: str = "") -> Iterator[None]:
     """Let a block that reads a file raise nothing but FileError about it.
 
     The block should do no more than read the file and build what it describes: any error in it is
@@ -145,7 +145,7 @@ def _is_out_of_memory(error):
     return isinstance(error, MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
 
 
-def explain(error: BaseException, path: str | Path | None = None) -> str:
+def explain_error(error: BaseException, path: str | Path | None = None) -> str:
     """Return one sentence about any exception, for the end of a command.
 
     Parameters

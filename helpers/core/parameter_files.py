@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from helpers.core.errors import FileError, readable
+from helpers.core.errors import FileError, readable_file
 
 MAX_BYTES = 100_000
 MAX_NODES = 10_000  # keys, values, lists and dicts, those behind aliases counted each time
@@ -34,7 +34,7 @@ def read_parameter_file(path: str | Path, where: str = "") -> Any:
         needs to be
     """
     where = where or str(path)
-    with readable(path), open(path, "rb") as file:
+    with readable_file(path), open(path, "rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise FileError(f"{where} has more than {MAX_BYTES:,} bytes: it is no file of parameters")

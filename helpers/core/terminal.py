@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write
-from helpers.core.errors import DEFECT, explain
+from helpers.core.errors import DEFECT, explain_error
 
 TRACEBACK = "traceback.txt"  # in the outputs folder, of the last error that nobody foresaw
 
@@ -45,7 +45,7 @@ def run_command(command: Callable[[], object]) -> int:
         print("\nstopped; the same command continues from here", file=sys.stderr)
         return 130
     except Exception as error:
-        message = explain(error)
+        message = explain_error(error)
         if message.startswith(DEFECT):
             message += _keep_traceback(error)
         print("\n".join(map(printable, message.split("\n"))), file=sys.stderr)

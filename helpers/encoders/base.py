@@ -13,7 +13,7 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
@@ -143,7 +143,7 @@ def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path
         If a tensor is missing, of another shape or not finite, or if there is one too many.
     """
     own_tensors = module.state_dict()
-    with readable(path):
+    with readable_file(path):
         for name in sorted(own_tensors.keys() | tensors.keys()):
             if name not in tensors:
                 raise file_error(path, f"lacks the weights {name!r}")

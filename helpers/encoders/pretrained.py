@@ -10,7 +10,7 @@ from zipfile import ZipFile, is_zipfile
 from torch import nn
 
 from helpers.core.artifacts import read_json
-from helpers.core.errors import FileError, file_error, readable
+from helpers.core.errors import FileError, file_error, readable_file
 from helpers.encoders.base import load_tensors
 from helpers.tokens.pretrained_tokenizers import locate_model, read_pretrained
 
@@ -31,7 +31,7 @@ def is_luar(name: str) -> bool:
     path = Path(locate_model(name)) / "config.json"
     if not path.exists():
         return False
-    with readable(path):
+    with readable_file(path):
         return read_json(path).get("model_type") == "LUAR"
 
 
@@ -60,7 +60,7 @@ def load_luar(name: str) -> nn.ModuleDict:
     transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
     path = folder / "config.json"
     config = read_json(path)
-    with readable(path, "describes no LUAR"):
+    with readable_file(path, "describes no LUAR"):
         if config.get("use_memory_efficient_attention"):
             raise FileError(
                 f"{folder}: its attention has several heads (use_memory_efficient_attention), "
@@ -72,7 +72,7 @@ def load_luar(name: str) -> nn.ModuleDict:
     path = folder / "model.safetensors"
     if not path.exists():
         path = folder / "pytorch_model.bin"
-    with readable(path):
+    with readable_file(path):
         if is_zipfile(path) and ZipFile(path).testzip():  # torch does not look at the checksums
             raise file_error(path)
         tensors = {}

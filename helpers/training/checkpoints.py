@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
-from helpers.core.errors import file_error, readable
+from helpers.core.errors import file_error, readable_file
 from helpers.encoders.base import load_tensors
 
 
@@ -62,7 +62,7 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
     ValueError
         the file is missing or damaged, or holds values that are not finite
     """
-    with readable(path):
+    with readable_file(path):
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             state = json.loads(file.metadata()["state"])
@@ -190,11 +190,11 @@ def read_summary(folder: str | Path) -> dict:
     folder = Path(folder)
     path = folder / "training.json"
     summary = read_json(path)
-    with readable(path):
+    with readable_file(path):
         checksums = dict(summary["sha256"])
     for name, checksum in checksums.items():
         path = folder / name
-        with readable(path):
+        with readable_file(path):
             if file_fingerprint(path) != checksum:
                 raise file_error(path)
     return summary

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.core import errors, paths
-from helpers.core.errors import DEFECT, FileError, explain, file_error, readable, remedy
+from helpers.core.errors import DEFECT, FileError, explain_error, file_error, readable_file, remedy
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ class TestReadable:
     )
     def test_any_error_is_about_the_file(self, tmp_path, error):
         path = written(tmp_path / "x.bin")
-        with pytest.raises(FileError, match="x.bin .*") as caught, readable(path):
+        with pytest.raises(FileError, match="x.bin .*") as caught, readable_file(path):
             raise error
         message = str(caught.value)
         assert "\n" not in message and f"{type(error).__name__}:" not in message
@@ -98,28 +98,34 @@ class TestReadable:
             "is a folder and should be a file": tmp_path,
         }
         for problem, path in cases.items():
-            with pytest.raises(FileError, match=f"{path} {problem}: look"), readable(path):
+            with pytest.raises(FileError, match=f"{path} {problem}: look"), readable_file(path):
                 path.read_bytes()
         path = written(tmp_path / "closed")
-        with pytest.raises(FileError, match="closed may not be read or written"), readable(path):
+        with (
+            pytest.raises(FileError, match="closed may not be read or written"),
+            readable_file(path),
+        ):
             raise PermissionError(13, "Permission denied", str(path))
 
     def test_an_error_about_a_file_passes_through_other_blocks(self, tmp_path):
-        with pytest.raises(FileError, match="^a is damaged"), readable(tmp_path / "b"):
-            with readable(tmp_path / "c"):
+        with pytest.raises(FileError, match="^a is damaged"), readable_file(tmp_path / "b"):
+            with readable_file(tmp_path / "c"):
                 raise file_error("a")
 
     def test_too_little_memory_and_a_full_disk_are_no_damage(self, tmp_path):
         path = written(tmp_path / "x")
-        with pytest.raises(FileError, match="x needs more memory than there is"), readable(path):
+        with (
+            pytest.raises(FileError, match="x needs more memory than there is"),
+            readable_file(path),
+        ):
             np.empty(10**18)
-        with pytest.raises(FileError, match="^the disk is full: free"), readable(path):
+        with pytest.raises(FileError, match="^the disk is full: free"), readable_file(path):
             raise OSError(28, os.strerror(28))
 
     def test_nobody_is_told_to_unpickle_all_the_same(self, tmp_path):
         path = written(tmp_path / "x.bin")
         advice = "Re-running `torch.load` with `weights_only` set to `False` will likely succeed"
-        with pytest.raises(FileError, match="never read") as caught, readable(path):
+        with pytest.raises(FileError, match="never read") as caught, readable_file(path):
             raise pickle.UnpicklingError(advice)
         assert "weights_only" not in str(caught.value) and "safetensors" in str(caught.value)
 
@@ -141,7 +147,7 @@ FULL = [
 class TestExplain:
     @pytest.mark.parametrize("error", FULL)
     def test_a_full_disk_in_the_words_of_every_library(self, error):
-        message = explain(error)
+        message = explain_error(error)
         assert message.startswith("the disk is full") and "free some space" in message
         assert "Error" not in message and "{" not in message
         assert isinstance(error, OSError | RuntimeError) or " at /t/" in message
@@ -156,26 +162,32 @@ class TestExplain:
         ],
     )
     def test_too_little_memory(self, error):
-        assert explain(error) == "the memory is full: close other programs, or take fewer posts"
+        assert (
+            explain_error(error) == "the memory is full: close other programs, or take fewer posts"
+        )
 
     def test_our_own_messages_stay(self):
-        assert explain(raised(paths.checked_name, "run", "../x")).startswith("run '../x': use")
-        assert explain(FileError("a sentence")) == "a sentence"
+        assert explain_error(raised(paths.checked_name, "run", "../x")).startswith(
+            "run '../x': use"
+        )
+        assert explain_error(FileError("a sentence")) == "a sentence"
 
     def test_a_librarys_value_error_is_a_defect(self):
-        assert explain(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
-        assert explain(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
-        assert explain(raised(errors.disk_full)).startswith(f"{DEFECT}: TypeError: "), "a call"
+        assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
+        assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
+        assert explain_error(raised(errors.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
+            "a call"
+        )
 
     def test_files_that_the_system_names(self, tmp_path):
         missing = raised(open, tmp_path / "posts.csv")
-        assert explain(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
-        assert " is a folder and should be a file" in explain(raised(open, tmp_path))
+        assert explain_error(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
+        assert " is a folder and should be a file" in explain_error(raised(open, tmp_path))
         cut = raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9])
-        assert explain(cut).startswith("a compressed file ends early")
-        assert explain(cut, tmp_path).startswith(f"{tmp_path} ends early or is damaged")
+        assert explain_error(cut).startswith("a compressed file ends early")
+        assert explain_error(cut, tmp_path).startswith(f"{tmp_path} ends early or is damaged")
 
     def test_a_missing_package(self):
-        assert explain(raised(__import__, "nopackage")) == (
+        assert explain_error(raised(__import__, "nopackage")) == (
             "the package nopackage is not installed: run `make setup`"
         )

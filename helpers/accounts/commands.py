@@ -15,6 +15,7 @@ from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import newest_posts
 from helpers.core import locks, paths
 from helpers.core.artifacts import atomic_write
+from helpers.core.terminal import printable
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
 
@@ -201,8 +202,8 @@ def _print_ranking(options, gallery, queries, query_names, names):
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
     ranking = gallery.rank(queries, query_names, options.k, costs)
     log_ranking(paths.Run(options.run), ranking)
-    ranking["query"] = _shown(ranking["query"], names)
-    ranking["target"] = _shown(ranking["target"], names)
+    for side in ("query", "target"):
+        ranking[side] = [printable(name) for name in _shown(ranking[side], names)]
     columns = ranking.drop(columns=["score"])
     print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
 

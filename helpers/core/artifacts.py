@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from helpers.core.errors import file_error, readable_file
+
 
 def fingerprint_of(*parts: Any) -> str:
     """Return a short hash of values as JSON; it does not depend on the order of a dict's keys.
@@ -38,7 +40,7 @@ def file_fingerprint(path: str | Path) -> str:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     checksum = _checksum_path(path)
     if checksum.exists() and checksum.read_bytes() != fingerprint.encode():
-        raise _damaged(path)
+        raise file_error(path)
     return fingerprint
 
 
@@ -59,11 +61,6 @@ def verify_checksum(path: str | Path) -> bool:
 
 def _checksum_path(path):
     return Path(f"{path}.sha256")
-
-
-def _damaged(path):
-    # the error to raise for a damaged file
-    return ValueError(f"{path} is damaged: delete it and run the notebook that makes it")
 
 
 def file_stats_fingerprint(path: str | Path) -> str:
@@ -142,14 +139,10 @@ def read_json(path: str | Path) -> Any:
     ValueError
         where the file is missing, is not JSON or was changed; the message names the file
     """
-    try:
+    with readable_file(path):
         value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing: run the notebook that makes it") from None
-    except ValueError as error:  # JSONDecodeError, or UnicodeDecodeError for bytes that are no text
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
     if isinstance(value, dict) and value.pop("checksum", None) not in (None, fingerprint_of(value)):
-        raise _damaged(path)
+        raise file_error(path)
     return value
 
 

@@ -13,14 +13,11 @@ from contextvars import copy_context
 from pathlib import Path
 
 from helpers.core import artifacts, locks, paths, progress
+from helpers.core.errors import DISK_FULL, disk_full
 from helpers.runs.stages import Stage, stages
 
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
-# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
-DISK_FULL = re.compile(
-    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
-)
 # option of a kernel that sets an environment variable in this kernel only, given name and value
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"
 # no progress bars, neither of papermill nor in the notebooks: they would fill the saved page
@@ -89,14 +86,6 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     failed.unlink(missing_ok=True)
     artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
     return seconds
-
-
-def disk_full(error: object) -> str:
-    """Return a one-line message that says what to do about a full disk."""
-    return (
-        f"the disk is full ({error}): free some space, then give the same command again; "
-        "finished files are kept"
-    )
 
 
 def failure(error: Exception) -> str:

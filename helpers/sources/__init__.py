@@ -35,6 +35,7 @@ import pandas as pd
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.parameters import check, unknown
+from helpers.core.terminal import printable
 from helpers.sources import json_lines
 
 COLUMNS = ["author", "time", "topic", "text"]
@@ -145,7 +146,7 @@ def list_files(root: Path) -> list[Path]:
     if links_out:
         print(
             f"{paths.display_path(root)}: {len(links_out)} links that lead out of it are not "
-            f"followed, such as {links_out[0].name}"
+            f"followed, such as {printable(links_out[0].name)}"
         )
     return files
 

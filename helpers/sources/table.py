@@ -23,6 +23,7 @@ import pyarrow.parquet
 from helpers.cleaning.text import is_bot
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.parameters import unknown
+from helpers.core.terminal import printable
 from helpers.sources import COLUMNS, Part, source_files
 from helpers.sources.json_lines import DAMAGE, MAX_LINE_BYTES, json_records
 from helpers.sources.timestamps import unix_seconds
@@ -301,7 +302,7 @@ def _csv_rows(path, drops):
             if not n_columns or not lines.row_lines[-1] or n_lines > MAX_ROW_LINES:
                 raise ValueError(f"{place} has a quote that is not closed")
             if not is_warned:
-                warnings.warn(f"table: {path}: {place} is broken", stacklevel=2)
+                warnings.warn(f"table: {printable(path)}: {place} is broken", stacklevel=2)
             is_warned = True
             drops["broken_row"] += 1
             if row is None:

@@ -25,6 +25,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.core.locks import folder_lock
+from helpers.core.errors import file_error, readable_file
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -346,10 +347,13 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     folder = Path(folder)
     description = read_json(folder / "tokenizer.json")
     path = folder / "tokenizer.model"
-    if not path.exists() or file_fingerprint(path) != description.get("sha256"):
-        raise ValueError(
-            f"{path} is missing or damaged: delete {folder} and run the notebook that makes it"
-        )
-    tokenizer = TOKENIZERS[description["kind"]](path.read_bytes())
-    tokenizer.fingerprint = description["fingerprint"]
+    with readable_file(folder / "tokenizer.json"):
+        kind = TOKENIZERS[description["kind"]]
+        checksum = description["sha256"]
+        fingerprint = description["fingerprint"]
+    with readable_file(path):
+        if file_fingerprint(path) != checksum:
+            raise file_error(path)
+        tokenizer = kind(path.read_bytes())
+    tokenizer.fingerprint = fingerprint
     return tokenizer

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from helpers.core.artifacts import fingerprint_of, is_current, read_json, write_json
+from helpers.core.artifacts import fingerprint_of, read_json, write_json
 from helpers.core.config import Config
 from helpers.core.locks import folder_lock
 from helpers.core.paths import checked_name
@@ -121,7 +121,8 @@ def run_experiment(
     Raises
     ------
     ValueError
-        the named folder holds a complete training of something else, or the name is not allowed
+        the named folder holds a complete training of something else or a damaged one, the name is
+        not allowed, or ``experiment.start`` names a training and ``start`` is not given
     """
     if start:
         experiment = experiment.model_copy(update={"start": start.fingerprint})
@@ -178,17 +179,26 @@ def _new_encoder(experiment, description, tokenizer):
 def _first_weights(encoder, experiment, train, start):
     """Load the weights of another training into the encoder, or return how to initialise it.
 
-    The return value is a function to call before the first step, which sets the projection to WCCN;
-    None where this is not wanted.
+    The return value is a function to call before the first step, which sets the projection to WCCN,
+    or raises ValueError where that training is missing; None where nothing is to be done.
     """
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
         return None
+    if experiment.start:
+        return partial(_refuse_start, experiment.start)
     if experiment.encoder.projection != "wccn":
         return None
     sampler = experiment.sampler
     windows = training_windows(train, sampler.max_posts, WINDOWS_PER_AUTHOR)
     return partial(init_as_wccn, encoder, windows, sampler.max_tokens)
+
+
+def _refuse_start(fingerprint):
+    raise ValueError(
+        f"the training begins with the weights of another one, {fingerprint}: pass that one as "
+        "start=load_trained(...)"
+    )
 
 
 def _fingerprint(experiment, train, dev, encoder):
@@ -202,10 +212,10 @@ def _fingerprint(experiment, train, dev, encoder):
 
 
 def _model_folder(models, name, fingerprint):
-    """Return the folder of a training; ValueError where it holds another complete training."""
+    """Return the folder of a training; ValueError where it holds another one, or a damaged one."""
     folder = models / (checked_name("model", name) if name else fingerprint)
     summary = folder / "training.json"
-    if summary.exists() and not is_current(summary, fingerprint):
+    if summary.exists() and read_json(summary).get("fingerprint") != fingerprint:
         raise ValueError(
             f"{folder.name} is already trained with other settings, data or code: "
             f"give this one another name, or delete {folder}"

@@ -1,12 +1,15 @@
 """The command line: vectors in a file, nearest accounts, two files compared, one-line errors."""
 
+import gzip
 import json
 
+import duckdb
 import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
 from helpers.accounts.commands import CARE
+from helpers.core.errors import DEFECT
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +72,52 @@ def test_the_same_file_twice_is_said(invented, capsys):
 def test_a_prior_is_a_probability(invented, capsys):
     assert main(["nearest", str(invented), "newcomer", "--prior", "7"]) == 1
     assert "'prior' is 7.0" in capsys.readouterr().err
+
+
+HOSTILE = "demo\x1b]0;x\x07\x1b[2J\u202e3"
+
+
+def test_names_cannot_steer_the_terminal(invented, tmp_path, capsys):
+    frame = pd.read_csv(invented)
+    frame["nick"] = frame.nick.replace("demo-0003", HOSTILE)
+    frame.to_csv(tmp_path / "posts.csv", index=False)
+    assert main(["nearest", str(tmp_path / "posts.csv"), "newcomer", "-k", "3", "--names"]) == 0
+    printed = capsys.readouterr().out
+    assert not set("\x1b\x07\u202e") & set(printed) and "demo" in printed
+    assert main(["nearest", str(tmp_path / "posts.csv"), f"who{HOSTILE}", "--names"]) == 1
+    assert not set("\x1b\x07\u202e") & set(capsys.readouterr().err)
+
+
+def test_a_cut_file_is_told_in_one_line(invented, tmp_path, capsys):
+    whole = gzip.compress(invented.read_bytes())
+    (tmp_path / "posts.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert main(["nearest", str(tmp_path / "posts.csv.gz"), "newcomer"]) in (0, 1)
+    printed = capsys.readouterr().err
+    assert "Traceback" not in printed and DEFECT not in printed
+
+
+def raise_full_disk(*_, **__):
+    raise duckdb.TransactionException(
+        'TransactionContext Error: Failed to commit: Could not write file "/full/work.wal": '
+        "No space left on device"
+    )
+
+
+def find_name(*_, **__):
+    return {}["newcomer"]
+
+
+def test_a_full_disk_is_told_in_one_line(invented, monkeypatch, capsys):
+    monkeypatch.setattr("helpers.accounts.reading.collect", raise_full_disk)
+    assert main(["nearest", str(invented), "newcomer"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("the disk is full at /full/work.wal: free some space, then")
+    assert printed.count("\n") == 1
+
+
+def test_a_defect_is_told_in_one_line(invented, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("helpers.accounts.reading.collect", find_name)
+    assert main(["nearest", str(invented), "newcomer"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"{DEFECT}: KeyError") and printed.count("\n") == 1
+    assert "in find_name" in (tmp_path / "outputs" / "traceback.txt").read_text()

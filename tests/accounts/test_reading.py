@@ -10,6 +10,7 @@ import pytest
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.samples import NoPosts
 from helpers.core.paths import Run
 
 
@@ -180,6 +181,30 @@ def test_habits_change_the_answer(mine, encoder):
     assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, (
         "the same posts, as they were read"
     )
+
+
+def no_posts(*_):
+    raise NoPosts("account 0 has no post of its own words")
+
+
+def damage(*_):
+    raise ValueError("another error")
+
+
+def test_a_habit_that_leaves_no_post_has_a_row_and_other_errors_are_none(
+    mine, encoder, monkeypatch
+):
+    gallery, older = validation.split_half_trials(mine, encoder)
+    monkeypatch.setattr(validation, "HABITS", {"as written": str, "lower case": str.lower})
+    real = gallery.queries
+    answers = iter([real, no_posts, real])
+    monkeypatch.setattr(gallery, "queries", lambda *texts: next(answers)(*texts))
+    table = validation.rank_after_obfuscation(gallery, older, gallery.names[0])
+    assert list(table.habit) == ["as written", "lower case", "posted at random hours"]
+    assert table[["rank", "probability", "llr"]].isna().all(axis=1).tolist() == [False, True, False]
+    monkeypatch.setattr(gallery, "queries", damage)
+    with pytest.raises(ValueError, match="another error"):
+        validation.rank_after_obfuscation(gallery, older, gallery.names[0])
 
 
 @pytest.mark.parametrize(

@@ -136,11 +136,11 @@ class TestJson:
         assert "日本" in (tmp_path / "x.json").read_text(encoding="utf-8")
 
     def test_errors(self, tmp_path):
-        with pytest.raises(ValueError, match="x.json is missing: run the notebook that makes it"):
+        with pytest.raises(ValueError, match="x.json is missing: look whether its name is right"):
             read_json(tmp_path / "x.json")
         for damage in (b"", b'{"a": 1', b"\xff\xfe\x00"):
             (tmp_path / "x.json").write_bytes(damage)
-            with pytest.raises(ValueError, match="x.json is not valid JSON"):
+            with pytest.raises(ValueError, match="x.json is damaged"):
                 read_json(tmp_path / "x.json")
 
     def test_a_changed_byte_is_never_read_as_another_value(self, tmp_path):
@@ -184,7 +184,7 @@ def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
         assert not verify_checksum(path)
         with pytest.raises(
             ValueError,
-            match="posts.parquet is damaged: delete it and run the notebook that makes it",
+            match="posts.parquet is damaged: look at it, and make or download it again",
         ):
             file_fingerprint(path)
     with atomic_write(path) as partial:

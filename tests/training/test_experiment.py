@@ -169,3 +169,14 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
 def test_what_makes_no_sense_is_said_before_any_work(settings, message):
     with pytest.raises(ValueError, match=message):
         Experiment.of({**described().model_dump(), **settings})
+
+
+def test_a_training_that_begins_with_another_needs_it(store, tmp_path):
+    first = run(store, tmp_path, "first")
+    begun = run(store, tmp_path, "second", start=first)
+    again = run(store, tmp_path, "second", experiment=begun.experiment)
+    assert again.fingerprint == begun.fingerprint, "a complete one is loaded"
+    with pytest.raises(
+        ValueError, match=f"begins with the weights of another one, {first.fingerprint}"
+    ):
+        run(store, tmp_path, "third", experiment=begun.experiment)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from helpers.sources import COLUMNS, open_source, table
+from helpers.sources import COLUMNS, csv_rows, open_source, table
 from tests.factories import read_source as read
 
 
@@ -192,7 +192,8 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "MAX_LINE_BYTES", 1000)
+    for module in (csv_rows, table):
+        monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
     for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
         (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
         with pytest.raises(ValueError, match="p.csv: the row that begins in line 3 is over"):
@@ -237,9 +238,10 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.csv.gz", gzip.compress(b"", mtime=0), "p.csv.gz is empty"),
         ("p.jsonl", b"", "p.jsonl is empty"),
         ("p.jsonl", b"null\n[1]\n", "p.jsonl is empty or cut: it holds no JSON object"),
-        ("p.csv", (HEAD + ROW).encode("utf-16"), "p.csv is UTF-16: save it as UTF-8"),
-        ("p.jsonl", GOOD.encode("utf-16"), "p.jsonl is UTF-16: save it as UTF-8"),
-        ("p.jsonl.gz", gzip.compress(GOOD.encode("utf-16"), mtime=0), "p.jsonl.gz is UTF-16"),
+        ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
+        ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
+        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
+        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: rename it, or unpack it"),
         ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
         ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
         (

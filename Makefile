@@ -98,12 +98,12 @@ train: FOLDER = $(or $(AUTHORBOOK_OUTPUTS),outputs)/$(RUN)/train
 train: export PLOTLY_RENDERER := json
 train: export PYTHONWARNINGS := ignore::FutureWarning
 train: setup
-	mkdir -p $(FOLDER)
-	$(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb $(FOLDER)/$(MODEL).ipynb -p run $(RUN) \
+	umask 077; mkdir -p $(FOLDER)
+	umask 077; $(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb $(FOLDER)/$(MODEL).ipynb -p run $(RUN) \
 	    -f params/$(RUN)/03_train.yaml $(patsubst 03_train.%,-f params/$(RUN)/03_train.%.yaml,$(filter-out 03_train,$(MODEL)))
-	$(BIN)/jupyter nbconvert --log-level ERROR --to python $(FOLDER)/$(MODEL).ipynb
+	umask 077; $(BIN)/jupyter nbconvert --log-level ERROR --to python $(FOLDER)/$(MODEL).ipynb
 	@echo "the log of every process is in $(FOLDER)/log"
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
+	umask 077; OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
 	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
 
 # Columns that are not named are guessed; the page is outputs/mine/report.html.
@@ -115,13 +115,13 @@ mine: setup
 # Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
 LAB = $(OUTPUTS)/lab
 lab: setup
-	@mkdir -p $(LAB)/.committed
-	@for book in notebooks/*.ipynb; do \
+	@umask 077; mkdir -p $(LAB)/.committed
+	@umask 077; for book in notebooks/*.ipynb; do \
 	    name=$${book##*/}; copy="$(LAB)/$$name"; before="$(LAB)/.committed/$$name"; \
 	    if [ ! -e "$$copy" ] || cmp -s "$$copy" "$$before"; then cp "$$book" "$$copy" && cp "$$book" "$$before"; \
 	    elif cmp -s "$$book" "$$before"; then echo "$$copy has your changes and is kept"; \
 	    else echo "$$copy has your changes and is kept; $$book is newer: delete your copy to get it"; fi; done
-	$(BIN)/jupyter lab $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS) $(LAB)
+	umask 077; $(BIN)/jupyter lab $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS) $(LAB)
 
 book: setup
 	$(BIN)/python docs/book.py

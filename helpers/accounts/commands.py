@@ -5,6 +5,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
@@ -13,7 +15,8 @@ from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import newest_posts
 from helpers.core import paths
-from helpers.core.artifacts import atomic_write
+from helpers.core.artifacts import make_folder, make_private
+from helpers.core.files import check_target, write_target
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
 
@@ -23,13 +26,27 @@ SHIPPED = (
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 NOTEBOOK = "13_your_accounts.ipynb"
+VECTOR_COLUMNS = ["account", "posts", "vector"]
 
 
 def encode(options: Namespace) -> None:
     """Write the vectors of all accounts to a Parquet file.
 
     Its columns are ``account``, ``posts`` (the number that was read) and ``vector``.
+
+    Raises
+    ------
+    ValueError
+        Where the file has another ending than .parquet, or is one that may not be replaced, see
+        :func:`helpers.core.files.check_target`.
     """
+    if Path(options.out).suffix.lower() != ".parquet":
+        raise ValueError(
+            f"{options.out}: vectors are written as Parquet, so name a file that ends in .parquet; "
+            f"to compare two files of posts: authorbook compare {options.posts} {options.out}"
+        )
+    target = (options.out, [options.posts], _has_vectors, options.force)
+    check_target(*target)
     encoder = AuthorEncoder.load(options.encoder)
     posts, names = _read(options, options.posts, options.run, encoder)
     samples = newest_posts(posts.store)
@@ -38,9 +55,10 @@ def encode(options: Namespace) -> None:
             "account": _shown(posts.names[samples.authors], names),
             "posts": samples.count,
             "vector": list(encoder.vectors(samples, posts.hours)),
-        }
+        },
+        columns=VECTOR_COLUMNS,
     )
-    with atomic_write(options.out) as partial:
+    with write_target(*target) as partial:
         frame.to_parquet(partial, index=False)
     print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
 
@@ -103,7 +121,7 @@ def mine(options: Namespace) -> None:
     import papermill
 
     run = paths.Run(options.run)
-    run.notebooks.mkdir(parents=True, exist_ok=True)
+    make_folder(run.notebooks)
     executed = run.notebooks / NOTEBOOK
     path = Path(options.posts).absolute()
     os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars would be saved in the page
@@ -120,12 +138,21 @@ def mine(options: Namespace) -> None:
     except Exception as error:
         problem = pipeline.failure(error)
     if executed.exists():  # the page must not show the user's folders
+        make_private(executed)
         executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
         title = f"authorbook: {options.run}"
         page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
         print(f"page: {paths.display_path(page)}")
     if problem:
         raise ValueError(problem)
+
+
+def _has_vectors(path):
+    """Return whether a file is one that :func:`encode` has written."""
+    try:
+        return pq.read_schema(path).names == VECTOR_COLUMNS
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _parameters(options, path):

@@ -28,5 +28,7 @@ def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
         "asked": ranking["query"].unique().tolist(),
         "linked": links.to_dict("records"),
     }
-    with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
+    path = run.folder / "asked.jsonl"
+    path.touch(0o600)
+    with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")

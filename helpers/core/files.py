@@ -251,17 +251,33 @@ def check_target(
 
 
 @contextmanager
-def write_target(path: str | Path) -> Iterator[Path]:
+def write_target(
+    path: str | Path,
+    inputs: Iterable[str | Path],
+    may_replace: Callable[[Path], bool],
+    force: bool = False,
+) -> Iterator[Path]:
     """Yield a temporary path, which becomes the file that a user named when the block ends.
 
-    Only its owner may read the file. If the block raises, the file stays as it was. Unlike
+    Only its owner may read the file. If the block raises, an existing file stays as it was. Unlike
     :func:`helpers.core.artifacts.atomic_write`, this touches no file beside it.
+
+    Parameters
+    ----------
+    path, inputs, may_replace, force
+        as in :func:`check_target`, which is called first
+
+    Raises
+    ------
+    ValueError
+        The file may not be written.
     """
+    check_target(path, inputs, may_replace, force)
     path = Path(path)
-    descriptor, name = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
+    descriptor, partial_name = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
     os.close(descriptor)
     try:
-        yield Path(name)
-        os.replace(name, path)
+        yield Path(partial_name)
+        os.replace(partial_name, path)
     finally:
-        Path(name).unlink(missing_ok=True)
+        Path(partial_name).unlink(missing_ok=True)

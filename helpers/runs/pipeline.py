@@ -66,7 +66,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
-    stage.output.parent.mkdir(parents=True, exist_ok=True)
+    artifacts.make_folder(stage.output.parent)
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
     # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
     progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
@@ -78,9 +78,11 @@ def execute(stage: Stage, force: bool = False) -> float | None:
         papermill.execute_notebook(
             source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
         )
+        artifacts.make_private(running)
         os.replace(running, stage.output)
     except Exception as error:
         if running.exists():
+            artifacts.make_private(running)
             os.replace(running, failed)
         where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
@@ -146,13 +148,13 @@ def run_lock(run: str, wait: bool = False) -> Iterator[None]:
         where another process executes the run and ``wait`` is False
     """
     folder = paths.Run(run).folder
-    lock = FileLock(folder / ".lock")
+    lock = FileLock(folder / ".lock", mode=0o600)
     running = folder / ".running"
     if os.environ.get(LOCK_VARIABLE) == lock.lock_file:  # a kernel of this run, or a thread
         yield
         return
 
-    folder.mkdir(parents=True, exist_ok=True)
+    artifacts.make_folder(folder)
     busy = f"another process is executing the run {run!r}: "
     try:
         lock.acquire(blocking=False)
@@ -169,7 +171,7 @@ def run_lock(run: str, wait: bool = False) -> Iterator[None]:
         # they have started check them, so all end within a few seconds.
         if running.exists():
             time.sleep(ORPHAN_SECONDS)
-        running.touch()
+        running.touch(0o600)
         os.environ[LOCK_VARIABLE] = lock.lock_file
         yield
     finally:

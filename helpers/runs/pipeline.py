@@ -73,16 +73,16 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     set_progress_file = SET.format(progress.PLACE, progress_file)
     options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
 
+    running.unlink(missing_ok=True)
+    running.touch(0o600)  # papermill keeps the mode of a file that it writes over
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
             source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
         )
-        artifacts.make_private(running)
         os.replace(running, stage.output)
     except Exception as error:
-        if running.exists():
-            artifacts.make_private(running)
+        if running.exists() and running.stat().st_size:
             os.replace(running, failed)
         where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None

@@ -361,6 +361,7 @@ def _column_names(path):
 def _unreadable(path, error):
     """Return the error that says in one line why a file cannot be read."""
     words = " ".join(str(error).split())  # Arrow's messages have several lines
+    words = words.removeprefix(f"{path} ")
     return ValueError(f"table: cannot read {path}: {words}")
 
 

@@ -49,7 +49,7 @@ def test_what_a_run_makes_is_for_its_owner_alone(toy):
         assert main(["demo"]) == 0
     finally:
         os.umask(before)
-    made = [path for path in (toy / "outputs").rglob("*")]
+    made = list((toy / "outputs").rglob("*"))
     assert len(made) > 8 and not [path for path in made if path.stat().st_mode & 0o077]
 
 

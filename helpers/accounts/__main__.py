@@ -64,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
             prior_help = "probability of a second account (0.05)"
             add("--prior", type=float, default=0.05, help=prior_help)
             add("-k", type=int, default=5, help="candidates of each account (5)")
+        if name == "encode":
+            add("--force", action="store_true", help="replace an existing file of any kind")
         if name == "mine":
             add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser

@@ -6,6 +6,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from helpers.accounts import reading
 from helpers.accounts.encoder import AuthorEncoder
@@ -14,7 +16,8 @@ from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import newest_posts
 from helpers.core import locks, paths
-from helpers.core.artifacts import atomic_write
+from helpers.core.artifacts import make_folder, make_private
+from helpers.core.files import check_target, write_target
 from helpers.core.terminal import printable
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
@@ -25,32 +28,47 @@ SHIPPED = (
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 NOTEBOOK = "13_your_accounts.ipynb"
+VECTOR_COLUMNS = ["account", "posts", "vector"]
 
 
 def encode(options: Namespace) -> None:
     """Write the vectors of all accounts to a Parquet file.
 
     Its columns are ``account``, ``posts`` (the number that was read) and ``vector``.
+
+    Raises
+    ------
+    ValueError
+        Where the file has another ending than .parquet, or is one that may not be replaced, see
+        :func:`helpers.core.files.check_target`.
     """
+    if Path(options.out).suffix.lower() != ".parquet":
+        raise ValueError(
+            f"{options.out}: vectors are written as Parquet, so name a file that ends in .parquet; "
+            f"to compare two files of posts: authorbook compare {options.posts} {options.out}"
+        )
+    target = (options.out, [options.posts], _has_vectors, options.force)
+    check_target(*target)
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        _write_vectors(options, encoder, posts, names)
+        _write_vectors(target, encoder, posts, names)
 
 
-def _write_vectors(options, encoder, posts, names):
-    """Write the vectors of :func:`encode`, and print how many there are."""
+def _write_vectors(target, encoder, posts, names):
+    """Write the vectors of :func:`encode` to the file that a target's first value names."""
     samples = newest_posts(posts.store)
     frame = pd.DataFrame(
         {
             "account": _shown(posts.names[samples.authors], names),
             "posts": samples.count,
             "vector": list(encoder.vectors(samples, posts.hours)),
-        }
+        },
+        columns=VECTOR_COLUMNS,
     )
-    with atomic_write(options.out) as partial:
+    with write_target(*target) as partial:
         frame.to_parquet(partial, index=False)
-    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {options.out}")
+    print(f"{len(frame)} accounts x {len(frame.vector[0])} -> {target[0]}")
 
 
 def nearest(options: Namespace) -> None:
@@ -126,7 +144,7 @@ def _make_page(options):
     import papermill
 
     run = paths.Run(options.run)
-    run.notebooks.mkdir(parents=True, exist_ok=True)
+    make_folder(run.notebooks)
     executed = run.notebooks / NOTEBOOK
     executed.unlink(missing_ok=True)  # it is about other posts
     path = Path(options.posts).absolute()
@@ -144,6 +162,7 @@ def _make_page(options):
     except Exception as error:
         problem = pipeline.failure(error)
     if executed.exists():  # the page must not show the user's folders
+        make_private(executed)
         executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
         title = f"authorbook: {options.run}"
         page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
@@ -159,6 +178,14 @@ def _folders(*runs):
         for folder in sorted(paths.Run(run).folder for run in runs):  # waited for in one order
             stack.enter_context(locks.folder_lock(folder, wait=True))
         yield
+
+
+def _has_vectors(path):
+    """Return whether a file is one that :func:`encode` has written."""
+    try:
+        return pq.read_schema(path).names == VECTOR_COLUMNS
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _parameters(options, path):

@@ -35,5 +35,7 @@ def _write_ranking(run, ranking):
         "asked": ranking["query"].unique().tolist(),
         "linked": links.to_dict("records"),
     }
-    with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
+    path = run.folder / "asked.jsonl"
+    path.touch(0o600)
+    with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")

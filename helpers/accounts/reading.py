@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers.accounts.columns import column_types, read_columns
+from helpers.accounts.columns import column_types
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.index import VectorIndex
@@ -27,6 +27,7 @@ from helpers.core.artifacts import fingerprint_of
 from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
+from helpers.sources.table import author_names
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
@@ -334,6 +335,5 @@ def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
         as in :func:`read_posts`.
     """
     column = column_types(location, columns or {})["author"]
-    authors = read_columns(location, usecols=[column])[column].dropna().unique()
     pseudonym = pseudonymiser(pseudonym_key())
-    return {pseudonym(str(author)): str(author) for author in authors}
+    return {pseudonym(author): author for author in author_names(location, column)}

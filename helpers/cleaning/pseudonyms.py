@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 
 from helpers.cleaning.text import normalise_unicode
 from helpers.core import paths
+from helpers.core.artifacts import make_folder
 
 KEY_BYTES = 32
 
@@ -50,7 +51,7 @@ def pseudonym_key() -> bytes:
 
 def _write_key(path):
     """Write a random key that only the file's owner may read, unless somebody else wrote one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     # complete before it gets the name that other processes look for
     partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     partial_path.touch(mode=0o600)

@@ -57,7 +57,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
-    stage.output.parent.mkdir(parents=True, exist_ok=True)
+    artifacts.make_folder(stage.output.parent)
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
     # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
     progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
@@ -67,6 +67,8 @@ def execute(stage: Stage, force: bool = False) -> float | None:
         "extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file, let_in]
     }
 
+    running.unlink(missing_ok=True)
+    running.touch(0o600)  # papermill keeps the mode of a file that it writes over
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
@@ -74,7 +76,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
         )
         os.replace(running, stage.output)
     except Exception as error:
-        if running.exists():
+        if running.exists() and running.stat().st_size:
             os.replace(running, failed)
         where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None

@@ -34,9 +34,9 @@ import pandas as pd
 
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import check_readable
 from helpers.core.parameters import check, unknown
 from helpers.core.terminal import printable
-from helpers.sources import json_lines
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
@@ -172,8 +172,8 @@ def source_files(
     Raises
     ------
     ValueError
-        A location is missing, two files would have the same name, a file is UTF-16, or a file is
-        not compressed as its ending says.
+        A location is missing, two files would have the same name, or a file does not hold what its
+        ending says, see :func:`helpers.core.files.check_readable`.
     """
     by_name = {}
     for root in existing_paths(kind, location):
@@ -186,7 +186,7 @@ def source_files(
                 raise ValueError(
                     f"{kind}: {by_name[name]} and {path} have the same name; rename one"
                 )
-            json_lines.check_readable(kind, path)
+            check_readable(path)
             by_name[name] = path
     return by_name
 

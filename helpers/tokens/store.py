@@ -41,6 +41,8 @@ from helpers.core.artifacts import (
     file_fingerprint,
     fingerprint_of,
     is_current,
+    make_folder,
+    make_private,
     read_json,
     verify_checksum,
     write_checksum,
@@ -306,7 +308,8 @@ def build_store(
     store = _open_current(folder, fingerprint)
     if store:
         return store
-    with FileLock(folder / ".lock"):
+    make_folder(folder)
+    with FileLock(folder / ".lock", mode=0o600):
         store = _open_current(folder, fingerprint)  # another notebook may have built it by now
         if store:
             return store
@@ -344,7 +347,7 @@ def _open_current(folder, fingerprint):
 
 def _encode_parts(posts, folder, encode_part, run_jobs):
     """Encode every row group of a table into a part; return the paths of the parts."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     groups = range(pq.ParquetFile(posts).num_row_groups)
     paths = [folder / f"{group:06d}.npz" for group in groups]
     run_jobs(encode_part, list(enumerate(paths)))
@@ -396,6 +399,7 @@ def _join_parts(folder, paths, counts):
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
+        make_private(_array_path(folder, name))
     _append(folder, "post_offsets", [counts["tokens"]], counts)
     names = []
     for path in paths:

@@ -24,8 +24,8 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
-from helpers.core.locks import folder_lock
 from helpers.core.errors import file_error, readable_file
+from helpers.core.locks import folder_lock
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens

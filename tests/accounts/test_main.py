@@ -2,14 +2,17 @@
 
 import gzip
 import json
+import os
 
 import duckdb
 import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
-from helpers.accounts.commands import CARE
+from helpers.accounts.commands import CARE, _has_vectors
+from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core.errors import DEFECT
+from helpers.core.files import check_target
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +25,31 @@ def test_encode(invented, tmp_path, capsys):
     frame = pd.read_parquet(tmp_path / "out.parquet")
     assert len(frame) == 41 and len(frame.vector[0]) > 500 and "newcomer" not in set(frame.account)
     assert "41 accounts" in capsys.readouterr().out
+    assert (tmp_path / "out.parquet").stat().st_mode & 0o777 == 0o600
+    check_target(tmp_path / "out.parquet", [invented], _has_vectors)  # so it may be replaced
+
+
+@pytest.mark.parametrize("spelling", ["a.csv", "./a.csv", "link.parquet", "b.csv", "b.parquet"])
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_encode_replaces_no_posts(tmp_path, monkeypatch, capsys, spelling, force):
+    """Neither its input, by whatever path, nor a file of another kind; told before the work."""
+    monkeypatch.chdir(tmp_path)
+    posts = "user,message\na,x\n"
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(posts)
+    pd.DataFrame({"user": ["a"], "message": ["x"]}).to_parquet("b.parquet")
+    (tmp_path / "link.parquet").symlink_to("a.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["encode", "a.csv", spelling, *force]) == 1
+    told = capsys.readouterr().err
+    if spelling != "b.parquet":
+        words = "is the file to read" if "link" in spelling else "authorbook compare a.csv"
+        assert words in told
+    elif not force:
+        assert "b.parquet exists and was not made by this command" in told and "--force" in told
+    else:  # the work began
+        assert "accounts have 4 posts or more" in told or "nothing is left" in told
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 
 def test_nearest_with_names_and_without(invented, tmp_path, capsys):
@@ -121,3 +149,43 @@ def test_a_defect_is_told_in_one_line(invented, tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().err
     assert printed.startswith(f"{DEFECT}: KeyError") and printed.count("\n") == 1
     assert "in find_name" in (tmp_path / "outputs" / "traceback.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_number_is_one_name_for_the_reader_and_the_user(invented, tmp_path, capsys, kind):
+    frame = pd.read_csv(invented)
+    frame["nick"] = pd.factorize(frame.nick)[0] + 10.0
+    path = tmp_path / f"posts.{kind}"
+    if kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](path, index=False)
+    assert own_names(str(path))[pseudonym_of("10")] == "10"
+    if kind == "parquet":
+        assert main(["nearest", str(path), "10", "-k", "2", "--names"]) == 0
+        table = capsys.readouterr().out.split("\n\n")[0]
+        names = [line.split()[0] for line in table.splitlines()[1:]]
+        assert names == ["10"] * 3 and "u" not in [
+            line.split()[2][0] for line in table.splitlines()[1:]
+        ]
+
+
+def test_a_cut_file_is_read_up_to_the_cut(invented, tmp_path, capsys):
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(gzip.compress(invented.read_bytes())[:-1000])
+    assert main(["nearest", str(path), "newcomer", "-k", "1", "--names"]) == 0
+    assert "accounts were compared" in capsys.readouterr().out
+    card = json.loads((tmp_path / "outputs" / "mine" / "data_card.json").read_text())
+    assert card["dropped_truncated_file"] == 1
+
+
+def test_outputs_are_for_their_owner_alone(invented, tmp_path):
+    before = os.umask(0o022)
+    try:
+        assert main(["nearest", str(invented), "newcomer", "-k", "1"]) == 0
+    finally:
+        os.umask(before)
+    outputs = tmp_path / "outputs"
+    made = [outputs, *outputs.rglob("*")]
+    assert outputs / "mine" / "asked.jsonl" in made and len(made) > 15
+    assert not [path for path in made if path.stat().st_mode & 0o077]

@@ -1,12 +1,16 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
+import bz2
+import gzip
 import json
+import lzma
 import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from backports import zstd
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
@@ -55,6 +59,22 @@ def test_columns_are_guessed_or_given(tmp_path):
     assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
         columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "tsv.xz", "jsonl.zst"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
+    frame = written(tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text("utf-8")
+    if ending.startswith("jsonl"):
+        text = frame.to_json(orient="records", lines=True)
+    elif ending.startswith("tsv"):
+        text = text.replace(",", "\t")
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd.compress}
+    path = tmp_path / f"posts.{ending}"
+    path.write_bytes(pack.get(path.suffix[1:], bytes)(text.encode(encoding)))
+    assert columns.column_types(str(path), {})["author"] == "user"
+    assert set(reading.own_names(str(path)).values()) == set(frame.user)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])

@@ -116,6 +116,24 @@ except OSError as error:
         assert done.returncode == errno.EFBIG
         assert read_json(tmp_path / "x.json") == ["old"] and names(tmp_path) == ["x.json"]
 
+    def test_what_is_made_is_for_its_owner_alone(self, tmp_path, monkeypatch):
+        """But for files of the repository that are no outputs; and what exists keeps its mode."""
+        monkeypatch.setattr(artifacts.paths, "ROOT", tmp_path)
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+        (tmp_path / "outputs" / "shared").mkdir(parents=True)
+        for path in ("outputs/run/model", "outputs/shared/model", "docs/model"):
+            with atomic_write(tmp_path / path) as partial:
+                (partial / "deep").mkdir(parents=True)
+                (partial / "deep" / "x").touch()
+        modes = {
+            path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777
+            for path in tmp_path.rglob("*")
+        }
+        open_to_all = {"docs", "docs/model", "docs/model/deep", "docs/model/deep/x"}
+        open_to_all |= {"outputs", "outputs/shared"}
+        assert {path for path, mode in modes.items() if mode & 0o077} == open_to_all
+        assert modes["outputs/run"] == 0o700 and modes["outputs/shared/model/deep/x"] == 0o600
+
     def test_a_name_that_cannot_be_taken(self, tmp_path, monkeypatch):
         def full(*_):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -43,6 +43,17 @@ def without_kernels(monkeypatch):
 
 
 @pytest.mark.usefixtures("without_kernels")
+def test_what_a_run_makes_is_for_its_owner_alone(toy):
+    before = os.umask(0o022)
+    try:
+        assert main(["demo"]) == 0
+    finally:
+        os.umask(before)
+    made = list((toy / "outputs").rglob("*"))
+    assert len(made) > 8 and not [path for path in made if path.stat().st_mode & 0o077]
+
+
+@pytest.mark.usefixtures("without_kernels")
 def test_a_run_resumes_and_reruns_what_changed(toy, capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out

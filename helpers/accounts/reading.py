@@ -25,7 +25,7 @@ from helpers.accounts.samples import (
 from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
 from helpers.core.artifacts import fingerprint_of
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collect import CollectConfig, collect, parts_folder
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
@@ -190,7 +190,8 @@ def read_posts(
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)
-    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its files hold the names of authors
+    # one file is read again in no time: neither its names nor a second copy of its posts is kept
+    shutil.rmtree(parts_folder(run), ignore_errors=True)
 
     whole_store = _tokenise(run, encoder.tokenizer)
     count = whole_store.posts_per_author()

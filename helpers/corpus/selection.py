@@ -2,9 +2,9 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from helpers.core.config import Config
 from helpers.corpus.posts_table import open_database, query_scalar, write_posts
@@ -27,8 +27,8 @@ class Selection(Config):
     ----------
     min_posts : int, fewest posts of an author in the span
     max_posts : int, most posts of an author in the span; authors with more are left out; 0: no
-    limit start, end : ISO dates (UTC) of the first day of the span and of the day after its last;
-    empty:
+        limit
+    start, end : ISO dates (UTC) of the first day of the span and of the day after its last; empty:
         no bound
     """
 
@@ -36,6 +36,14 @@ class Selection(Config):
     max_posts: int = Field(1000, ge=0)
     start: Day = ""
     end: Day = ""
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        if 0 < self.max_posts < self.min_posts:
+            raise ValueError(f"max_posts is {self.max_posts}, below min_posts, {self.min_posts}")
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError(f"start is {self.start}, not before end, {self.end}")
+        return self
 
 
 def select_posts(

@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.sources import COLUMNS, Part, source_files
@@ -248,6 +249,8 @@ def _repaired(lines, drops):
             drops["missing_field"] += 1
             continue
         for name, value in texts.items():
+            if value and name in ("author", "subreddit"):
+                value = escape_surrogates(str(value))
             if value:
                 texts[name] = normalise_unicode(str(value))
         repaired.append(json.dumps(texts) + "\n")

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import is_bot
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.parameters import unknown
@@ -78,7 +79,8 @@ def parts(
 
 def _frames(columns, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    reader = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}[_kind(path)]
+    read_jsonl = partial(_read_jsonl, columns["text"])
+    reader = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": read_jsonl}[_kind(path)]
     try:
         for batch in reader(path, _needed(columns), drops):
             frame = _frame(batch, columns, _path_without_gz(path).stem, drops)
@@ -186,10 +188,11 @@ def _read_csv(path, needed, drops):
     return _tables(([row[place] for place in places] for row in rows), needed)
 
 
-def _read_jsonl(path, needed, drops):
+def _read_jsonl(text_columns, path, needed, drops):
     """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
-        [_json_text(post.get(column)) for column in needed] for post in _json_objects(path, drops)
+        [_json_text(post.get(column), column in text_columns) for column in needed]
+        for post in _json_objects(path, drops)
     )
     return _tables(rows, needed)
 
@@ -327,10 +330,16 @@ def _json_objects(path, drops):
             drops["broken_json"] += 1
 
 
-def _json_text(value):
-    """Return a JSON value as text; None where it is neither text nor a finite number."""
+def _json_text(value, is_prose):
+    """Return a JSON value as text; None where it is neither text nor a finite number.
+
+    Lone surrogates become "?" in prose. Elsewhere they become escapes, so that two names which
+    differ in them stay apart.
+    """
+    if isinstance(value, str) and is_prose:
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # lone surrogates
+        return escape_surrogates(value)
     if type(value) in (int, float) and math.isfinite(value):
         return str(value)
     return None

@@ -192,7 +192,7 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0][::-1])
     assert collect("b", workers=2, memory_limit="500MB", **settings)["sha256"] == first["sha256"]
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
-    assert not (paths.Run("a").folder / "collect" / "merge").exists()
+    assert not (corpus.parts_folder(paths.Run("a")) / "merge").exists()
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_what_is_current_is_reused_and_what_is_stale_is_not(source):
     assert collect(min_chars=20, location="elsewhere")["posts"] == len(load("a"))
     whole, part = (
         posts_of("a").read_bytes(),
-        sorted(paths.Run("a").folder.glob("collect/*.parquet"))[1],
+        sorted(corpus.parts_folder(paths.Run("a")).glob("*.parquet"))[1],
     )
     data = bytearray(part.read_bytes())
     data[len(data) // 3] ^= 1

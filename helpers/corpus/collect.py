@@ -17,12 +17,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from joblib import wrap_non_picklable_objects
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from helpers import sources
 from helpers.cleaning import pseudonyms, salutations
@@ -83,12 +83,6 @@ class CollectConfig(Config):
     max_chars: int = Field(10_000, ge=1)
     near_duplicate: float = Field(0.8, ge=0, le=1)
     strip_signatures: bool = True
-
-    @model_validator(mode="after")
-    def _check_order(self) -> Self:
-        if self.min_chars > self.max_chars:
-            raise ValueError(f"min_chars is {self.min_chars}, above max_chars, {self.max_chars}")
-        return self
 
 
 @dataclass

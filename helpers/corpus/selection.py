@@ -2,7 +2,7 @@
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -38,11 +38,13 @@ class Selection(Config):
     end: Day = ""
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _something_is_left(self):
         if 0 < self.max_posts < self.min_posts:
-            raise ValueError(f"max_posts is {self.max_posts}, below min_posts, {self.min_posts}")
+            raise ValueError(
+                f"min_posts ({self.min_posts}) must not be above max_posts ({self.max_posts})"
+            )
         if self.start and self.end and self.start >= self.end:
-            raise ValueError(f"start is {self.start}, not before end, {self.end}")
+            raise ValueError(f"start ({self.start}) must be before end ({self.end})")
         return self
 
 

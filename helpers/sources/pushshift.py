@@ -2,7 +2,8 @@
 
 A dump holds one JSON object per line. Its fields come in any order and differ from month to month;
 ``author``, ``created_utc``, ``subreddit``, ``body`` and ``id`` are read. The posts table's topic is
-the subreddit.
+the subreddit. The pages of users, "u_<name>", are one topic, "u_", because their names are those of
+people.
 """
 
 import json
@@ -53,8 +54,9 @@ QUERY = f"""
             try(json_extract_string(line, {[f"$.{name}" for name in FIELDS]})) AS field
         FROM lines
     ), posts AS (
-        SELECT line, field[1] AS author, field[2] AS created, field[3] AS topic, field[4] AS text,
-            field[5] AS id, try_cast(created AS DOUBLE) AS time
+        SELECT line, field[1] AS author, field[2] AS created, field[4] AS text, field[5] AS id,
+            CASE WHEN starts_with(field[3], 'u_') THEN 'u_' ELSE field[3] END AS topic,
+            try_cast(created AS DOUBLE) AS time
         FROM parsed
     ), judged AS (
         SELECT *, CASE

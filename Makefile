@@ -55,7 +55,7 @@ help:
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
-	@echo "make clean RUN=name        delete outputs/name"
+	@echo "make clean RUN=name        delete outputs/name, and the names of people that this run remembers"
 
 setup: .venv/.ok
 
@@ -152,4 +152,4 @@ publish: setup
 
 clean:
 	@if [ "$(RUN_ORIGIN)" != "command line" ]; then echo "name the run: make clean RUN=demo"; exit 1; fi; $(CHECK_RUN)
-	rm -rf "outputs/$$RUN"
+	rm -rf "outputs/$$RUN" "outputs/.names/$$RUN"

@@ -26,7 +26,7 @@ from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
 from helpers.core.artifacts import fingerprint_of
 from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collect import CollectConfig, collect, parts_folder
 from helpers.sources.table import author_names
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
@@ -206,7 +206,8 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)
-    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its files hold the names of authors
+    # one file is read again in no time: neither its names nor a second copy of its posts is kept
+    shutil.rmtree(parts_folder(run), ignore_errors=True)
 
     whole_store = _tokenise(run, encoder.tokenizer)
     count = whole_store.posts_per_author()

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from helpers.core.config import Config
 from helpers.core.locks import folder_lock
@@ -28,8 +28,8 @@ class Selection(Config):
     ----------
     min_posts : int, fewest posts of an author in the span
     max_posts : int, most posts of an author in the span; authors with more are left out; 0: no
-    limit start, end : ISO dates (UTC) of the first day of the span and of the day after its last;
-    empty:
+        limit
+    start, end : ISO dates (UTC) of the first day of the span and of the day after its last; empty:
         no bound
     """
 
@@ -37,6 +37,16 @@ class Selection(Config):
     max_posts: int = Field(1000, ge=0)
     start: Day = ""
     end: Day = ""
+
+    @model_validator(mode="after")
+    def _something_is_left(self):
+        if 0 < self.max_posts < self.min_posts:
+            raise ValueError(
+                f"min_posts ({self.min_posts}) must not be above max_posts ({self.max_posts})"
+            )
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError(f"start ({self.start}) must be before end ({self.end})")
+        return self
 
 
 def select_posts(

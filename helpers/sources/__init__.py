@@ -8,7 +8,7 @@ resumes at a part: its posts are written whole or not at all. Reading a part yie
 columns of the posts table:
 
 =======  ===========================================================================
-author   text, as the source names the person
+author   text, as the source writes the name, see :mod:`helpers.cleaning.author_names`
 time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, newsgroup, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
@@ -32,6 +32,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.files import check_readable
@@ -236,8 +237,8 @@ def as_frames(
 ) -> Iterator[pd.DataFrame]:
     """Yield posts as frames; count the dropped records by reason.
 
-    A post whose author, topic or text is blank is dropped as "empty". Without posts there is no
-    frame.
+    A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an author
+    or a topic become escapes, so that two of them stay apart. Without posts there is no frame.
 
     Parameters
     ----------
@@ -261,6 +262,7 @@ def _posts(rows, drops):
         if isinstance(row, str):
             drops[row] += 1
         elif all(row[column].strip() for column in (0, 2, 3)):
-            yield row
+            author, second, topic, *extras = row
+            yield escape_surrogates(author), second, escape_surrogates(topic), *extras
         else:
             drops["empty"] += 1

@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.files import check_readable
@@ -120,7 +121,7 @@ def _texts(pair, authors, pair_name, digests):
     ``digests`` holds a hash of author and text of all texts so far; it is added to in place.
     """
     for side, author, topic, text in zip("ab", authors, pair["fandoms"], pair["pair"]):
-        author = normalise_unicode(str(author))
+        author = escape_surrogates(str(author))
         text = normalise_unicode(text)
         digest = blake2b(f"{author}\n{text}".encode(), digest_size=16).digest()
         if digest in digests:

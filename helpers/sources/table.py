@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import is_bot
 from helpers.core.artifacts import file_stats_fingerprint
 from helpers.core.files import OPENERS, bare_path, check_readable, check_size
@@ -322,7 +323,7 @@ def _json_objects(path, drops):
 def _value_text(value):
     """Return a value as text; None where it is neither text, truth value nor finite number."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # lone surrogates
+        return escape_surrogates(value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, int | float) and math.isfinite(value):

@@ -410,7 +410,7 @@ def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path, monkeypatch):
     (part,) = open_source("table", str(path))
     before = pa.total_allocated_bytes()
     n_rows = 0
-    with pytest.raises(ValueError, match="p.parquet unpacks to over 1,000 times its size"):
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over 1,000 times its size"):
         for frame in part.read(Counter()):
             n_rows += len(frame)
     assert n_rows == 0

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from helpers.core.artifacts import make_folder
 from helpers.core.paths import ROOT, display_path
 
 # the environment variable that tells a kernel which folders it is let into
@@ -61,7 +62,7 @@ def folder_lock(folder: str | Path, wait: bool = False) -> Iterator[None]:
     folder = os.path.realpath(folder)
     held = _held.get()
     level = held.count(folder)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    make_folder(folder)
     path = _lock_path(folder, level)
     lock = FileLock(path, mode=0o600)
     _acquire(lock, path, wait and all(earlier <= folder for earlier in held))

@@ -428,7 +428,7 @@ def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
     pa.parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
     monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)  # nothing was unpacked before
-    with pytest.raises(ValueError, match="p.parquet unpacks to over"):
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over"):
         read("table", path)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from helpers.cleaning.author_names import author_name, same_author
 from helpers.core import paths
+from helpers.core.artifacts import make_folder
 
 KEY_BYTES = 32
 
@@ -51,10 +52,10 @@ def pseudonym_key() -> bytes:
 
 
 def _write_key(path):
-    """Write a random key that only the file's owner may read, unless another process wrote one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a random key that only the file's owner may read, unless somebody else wrote one."""
+    make_folder(path.parent)
     # complete before it gets the name that other processes look for
-    partial_path = path.with_name(f"{path.name}.{os.getpid()}")
+    partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     partial_path.touch(mode=0o600)
     partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
     with suppress(FileExistsError):

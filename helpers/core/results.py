@@ -12,7 +12,13 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import BeforeValidator
 
-from helpers.core.artifacts import atomic_write, file_fingerprint, read_json, write_checksum
+from helpers.core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    make_folder,
+    read_json,
+    write_checksum,
+)
 from helpers.core.config import Config
 from helpers.core.names import label
 from helpers.core.paths import Run
@@ -118,8 +124,9 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     rows = rows.assign(**fields)[COLUMNS].astype(TYPES)
 
     path = _path(files)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(_lock_path(path)):  # two notebooks may record results at the same time
+    make_folder(path.parent)
+    # two notebooks may record results at the same time
+    with FileLock(_lock_path(path), mode=0o600):
         stored = _load(path)
         is_replaced = pd.Series(True, index=stored.index)
         for name in KEY:

@@ -39,6 +39,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.core.progress import progress_bar
 from helpers.corpus import daft_engine, deduplicate, personal_names
@@ -147,6 +148,12 @@ def collect(
     RuntimeError
         Where the written table has another number of posts than were read and not dropped.
     """
+    with folder_lock(run.folder, wait=True):
+        return _collect(run, config, memory_limit, workers, engine)
+
+
+def _collect(run, config, memory_limit, workers, engine):
+    """Do what :func:`collect` does, in whose folder nobody else is at work."""
     parts = _open_parts(config)
     key = _pseudonym_key(config)
     origin, fingerprint = _fingerprints(config, key, parts)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from helpers.cleaning.salutations import PERSON
 from helpers.cleaning.text import EVERYDAY
+from helpers.core.artifacts import make_private
 
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
@@ -90,6 +91,7 @@ def count_letter_case(words: list[str], part: Path) -> dict:
             FROM words WHERE name IN (FROM name_words) GROUP BY 1""",
             params={"part": str(part)},
         ).write_parquet(table)
+    make_private(table)
     return {"words": table, "seconds": time.perf_counter() - began}
 
 

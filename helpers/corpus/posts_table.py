@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from helpers.core.artifacts import atomic_write, write_checksum
+from helpers.core.artifacts import atomic_write, make_folder, write_checksum
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
 # posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch
@@ -55,7 +55,7 @@ def open_database(
             f"set AUTHORBOOK_OUTPUTS to another one than {scratch}"
         )
     shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    make_folder(scratch)
     settings = {
         "memory_limit": memory_limit,
         "threads": threads,

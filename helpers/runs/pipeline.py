@@ -8,25 +8,16 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from helpers.core import artifacts, paths, progress
+from helpers.core import artifacts, locks, paths, progress
+from helpers.core.errors import DISK_FULL, disk_full
 from helpers.runs.stages import Stage, stages
 
-# the environment variable that tells the kernels which lock this process holds
-LOCK_VARIABLE = "AUTHORBOOK_HOLDS"
-ORPHAN_SECONDS = 3  # after so long, the kernels of a killed run have ended
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
-# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
-DISK_FULL = re.compile(
-    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
-)
 # option of a kernel that sets an environment variable in this kernel only, given name and value
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"
 # no progress bars, neither of papermill nor in the notebooks: they would fill the saved page
@@ -66,13 +57,18 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
-    stage.output.parent.mkdir(parents=True, exist_ok=True)
+    artifacts.make_folder(stage.output.parent)
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
     # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
     progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
     set_progress_file = SET.format(progress.PLACE, progress_file)
-    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
+    let_in = SET.format(locks.VARIABLE, locks.held_folders())
+    options = PAPERMILL | {
+        "extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file, let_in]
+    }
 
+    running.unlink(missing_ok=True)
+    running.touch(0o600)  # papermill keeps the mode of a file that it writes over
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
@@ -80,7 +76,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
         )
         os.replace(running, stage.output)
     except Exception as error:
-        if running.exists():
+        if running.exists() and running.stat().st_size:
             os.replace(running, failed)
         where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
@@ -92,14 +88,6 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     failed.unlink(missing_ok=True)
     artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
     return seconds
-
-
-def disk_full(error: object) -> str:
-    """Return a one-line message that says what to do about a full disk."""
-    return (
-        f"the disk is full ({error}): free some space, then give the same command again; "
-        "finished files are kept"
-    )
 
 
 def failure(error: Exception) -> str:
@@ -123,59 +111,6 @@ def failure(error: Exception) -> str:
     ]
     first = f"{where}: {error.ename}: {error.evalue}"
     return "\n  ".join([first, *lines[-TRACEBACK_LINES:]])
-
-
-@contextmanager
-def run_lock(run: str, wait: bool = False) -> Iterator[None]:
-    """Keep other processes from executing the same run while the context lasts.
-
-    The kernels that this process starts may enter the context, too. The operating system releases
-    the lock when this process ends, even if it is killed.
-
-    Parameters
-    ----------
-    run : str
-        name of the run
-    wait : bool
-        if another process executes the run, print a line and wait until it has ended; by default
-        this is an error
-
-    Raises
-    ------
-    ValueError
-        where another process executes the run and ``wait`` is False
-    """
-    folder = paths.Run(run).folder
-    lock = FileLock(folder / ".lock")
-    running = folder / ".running"
-    if os.environ.get(LOCK_VARIABLE) == lock.lock_file:  # a kernel of this run, or a thread
-        yield
-        return
-
-    folder.mkdir(parents=True, exist_ok=True)
-    busy = f"another process is executing the run {run!r}: "
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        if not wait:
-            raise ValueError(
-                f"{busy}wait until it has ended, stop it, or give this run another name "
-                "(params/<name>/)"
-            ) from None
-        print(f"{busy}waiting until it has ended", flush=True)
-        lock.acquire()
-    try:
-        # The last run was killed. Its kernels check every second whether it lives, and kernels that
-        # they have started check them, so all end within a few seconds.
-        if running.exists():
-            time.sleep(ORPHAN_SECONDS)
-        running.touch()
-        os.environ[LOCK_VARIABLE] = lock.lock_file
-        yield
-    finally:
-        os.environ.pop(LOCK_VARIABLE, None)
-        running.unlink(missing_ok=True)
-        lock.release()
 
 
 def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None) -> None:
@@ -215,7 +150,7 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
     if path.exists():
         return
     todo = _stages_of(run, notebook, variant, shown_path)
-    with run_lock(run, wait=True):
+    with locks.folder_lock(folder, wait=True):
         if not path.exists():  # checked again: another process may have made it
             print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
             current = [stage for stage in todo if stage.is_current]
@@ -268,15 +203,20 @@ def run_all(run: str, jobs: int = 1) -> Path:
     Raises
     ------
     ValueError
-        as :func:`stages` and :func:`run_lock`
+        as :func:`stages`, and where another process works in the run's folder
     StageFailed
         where a notebook fails; no further stage is started then
     """
+    todo = stages(run)
+    with locks.folder_lock(paths.Run(run).folder):
+        _execute_all(todo, jobs)
+        return _write_report(run, todo)
+
+
+# Write the report of a run whose stages have all been executed, and return its path.
+def _write_report(run: str, todo: list[Stage]) -> Path:
     from helpers.runs import report, summary
 
-    todo = stages(run)
-    with run_lock(run):
-        _execute_all(todo, jobs)
     files = paths.Run(run)
     seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
     return report.build_report(
@@ -306,7 +246,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         ready = [stage for stage in waiting if unfinished.isdisjoint(stage.needs)]
         for stage in ready[: jobs - len(running)]:
             waiting.remove(stage)
-            running[pool.submit(execute, stage)] = stage
+            running[pool.submit(copy_context().run, execute, stage)] = stage
 
         finished, _ = wait(running, LOOK_SECONDS, FIRST_COMPLETED)
         for future in finished:

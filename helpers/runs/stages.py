@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from helpers.core import artifacts, paths
+from helpers.core.errors import readable_file
+from helpers.core.parameter_files import read_parameter_file
 from helpers.core.parameters import check, unknown
 
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
@@ -136,15 +136,14 @@ def _code_cells(notebook, where):
         raise ValueError(
             f"{where}: there is no notebook {notebook!r}; the notebooks are: {names or 'none'}"
         )
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    with readable_file(path):
+        cells = nbformat.read(path, as_version=4).cells
+        return [cell for cell in cells if cell.cell_type == "code"]
 
 
 def _read_parameters(path, where, cells):
     """Read one YAML file, and check it against the names and types that the notebook declares."""
-    try:
-        parameters = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from None
+    parameters = read_parameter_file(path, where) or {}
     if not isinstance(parameters, dict):
         kind = type(parameters).__name__
         raise ValueError(f"{where} must hold lines of `name: value`, not a {kind}")

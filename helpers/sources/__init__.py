@@ -35,8 +35,9 @@ import pandas as pd
 from helpers.cleaning.author_names import escape_surrogates
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import check_readable
 from helpers.core.parameters import check, unknown
-from helpers.sources import json_lines
+from helpers.core.terminal import printable
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
@@ -146,7 +147,7 @@ def list_files(root: Path) -> list[Path]:
     if links_out:
         print(
             f"{paths.display_path(root)}: {len(links_out)} links that lead out of it are not "
-            f"followed, such as {links_out[0].name}"
+            f"followed, such as {printable(links_out[0].name)}"
         )
     return files
 
@@ -172,8 +173,8 @@ def source_files(
     Raises
     ------
     ValueError
-        A location is missing, two files would have the same name, a file is UTF-16, or a file is
-        not compressed as its ending says.
+        A location is missing, two files would have the same name, or a file does not hold what its
+        ending says, see :func:`helpers.core.files.check_readable`.
     """
     by_name = {}
     for root in existing_paths(kind, location):
@@ -186,7 +187,7 @@ def source_files(
                 raise ValueError(
                     f"{kind}: {by_name[name]} and {path} have the same name; rename one"
                 )
-            json_lines.check_readable(kind, path)
+            check_readable(path)
             by_name[name] = path
     return by_name
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write, fingerprint_of
+from helpers.core.terminal import printable
 
 # "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
@@ -126,7 +127,7 @@ def same_host_links(url: str, links: list[str]) -> list[str]:
     if links_out:
         print(
             f"{url}: {len(links_out)} links that leave its host are not followed, "
-            f"such as {links_out[0]}"
+            f"such as {printable(links_out[0])}"
         )
     return list(addresses)
 

@@ -22,12 +22,13 @@ import pyarrow.compute as pc
 from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import OPENERS
 from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.json_lines import COMPRESSED, NO_JSON, byte_blocks, parse_json
+from helpers.sources.json_lines import NO_JSON, byte_blocks, parse_json
 from helpers.sources.timestamps import LATEST
 
 FRAME_ROWS = 16_384  # most rows of one frame
-SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
+SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 REQUIRED = ["author", "created_utc", "subreddit", "body"]
 FIELDS = [*REQUIRED, "id"]

@@ -14,6 +14,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.corpus.near_duplicates import NORMAL
 from helpers.corpus.posts_table import SCHEMA, open_database, write_posts
 from helpers.splits.audit import audit_split
@@ -144,6 +145,12 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
         Where the rule does not give every post exactly one row.
     """
     folder = Path(out_folder)
+    with folder_lock(folder.parent, wait=True):
+        return _make_split(posts_path, folder, rule, memory_limit)
+
+
+def _make_split(posts_path, folder, rule, memory_limit):
+    """Do what :func:`make_split` does, while nobody else is at work in the folder above."""
     record = folder / "split.json"
     fingerprint = fingerprint_of(VERSION, rule.fingerprint, file_fingerprint(posts_path))
     if is_current(record, fingerprint):

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import os
 import pkgutil
 import random
 import stat
@@ -340,6 +341,16 @@ def test_the_key_is_made_once_and_is_private(source, monkeypatch):
     )  # a kill right after its creation must not make pseudonyms that anybody can compute
     with pytest.raises(ValueError, match="damaged"):
         pseudonyms.pseudonym_key()
+
+
+def test_what_is_collected_is_for_its_owner_alone(source):
+    before = os.umask(0o022)
+    try:
+        collect()
+    finally:
+        os.umask(before)
+    made = list(paths.outputs().rglob("*"))
+    assert len(made) > 10 and not [path for path in made if path.stat().st_mode & 0o077]
 
 
 def test_nothing_left_is_an_error_that_says_why(source):

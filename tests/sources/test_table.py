@@ -410,7 +410,7 @@ def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path, monkeypatch):
     (part,) = open_source("table", str(path))
     before = pa.total_allocated_bytes()
     n_rows = 0
-    with pytest.raises(ValueError, match="p.parquet unpacks to over 1,000 times its size"):
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over 1,000 times its size"):
         for frame in part.read(Counter()):
             n_rows += len(frame)
     assert n_rows == 0
@@ -428,7 +428,7 @@ def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
     pa.parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
     monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)  # nothing was unpacked before
-    with pytest.raises(ValueError, match="p.parquet unpacks to over"):
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over"):
         read("table", path)
 
 
@@ -444,7 +444,7 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     n_rows = sum(len(frame) for frame in part.read(drops))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 23
+    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 24  # xz: a window of 8 MB
 
 
 def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):

@@ -68,7 +68,8 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     }
 
     running.unlink(missing_ok=True)
-    running.touch(0o600)  # papermill keeps the mode of a file that it writes over
+    running.touch(0o600)  # what is written over it keeps its mode; so with the bar's text
+    stage.progress_file.touch(0o600)
     start = time.perf_counter()
     try:
         papermill.execute_notebook(

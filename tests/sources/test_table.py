@@ -444,7 +444,7 @@ def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, end
     n_rows = sum(len(frame) for frame in part.read(drops))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 23
+    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 24  # xz: a window of 8 MB
 
 
 def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):

@@ -5,6 +5,7 @@ import json
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 
 import nbformat
 
@@ -107,6 +108,8 @@ def execute(run, changes, outputs, monkeypatch):
 
 # what needs data, or a package that not all have
 SKIPPED = {
+    "write_demo_csv",
+    "read_posts",
     "ensure",
     "check_installed",
     "read_json",
@@ -119,26 +122,42 @@ SKIPPED = {
 }
 
 
+# number of cells that make configs of parameters, where they are several
+CHECKING_CELLS = {"04_losses": 2, "09_tables": 3}
+
+
 def settings(stage):
     """The names that a notebook has after it has made configs of its parameters."""
-    cells = nbformat.read(paths.NOTEBOOKS / f"{stage.notebook}.ipynb", as_version=4).cells
+    names, statements = checking_code(stage.notebook)
+    names = names | stage.parameters
+    for statement in statements:
+        exec(statement, names)
+    return names
+
+
+@cache
+def checking_code(notebook):
+    """The names of a notebook's imports and parameters, and the statements that check these.
+
+    What needs data is left out, and so is what needs a variable that is left out.
+    """
+    cells = nbformat.read(paths.NOTEBOOKS / f"{notebook}.ipynb", as_version=4).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
     (at,) = [
         number for number, cell in enumerate(code) if "parameters" in cell.metadata.get("tags", [])
     ]
     names = {}
-    missing = set()
     for cell in code[: at + 1]:
         exec(cell.source, names)
-    names |= stage.parameters
-    checking_cells = 2 if stage.notebook == "04_losses" else 1
-    for cell in code[at + 1 : at + 1 + checking_cells]:
+    missing = set()
+    statements = []
+    for cell in code[at + 1 : at + 1 + CHECKING_CELLS.get(notebook, 1)]:
         for node in ast.parse(cell.source).body:
             if used_names(node) & (SKIPPED | missing):
                 missing |= bound_names(node)
             else:
-                exec(ast.unparse(node), names)
-    return names
+                statements.append(compile(ast.unparse(node), notebook, "exec"))
+    return names, statements
 
 
 def used_names(statement):

@@ -1,12 +1,16 @@
 """Split the fused score of two accounts into contributions of members and of their features.
 
-The split is exact: the s-normed score of a member is a linear function of its raw score, and the
-raw score of TF-IDF and of LSA-WCCN is a sum over features. The score of the network has no such
-sum, so it stays one term. The constant of the linear function is one more term of each member: it
-says how similar the two accounts are to all others.
+The s-normed score of a member is a linear function of its raw score, and the raw score of TF-IDF
+and of LSA-WCCN is a sum over features. The score of the network has no such sum, so it stays one
+term. The constant of the linear function is one more term of each member: it says how similar the
+two accounts are to all others.
+
+Scores are rounded to 2**-20 before and after they are s-normed, and s-norm multiplies what the
+first rounding changed by its slope, which is 10 to 500 in real galleries. So this change is a term
+of its own, ROUNDING, and :func:`error_bound` says how near to the score all terms together come.
 """
 
-from collections.abc import Iterable
+import math
 from dataclasses import replace
 
 import pandas as pd
@@ -19,15 +23,17 @@ from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
 from helpers.encoders.wccn import WCCN
+from helpers.evaluation.scores import GRID, cosine
 from helpers.tokens.batch import PAD, Samples
 
 MEAN = "(unlike the mean of all)"
 OFFSET = "(s-norm: similarity to all others)"
 WHOLE = "(the whole member)"
-NOT_WORDS = (MEAN, OFFSET, WHOLE)  # terms that are no feature of a post
+ROUNDING = "(rounding of the raw score)"
+NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
 HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 
-Parts = Iterable[tuple[str, float]]  # (feature, its summand of the raw score) pairs
+Parts = list[tuple[str, float]]  # (feature, its summand of the raw score) pairs
 
 
 def contributions(
@@ -51,7 +57,7 @@ def contributions(
     Columns ``member``, ``feature``, ``contribution``, sorted by absolute contribution, the largest
     first. ``feature`` is a feature of the query's posts or one of NOT_WORDS; features that
     contribute nothing are left out. The contributions add up to the ``score`` of
-    :meth:`~helpers.accounts.gallery.AccountGallery.rank`, which is rounded to 2**-20.
+    :meth:`~helpers.accounts.gallery.AccountGallery.rank`, within :func:`error_bound`.
 
     Raises
     ------
@@ -67,7 +73,10 @@ def contributions(
         opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
         slope, offset = opened.line(query_vector, target_row, query_row)
         target_vector = opened.rows[target_row : target_row + 1]
-        for feature, value in _features(opened.encoder, query, target_vector, pieces):
+        features = _features(opened.encoder, query, target_vector, pieces)
+        raw_score = float(cosine(query_vector, target_vector, opened.unit)[0, 0])
+        rounding = raw_score - math.fsum(value for _, value in features)
+        for feature, value in [*features, (ROUNDING, rounding)]:
             if value:
                 rows.append((member.name, feature, member.weight * slope * value))
         rows.append((member.name, OFFSET, member.weight * offset))
@@ -75,6 +84,28 @@ def contributions(
     frame = pd.DataFrame(rows, columns=["member", "feature", "contribution"])
     frame = frame.groupby(["member", "feature"], sort=False, as_index=False).sum()
     return frame.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
+
+
+def error_bound(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> float:
+    """Return how far the sum of :func:`contributions` may be from the score.
+
+    It is 2**-20 (1 + s), where s is the mean of the members' slopes of s-norm by weight, 1 without
+    s-norm: each member's raw score may be rounded to a neighbouring multiple of 2**-20 where
+    several queries are ranked at a time, and the scores of the members and of their mean are
+    rounded, too. What the sum of float32 numbers adds is far less for any posts that were tried.
+
+    Parameters
+    ----------
+    gallery, query, target, name : AccountGallery, Samples, str, str
+        as in :func:`contributions`.
+    """
+    target_row, query_row = gallery.columns([target, name])
+    bound = 1.0
+    for member in gallery.model.used_members:
+        opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
+        slope, _ = opened.line(query_vector, target_row, query_row)
+        bound += member.weight * slope
+    return bound / GRID
 
 
 def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
@@ -120,10 +151,15 @@ def _wccn_features(encoder, batch, target, pieces):
     The score is ``normalize((sum of feature rows - mean) W) . target``, W being the whitening
     matrix; the term of the mean is named MEAN.
     """
+    if not encoder(batch).any():  # no token is known
+        return []
     names, rows = _summands(encoder.encoder, batch, pieces)
-    length = ((rows.sum(0) - encoder.mean) @ encoder.whiten).norm()
-    direction = encoder.whiten @ target / length
-    return [*zip(names, (rows @ direction).tolist()), (MEAN, -float(encoder.mean @ direction))]
+    rows = rows.double()
+    mean = encoder.mean.double()
+    whiten = encoder.whiten.double()
+    length = ((rows.sum(0) - mean) @ whiten).norm()
+    direction = whiten @ target.double() / length
+    return [*zip(names, (rows @ direction).tolist()), (MEAN, -float(mean @ direction))]
 
 
 def _summands(encoder, batch, pieces):
@@ -143,7 +179,7 @@ def _summands(encoder, batch, pieces):
 # Return the names and rows of :func:`_summands` for LSA, divided by the length of the rows' sum.
 def _lsa_summands(encoder, batch, pieces):
     _, feature, count = ngram_counts(batch.tokens, encoder.vocabulary, encoder.buckets)
-    weight = (1 + count.float().log()) * encoder.idf[feature]
+    weight = (1 + count.double().log()) * encoder.idf[feature]
     latent = encoder.axes[feature] * weight[:, None]
     names = _feature_names(batch, encoder.vocabulary, encoder.buckets, pieces)
     return [names[number] for number in feature.tolist()], latent / latent.sum(0).norm()

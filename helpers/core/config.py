@@ -5,7 +5,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from helpers.core.artifacts import fingerprint_of
-from helpers.core.parameters import unknown
+from helpers.core.parameters import shown, unknown
 
 
 class Config(BaseModel):
@@ -59,7 +59,7 @@ def _message(fault: dict, config: type[Config]) -> str:
             config = config.model_fields[parent].annotation
         return unknown([str(path[-1])], config.model_fields, "setting")
     name = ".".join(str(part) for part in path)
-    message = f"{name!r} is {value!r}: {fault['msg'].removeprefix('Value error, ')}"
+    message = f"{name!r} is {shown(value)}: {fault['msg'].removeprefix('Value error, ')}"
     if fault["type"] == "float_type" and "e" in str(value):
         message += " (in YAML write 1.0e-4 and 1.0e+6)"
     return message

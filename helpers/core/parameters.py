@@ -7,15 +7,26 @@ dict of a Config's settings, ``Config.of`` checks the settings.
 """
 
 import difflib
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, get_origin
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from helpers.core.names import MAX_LETTERS
+from helpers.core.paths import checked_name
 
 PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON_NAMES = {"In", "Out", "exit", "quit"}
 BOOLEANS = {"true": True, "false": False}  # papermill's -p passes booleans as these texts
 SEED_BOUNDS = (0, 2**32 - 1)
+MAX_TEXT_CHARS = 4096  # as long as the longest path of a file
+MAX_SHOWN_CHARS = 200  # of a value in a message
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+MEMORY_SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,6})?) ?([KMGT])(?:i?B)?", re.I)
+MEMORY_UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+MEMORY_BOUNDS = (1e7, 1e15)  # DuckDB needs some memory; nobody has more than the second
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
@@ -40,44 +51,99 @@ def unknown(names: Iterable[str], valid: Iterable[str], what: str = "parameter")
     return f"unknown {what} {', '.join(map(repr, wrong))}{hint}; valid: {', '.join(valid)}"
 
 
+def shown(value: Any) -> str:
+    """Return a value as Python writes it, for a message; of a long one only both ends."""
+    text = repr(value)
+    if len(text) <= MAX_SHOWN_CHARS:
+        return text
+    return f"{text[: MAX_SHOWN_CHARS - 20]}...{text[-10:]}"
+
+
+def memory_size(text: str) -> str:
+    """Return a size of memory, such as "2GB", unchanged; ValueError where it is none.
+
+    Sizes below 10MB and above 1000TB are refused.
+    """
+    match = MEMORY_SIZE.fullmatch(text)
+    low, high = MEMORY_BOUNDS
+    if not match or not low <= float(match[1]) * MEMORY_UNITS[match[2].upper()] <= high:
+        raise ValueError(
+            f"must be a size of memory from 10MB to 1000TB, such as 2GB, not {shown(text)}"
+        )
+    return text
+
+
+def file_name(text: str) -> str:
+    """Return a name that is safe as that of a file or folder unchanged, else raise ValueError."""
+    return checked_name("is", text)
+
+
+def row_name(text: str) -> str:
+    """Return a name that fits into a row of a table and a legend, else raise ValueError."""
+    if len(text) > MAX_LETTERS:
+        raise ValueError(f"must hold names of at most {MAX_LETTERS} characters, not {shown(text)}")
+    return text
+
+
 def check(
-    namespace: dict[str, Any], may_be_empty: Collection[str] = (), **allowed: Collection
+    namespace: dict[str, Any],
+    may_be_empty: Collection[str] = (),
+    rising: Collection[str] = (),
+    set_elsewhere: Mapping[str, Collection[str]] = MappingProxyType({}),
+    **allowed: Collection | Callable,
 ) -> dict[str, Any]:
     """Check the declared parameters of a notebook, and return them: name -> value of its type.
+
+    No list may hold the same element twice. No text may be blank, longer than MAX_TEXT_CHARS, or
+    hold control characters.
 
     Parameters
     ----------
     namespace : dict
         the notebook's ``globals()``, right after its annotated ``parameters`` cell
     may_be_empty : collection of str
-        names of the lists and dicts that may be empty; a dict that is not in ``allowed`` always may
-    **allowed : collection
+        names of the texts, lists and dicts that may be empty; a dict that is not in ``allowed``
+        always may
+    rising : collection of str
+        names of the lists whose elements must be in ascending order
+    set_elsewhere : mapping
+        for the name of a dict the keys that it may not have, because parameters of their own, or
+        the notebook, give their values
+    **allowed : collection or function
         for a parameter's name its valid values, as a collection, or its bounds, as a tuple of two
-        numbers, the lowest and the highest. Each element of a list, and each key of a dict, must be
-        valid; None always is. Parameters that are left out may have any value of their type, except
-        "seed" and "seeds", which always have bounds
+        numbers, the lowest and the highest, or a function that raises ValueError for what is not
+        valid, such as :func:`memory_size`. Each element of a list, and each key of a dict, must be
+        valid; None and a text that may be empty always are. Parameters that are left out may have
+        any value of their type, except "run", a name of a folder, and "seed" and "seeds", which
+        have bounds
 
     Raises
     ------
     ValueError
         with a message of one line, where a parameter is unknown, has a wrong type, is not finite,
-        not allowed or an empty list
+        not allowed, empty, in the wrong order, or a list with the same element twice
     """
     declared = namespace.get("__annotations__", {})
     names = [name for name, value in namespace.items() if _is_parameter(name, value)]
     message = unknown(names, declared)
     if message is None:
-        message = unknown([*allowed, *may_be_empty], declared, "name in check()")
+        named = [*allowed, *may_be_empty, *rising, *set_elsewhere]
+        message = unknown(named, declared, "name in check()")
     if message is not None:
         raise ValueError(message)
 
-    allowed = {"seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
+    allowed = {"run": file_name, "seed": SEED_BOUNDS, "seeds": SEED_BOUNDS} | allowed
     checked = {}
     messages = []
     for name, hint in declared.items():
         try:
             checked[name] = _of_type(namespace[name], hint)
             _check_value(checked[name], allowed.get(name), name in may_be_empty)
+            if name in rising and checked[name] != sorted(checked[name]):
+                raise ValueError(f"must rise, not {shown(checked[name])}")
+            for key in set_elsewhere.get(name, ()):
+                if key in checked[name]:
+                    raise ValueError(f"must not hold {key!r}, which is set elsewhere")
         except ValueError as error:
             messages.append(f"parameter {name!r} {error}")
     if messages:
@@ -103,11 +169,11 @@ def _of_type(value, hint):
         return TypeAdapter(hint, config=STRICT).validate_python(value)
     except ValidationError as error:
         if error.errors()[0]["type"] == "finite_number":
-            raise ValueError(f"must be a finite number, not {value!r}") from None
+            raise ValueError(f"must be a finite number, not {shown(value)}") from None
     kind = str(hint).replace("typing.", "")
     if isinstance(hint, type) and get_origin(hint) is None:
         kind = hint.__name__
-    message = f"must be {kind}, not {type(value).__name__} {value!r}"
+    message = f"must be {kind}, not {type(value).__name__} {shown(value)}"
     if hint is float and isinstance(value, str):
         message += " (in YAML write 1.0e-4, not 1e-4)"
     raise ValueError(message)
@@ -115,20 +181,40 @@ def _of_type(value, hint):
 
 def _check_value(value, allowed, may_be_empty):
     # ValueError where a value is empty or not allowed; ``allowed`` as in check(), None for anything
+    if value == "" and may_be_empty:
+        return
     if not may_be_empty and (value == [] or value == {} and allowed is not None):
         raise ValueError("must not be empty")
-    if allowed is None:
-        return
     elements = value if isinstance(value, list | dict) else [value]
+    seen = set()
     for element in elements:
-        if element is None:
-            continue
-        if _is_bounds(allowed):
-            low, high = allowed
-            if not low <= element <= high:
-                raise ValueError(f"must lie in {low}..{high}, not {element!r}")
-        elif element not in allowed:
-            raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {element!r}")
+        if element in seen:
+            raise ValueError(f"must not hold {shown(element)} twice")
+        seen.add(element)
+        if isinstance(element, str):
+            _check_text(element)
+        if element is not None and allowed is not None:
+            _check_element(element, allowed)
+
+
+def _check_text(text):
+    if not text.strip():
+        raise ValueError("must not be empty or hold an empty text")
+    if len(text) > MAX_TEXT_CHARS:
+        raise ValueError(f"must have at most {MAX_TEXT_CHARS} characters, not {len(text)}")
+    if CONTROL.search(text):
+        raise ValueError(f"must not hold control characters, as {shown(text)} does")
+
+
+def _check_element(element, allowed):
+    if callable(allowed):
+        allowed(element)
+    elif _is_bounds(allowed):
+        low, high = allowed
+        if not low <= element <= high:
+            raise ValueError(f"must lie in {low}..{high}, not {shown(element)}")
+    elif element not in allowed:
+        raise ValueError(f"must be one of {', '.join(map(str, allowed))}, not {shown(element)}")
 
 
 def _is_bounds(allowed):

@@ -49,7 +49,15 @@ def checked_name(kind: str, name: str) -> str:
 
 
 def resolve(location: str | Path) -> Path:
-    """Return a user's path in full: ``~`` is expanded, and a relative path begins at ROOT."""
+    """Return a user's path in full: ``~`` is expanded, and a relative path begins at ROOT.
+
+    Raises
+    ------
+    ValueError
+        where the location is empty, which would be ROOT itself
+    """
+    if not str(location).strip():
+        raise ValueError("an empty location: name a file or a folder")
     return ROOT / Path(location).expanduser()
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from joblib import wrap_non_picklable_objects
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from helpers import sources
 from helpers.cleaning import pseudonyms, salutations
@@ -80,10 +80,18 @@ class CollectConfig(Config):
     options: dict[str, Any] = {}
     raw: bool = False
     pseudonymise: bool = True
-    min_chars: int = Field(10, ge=1)
-    max_chars: int = Field(10_000, ge=1)
+    min_chars: int = Field(10, ge=1, le=10**7)
+    max_chars: int = Field(10_000, ge=1, le=10**7)
     near_duplicate: float = Field(0.8, ge=0, le=1)
     strip_signatures: bool = True
+
+    @model_validator(mode="after")
+    def _some_length_is_left(self):
+        if self.min_chars > self.max_chars:
+            raise ValueError(
+                f"min_chars ({self.min_chars}) must not be above max_chars ({self.max_chars})"
+            )
+        return self
 
 
 @dataclass

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from helpers.core.artifacts import atomic_write, make_folder, write_checksum
+from helpers.core.parameters import memory_size
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
 # posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch
@@ -47,13 +48,15 @@ def open_database(
     Raises
     ------
     ValueError
-        The folder's path holds a "?", after which DuckDB would read options.
+        The folder's path holds a "?", after which DuckDB would read options, or ``memory_limit``
+        is no size of memory.
     """
     if "?" in str(scratch):
         raise ValueError(
             "DuckDB cannot work in a folder with '?' in its name: "
             f"set AUTHORBOOK_OUTPUTS to another one than {scratch}"
         )
+    memory_size(memory_limit)
     shutil.rmtree(scratch, ignore_errors=True)
     make_folder(scratch)
     settings = {

@@ -24,6 +24,9 @@ from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
 
+MAX_WIDTH = 4096  # of a layer: eight times the paper's, beyond which weights fill any memory
+
+
 class StreamConfig(Config):
     """Settings of a stream encoder; the defaults are khan2021's (Appendix B), as released.
 
@@ -73,20 +76,22 @@ class StreamConfig(Config):
     projection: Literal["khan2021", "khan2021_text", "linear", "tyo2021", "wccn", "none"] = (
         "khan2021"
     )
-    filters: int = Field(512, ge=1)
+    filters: int = Field(512, ge=1, le=MAX_WIDTH)
     # not strict, so that a list is accepted as well
-    widths: tuple[Annotated[int, Field(ge=1)], ...] = Field((2, 3, 4), min_length=1, strict=False)
-    token_dim: int = Field(512, ge=1)
-    attention: int = Field(512, ge=1)
-    layers: int = Field(4, ge=1)
-    dim: int = Field(1024, ge=1)
+    widths: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
+        (2, 3, 4), min_length=1, max_length=16, strict=False
+    )
+    token_dim: int = Field(512, ge=1, le=MAX_WIDTH)
+    attention: int = Field(512, ge=1, le=MAX_WIDTH)
+    layers: int = Field(4, ge=1, le=16)
+    dim: int = Field(1024, ge=1, le=MAX_WIDTH)
     dropout: float = Field(0.0, ge=0, lt=1)
     topic_dropout: float = Field(0.0, ge=0, le=1)
     model: str = "tiny"
-    max_tokens: int = Field(512, ge=4)
+    max_tokens: int = Field(512, ge=4, le=8192)
     precision: Literal["no", "bf16"] = "no"
-    depth: int = Field(0, ge=0)
-    frozen: int = Field(0, ge=0)
+    depth: int = Field(0, ge=0, le=100)
+    frozen: int = Field(0, ge=0, le=100)
     every_layer: bool = False
     unit: bool = True
 
@@ -96,12 +101,14 @@ class StreamConfig(Config):
         return self.post == "transformer" and self.model != "tiny"
 
     @model_validator(mode="after")
-    def _one_text_has_one_time(self):
+    def _fits(self):
         if self.join_posts and self.features != "T":
             raise ValueError(
                 "posts that are joined to one text have no time or topic of their own: "
                 "features must be T"
             )
+        if len(set(self.widths)) < len(self.widths):
+            raise ValueError(f"widths {self.widths} hold a width twice")
         return self
 
 

@@ -37,8 +37,8 @@ class DetectionCosts(Config):
     """
 
     prior: float = Field(0.05, gt=0, lt=1)
-    miss: float = Field(1, gt=0)
-    false_accept: float = Field(2, gt=0)
+    miss: float = Field(1, gt=0, le=1e9)
+    false_accept: float = Field(2, gt=0, le=1e9)
 
     def dcf(self, p_fa, p_miss):
         """Return the normalised cost of errors.
@@ -233,7 +233,7 @@ def detection_metrics(
 
     They are means over topics. For the intervals accounts are resampled with all their trials in
     all topics, because trials of one query depend on each other. A topic without trials of both
-    kinds in a resample is left out of it.
+    kinds in a resample is left out of it, and a resample without any such topic counts for nothing.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def detection_metrics(
 
 
 def _mean_metrics(tallies, weights_of_tally, costs):
-    """Return METRICS (5,), means over the topics that have trials of both kinds."""
+    """Return METRICS (5,), means over the topics that have trials of both kinds; else NaN."""
     metrics = []
     for counts, weights in zip(tallies, weights_of_tally):
         rates = error_rates(counts, weights)
@@ -272,6 +272,8 @@ def _mean_metrics(tallies, weights_of_tally, costs):
             continue
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
         metrics.append([eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls])
+    if not metrics:
+        return np.full(len(METRICS), np.nan)
     return np.mean(metrics, axis=0)
 
 

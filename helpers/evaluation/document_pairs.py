@@ -40,8 +40,8 @@ class PairsConfig(Config):
     """
 
     kind: Literal["balanced", "natural", "given"] = "balanced"
-    dev: int = Field(600, ge=20)
-    test: int = Field(1000, ge=20)
+    dev: int = Field(600, ge=20, le=10**8)
+    test: int = Field(1000, ge=20, le=10**8)
     seed: int = Field(0, ge=0)
 
     def pairs_of(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

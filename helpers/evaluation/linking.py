@@ -56,7 +56,7 @@ class LinkingConfig(Config):
     query_from: Moment = 0.0
     target_from: Moment = 0.5
     target_until: Moment = 1.0
-    topics: int = Field(5, ge=1)
+    topics: int = Field(5, ge=1, le=10**6)
     enrolled: int = Field(100, ge=1)
     min_enrolled: int | None = Field(None, ge=1)
     accounts: int | None = Field(5000, ge=2)
@@ -93,6 +93,19 @@ class LinkingConfig(Config):
             )
         if self.accounts is not None and self.accounts < self.enrolled:
             raise ValueError(f"{self.enrolled} enrolled of {self.accounts} accounts")
+        if (self.min_enrolled or 1) > self.enrolled:
+            raise ValueError(
+                f"min_enrolled ({self.min_enrolled}) must not be above enrolled ({self.enrolled})"
+            )
+        moments = [self.query_from, self.target_from, self.target_until]
+        shares = [moment for moment in moments if isinstance(moment, float)]
+        seconds = [_timestamp(moment) for moment in moments if not isinstance(moment, float)]
+        # a date and a share can only be compared once the posts are known
+        if shares != sorted(set(shares)) or seconds != sorted(set(seconds)):
+            raise ValueError(
+                f"need query_from ({self.query_from}) < target_from ({self.target_from}) < "
+                f"target_until ({self.target_until})"
+            )
         return self
 
 
@@ -213,12 +226,17 @@ def _has_posts(store, author, posts, count):
 def _is_since(store, author, moment):
     """Return which posts (posts,) are at or after a date, or after a share of their account's."""
     if isinstance(moment, str | date):
-        when = datetime.fromisoformat(str(moment))
-        if when.tzinfo is None:
-            when = when.replace(tzinfo=UTC)
-        return store.time >= when.timestamp()
+        return store.time >= _timestamp(moment)
     number_within_account = np.arange(store.posts) - store.author_offsets[author]
     return number_within_account >= moment * store.posts_per_author()[author]
+
+
+def _timestamp(day):
+    """Return the seconds since 1970 of an ISO date, in UTC if it has no zone."""
+    when = datetime.fromisoformat(str(day))
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return when.timestamp()
 
 
 def _latest(store, posts, author, accounts, max_posts):

@@ -130,18 +130,21 @@ class Gallery:
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its s-normed one.
 
-        Without s-norm they are 1 and 0. It is not for galleries with a cohort.
+        Without s-norm they are 1 and 0.
 
         Parameters
         ----------
         query : (1, D) row of the query
         column : index of the target
-        own_column : index of the query among the targets, or -1 if it is none
+        own_column : index of the query among the targets, or -1 if it is none; ignored with a
+            cohort
         """
         if self.statistics is None:
             return 1.0, 0.0
         mean_q, scale_q = self.statistics[:, own_column]
-        if own_column < 0:
+        if self.cohort is not None:
+            mean_q, scale_q = cohort_statistics(query, self.cohort, self.unit)[:, 0]
+        elif own_column < 0:
             mean_q, scale_q = self._statistics(cosine(query, self.rows, self.unit))[:, 0]
         mean_t, scale_t = self.statistics[:, column]
         return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)

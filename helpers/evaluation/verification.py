@@ -31,7 +31,7 @@ class VerificationConfig(Config):
     definition: Literal["pan21", "pan20"] = "pan21"
     decision: Literal["calibrated", "shift"] = "calibrated"
     seed: int = Field(0, ge=0)
-    resamples: int = Field(1000, ge=0)
+    resamples: int = Field(1000, ge=0, le=10**6)
 
 
 def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) -> Trials:
@@ -59,7 +59,8 @@ def verification_trials(documents: TokenStore | Samples, pairs: pd.DataFrame) ->
 def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.ndarray:
     """Return the distance of each listed pair: 1 - cosine, or Euclidean.
 
-    It is Euclidean for an encoder with ``unit = False``. A text without any term has a zero row, so
+    It is Euclidean for an encoder with ``unit = False``, also as the only member of a model without
+    normalisation. A text without any term has a zero row, so
     its cosine distance to every other text is 1.
 
     Parameters
@@ -72,9 +73,13 @@ def trial_distances(model: System, trials: Trials, max_tokens: int = 32) -> np.n
     -------
     (N,) float64
     """
-    scores = as_model(model).pair_scores(trials.queries, trials.targets, trials.pairs, max_tokens)
-    largest = 1.0 if getattr(model, "unit", True) else 0.0
-    return largest - scores.astype(np.float64)
+    model = as_model(model)
+    scores = model.pair_scores(trials.queries, trials.targets, trials.pairs, max_tokens)
+    member = model.used_members[0]
+    is_euclidean = not getattr(member.encoder, "unit", True)  # a GalleryTfidf has unit rows
+    if is_euclidean and len(model.used_members) == 1 and member.normaliser == "none":
+        return -scores.astype(np.float64)
+    return 1.0 - scores.astype(np.float64)
 
 
 def evaluate_verification(

@@ -94,7 +94,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     if message:
         raise ValueError(message)
     hints = {name: opener.__annotations__[name] for name in defaults}
-    options = check({"__annotations__": hints} | defaults | options)
+    options = check({"__annotations__": hints} | defaults | options, may_be_empty=defaults)
 
     parts = opener(location, **options)
     if not parts:

@@ -6,8 +6,9 @@ name of the list: that of the folder, on disk or on the web, that holds its mont
 
 import re
 import urllib.parse
+from collections import Counter
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from helpers.cleaning.email import SCRUBBED, own_paragraphs
 from helpers.cleaning.email_headers import decode_header, parse_headers
@@ -40,9 +41,9 @@ SEPARATOR = re.compile(
 def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     """Return one part per monthly file.
 
-    Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
-    is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed (the archive
-    kept only a link to a removed part), empty. Noted: see
+    Drops counted: broken_file (a file of a folder without a message), truncated_file (what precedes
+    the damage is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed
+    (the archive kept only a link to a removed part), empty. Noted: lines_before_messages, and see
     :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters
@@ -57,7 +58,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     Raises
     ------
     ValueError
-        A location is missing, a page cannot be fetched, or two files have the same list and month.
+        A location is missing, a file without a message, a page that cannot be fetched, or two files
+        have the same list and month.
     """
     months = {}
     for place in as_list(location):
@@ -84,6 +86,11 @@ def _month_files(place):
         return [(_download_path(url), url) for url in _month_urls(str(place))]
     (root,) = existing_paths("pipermail", place)
     if root.is_file():
+        if not list(islice(_messages(root, Counter()), 1)):
+            raise ValueError(
+                f"pipermail: {root} is no mailbox: it has no line 'From ...' with a date, and a "
+                "header below it"
+            )
         return [(root, None)]
     return [(path, None) for path in list_files(root) if MONTH.search(path.name)]
 
@@ -127,9 +134,16 @@ def _messages(path, drops):
     """
     pending = b""
     is_too_large = False
+    is_start = True  # no message has begun
     for piece in _pieces(path, drops):
         pending = (pending + piece).replace(b"\r\n", b"\n")
         separators = list(SEPARATOR.finditer(pending))
+        if is_start and separators:
+            is_start = False
+            lines = pending[: separators[0].start()].split(b"\n")
+            lines_with_text = [line for line in lines if line.strip()]
+            if lines_with_text:
+                drops["note_lines_before_messages"] += len(lines_with_text)
         if separators and is_too_large:
             yield None
             is_too_large = False

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from duckdb import DuckDBPyConnection
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from helpers.splits.assignment import Rule
 from helpers.splits.audit import COMMUNITY
@@ -67,6 +67,21 @@ class TimeSplit(Rule):
                 "must be an ISO date or a fraction of the posts, between 0 and 1"
             ) from None
         return value
+
+    @model_validator(mode="after")
+    def _periods_are_in_order(self):
+        ends = [_moment(self.train_until), _moment(self.dev_until)]
+        # a date and a fraction can only be compared once the posts are known
+        if type(ends[0]) is type(ends[1]) and ends[0] >= ends[1]:
+            raise ValueError(
+                f"train_until ({self.train_until}) must be earlier than "
+                f"dev_until ({self.dev_until})"
+            )
+        if 0 < self.max_posts < self.min_posts:
+            raise ValueError(
+                f"min_posts ({self.min_posts}) must not be above max_posts ({self.max_posts})"
+            )
+        return self
 
     @property
     def min_posts_per_split(self) -> dict[str, int]:
@@ -175,6 +190,14 @@ class TimeSplit(Rule):
             "t1": _dates({community: t1 for community, t1, _ in rows}),
             "t2": _dates({community: t2 for community, _, t2 in rows}),
         }
+
+
+def _moment(until):
+    """Return a fraction as it is, and an ISO date as a datetime, in UTC if it has no zone."""
+    if isinstance(until, float):
+        return until
+    moment = datetime.fromisoformat(until)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _instant(until):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.config import Config
@@ -34,9 +34,17 @@ class DocumentConfig(Config):
     model : the pretrained model whose tokenizer is used; "tiny" uses the run's own tokenizer
     """
 
-    max_chars: int = Field(1500, ge=0)
-    min_chars: int = Field(500, ge=1)
+    max_chars: int = Field(1500, ge=0, le=10**7)
+    min_chars: int = Field(500, ge=1, le=10**7)
     model: str = "tiny"
+
+    @model_validator(mode="after")
+    def _some_length_is_left(self):
+        if 0 < self.max_chars < self.min_chars:
+            raise ValueError(
+                f"min_chars ({self.min_chars}) must not be above max_chars ({self.max_chars})"
+            )
+        return self
 
     def documents_of(self, posts: Path, out: Path) -> Path:
         """Join posts to documents, and return the path of their table.

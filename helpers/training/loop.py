@@ -54,17 +54,17 @@ class TrainingConfig(Config):
         encodes all at once. See :class:`helpers.training.grad_cache.GradCache`
     """
 
-    steps: int | None = Field(None, ge=1)
-    epochs: float | None = Field(None, gt=0)
-    lr: float = Field(gt=0)
+    steps: int | None = Field(None, ge=1, le=10**9)
+    epochs: float | None = Field(None, gt=0, le=10**6)
+    lr: float = Field(gt=0, le=100)
     optimizer: Literal["adamw", "sgd"] = "adamw"
     schedule: Literal["cosine", "linear", "steps", "constant"] = "cosine"
-    warmup: int = Field(0, ge=0)
-    weight_decay: float = Field(0.01, ge=0)
-    clip: float = Field(1.0, gt=0)
-    eval_every: int = Field(100, ge=1)
+    warmup: int = Field(0, ge=0, le=10**9)
+    weight_decay: float = Field(0.01, ge=0, le=100)
+    clip: float = Field(1.0, gt=0, le=1e9)
+    eval_every: int = Field(100, ge=1, le=10**9)
     precision: Literal["no", "bf16", "fp16"] = "no"
-    micro_batch_size: int = Field(0, ge=0)
+    micro_batch_size: int = Field(0, ge=0, le=2**26)
 
     @model_validator(mode="after")
     def _has_one_length(self):

@@ -1,6 +1,6 @@
 """Choice among trainings: lists of settings give several experiments, and dev data choose one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -17,21 +17,29 @@ from helpers.training.experiment import Experiment, Trained
 from helpers.training.loop import TrainingConfig
 
 
-def settings_grid(settings: dict[str, Any]) -> list[dict[str, Any]]:
+def settings_grid(
+    settings: dict[str, Any], may_be_lists: Collection[str] | None = None
+) -> list[dict[str, Any]]:
     """Return one dict of settings for every combination of values.
 
     Parameters
     ----------
     settings : setting -> value, or a list of the values to combine
+    may_be_lists : the settings that may be lists; by default all
 
     Raises
     ------
     ValueError
-        a list is empty
+        a list is empty, holds a value twice, or is not among those that may be lists
     """
     choices = {
         key: value if isinstance(value, list) else [value] for key, value in settings.items()
     }
+    for key, values in choices.items():
+        if may_be_lists is not None and len(values) > 1 and key not in may_be_lists:
+            raise ValueError(f"setting {key!r} must be a single value, not {values}")
+        if any(value in values[:number] for number, value in enumerate(values)):
+            raise ValueError(f"setting {key!r} holds a value twice: {values}")
     return list(ParameterGrid(choices))
 
 

@@ -305,7 +305,7 @@ def test_every_number_and_list_of_every_notebook_is_checked(path):
     exec(cells[0], imported)  # imports, nothing else
 
     def checked(**changed):
-        return eval(call, {**imported, "globals": lambda: {**good, **changed}})
+        return eval(call, {**imported, **good, "globals": lambda: {**good, **changed}})
 
     settings = checked()
     for name, hint in good["__annotations__"].items():

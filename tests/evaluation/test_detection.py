@@ -330,3 +330,12 @@ def test_recall_at_a_precision_is_that_of_a_loop_over_thresholds():
         detection.count_scores(np.zeros(4), np.array([True, False, True, False]))
     )
     assert detection.recall_at(*worthless, 0.9, 0.05) == 0
+
+
+def test_a_resample_without_trials_of_both_kinds_counts_for_nothing():
+    """Only account a has a same-account trial: a resample without a has no error rate."""
+    scores = [0.9, 0.4, 0.5, 0.3]
+    counts = detection.count_scores(scores, [True, True, False, False], ["a", "a", "b", "c"])
+    table = detection.detection_metrics([counts], resamples=40)
+    assert table.notna().all(axis=None)
+    assert (table.low <= table.high).all()

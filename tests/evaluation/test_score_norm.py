@@ -233,3 +233,16 @@ def test_a_gallery_of_two_accounts_can_be_counted(make_store):
     for name in ("tfidf_char", "tfidf_word", "tfidf_subword"):
         model = with_s_norm(GalleryTfidf(name, words))
         assert np.isfinite(all_scores(model, trials.queries, trials.targets)).all()
+
+
+@pytest.mark.parametrize("normaliser", ["none", "s_norm", "as_norm"])
+def test_a_line_gives_the_normalised_score_of_a_pair(trials, normaliser):
+    cohort = trials.targets[np.arange(5)]
+    member = Member("a", HabitCounts(hours=True), normaliser, cohort=cohort)
+    scores = all_scores(member, trials.queries, trials.targets)
+    gallery, rows = member.opened(trials.queries, trials.targets, 32)
+    raw = cosine(rows, gallery.rows, gallery.unit)
+    for query, target in ((3, 4), (0, 0), (29, 1)):
+        slope, offset = gallery.line(rows[query : query + 1], target, -1)
+        normalised = slope * raw[query, target] + offset
+        np.testing.assert_allclose(normalised, scores[query, target], atol=1e-5)

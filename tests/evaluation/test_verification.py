@@ -7,6 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.decisions import fit_decision, fit_shift
+from helpers.evaluation.models import as_model
 from helpers.evaluation.pan_metrics import METRICS, pan_metrics
 from helpers.evaluation.verification import (
     VerificationConfig,
@@ -34,6 +35,9 @@ class TestDistances:
         raw = trial_distances(LookUp(9 * rows, unit=False), trials)
         apart = 9 * (rows[self.pairs["first"]] - rows[self.pairs.second])
         np.testing.assert_allclose(raw, np.linalg.norm(apart, axis=1), atol=1e-5)
+        alone = as_model(LookUp(9 * rows, unit=False))
+        np.testing.assert_array_equal(trial_distances(alone, trials), raw)
+        np.testing.assert_array_equal(trial_distances(alone.members[0], trials), raw)
 
     def test_documents_are_posts_of_a_store_and_labels_come_from_its_authors(self):
         store = store_in_memory([2, 3, 2])

@@ -7,7 +7,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from helpers.core.config import Config
 from helpers.tokens.samplers.authors import AuthorSampler
@@ -23,6 +23,7 @@ SAMPLERS: dict[str, type[Sampler]] = {
     "random": RandomDocumentSampler,
     "topic": TopicSampler,
 }
+MAX_BATCH_TOKENS = 2**26  # hundreds of times the paper's batch; its vectors would fill any memory
 COMMON_SETTINGS = ("kind", "authors_per_batch", "max_tokens", "window")  # read by every kind
 
 
@@ -53,16 +54,16 @@ class SamplerConfig(Config):
     """
 
     kind: Literal[tuple(SAMPLERS)] = "authors"
-    authors_per_batch: int = Field(64, ge=2)
-    samples_per_author: int = Field(8, ge=1)
-    min_posts: int = Field(1, ge=1)
-    max_posts: int = Field(16, ge=1)
+    authors_per_batch: int = Field(64, ge=2, le=2**16)
+    samples_per_author: int = Field(8, ge=1, le=2**10)
+    min_posts: int = Field(1, ge=1, le=10**4)
+    max_posts: int = Field(16, ge=1, le=10**4)
     sizes: Literal[tuple(SIZES)] = "beta31"
-    max_tokens: int = Field(32, ge=1)
+    max_tokens: int = Field(32, ge=1, le=8192)
     window: Literal["prefix", "random"] = "prefix"
     overlap: bool = True
     reach_smallest: bool = False
-    topics_per_batch: int = Field(1, ge=1)
+    topics_per_batch: int = Field(1, ge=1, le=2**16)
 
     @field_validator("*")
     @classmethod
@@ -84,6 +85,37 @@ class SamplerConfig(Config):
         if value < info.data.get("min_posts", 1):
             raise ValueError(f"it must be at least min_posts, {info.data['min_posts']}")
         return value
+
+    def regrouped(self, samples_per_author: Any) -> "SamplerConfig":
+        """Return a config whose batches are as large, with another number of samples an author.
+
+        ValueError says so where the number does not divide the size of a batch.
+        """
+        samples = self.authors_per_batch * self.samples_per_author
+        divides = type(samples_per_author) is int and samples_per_author > 0
+        if not divides or samples % samples_per_author:
+            raise ValueError(
+                f"{samples_per_author!r} samples of an author must divide the {samples} samples "
+                "of a batch"
+            )
+        settings = self.model_dump() | {
+            "authors_per_batch": samples // samples_per_author,
+            "samples_per_author": samples_per_author,
+        }
+        return SamplerConfig.of(settings, "sampler")
+
+    @model_validator(mode="after")
+    def _fits_into_memory(self):
+        samples = self.authors_per_batch
+        if "samples_per_author" in SAMPLERS[self.kind].reads:
+            samples *= self.samples_per_author
+        tokens = samples * self.max_posts * self.max_tokens
+        if tokens > MAX_BATCH_TOKENS:
+            raise ValueError(
+                f"a batch of up to {tokens:,} tokens ({samples} samples of {self.max_posts} posts "
+                f"of {self.max_tokens} tokens): at most {MAX_BATCH_TOKENS:,}"
+            )
+        return self
 
 
 def make_sampler(config: SamplerConfig, store: TokenStore, seed: int) -> Sampler:

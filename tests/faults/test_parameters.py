@@ -1,0 +1,253 @@
+"""Parameters of the notebooks that make no sense: refused by the check cell, by name, in one line.
+
+Each case executes the imports, the parameters and the check of a notebook in this process, see
+:func:`tests.paper_runs.checking_code`. What needs data is left out.
+"""
+
+import math
+
+import pytest
+
+from helpers.core import paths
+from helpers.core.parameters import memory_size
+from helpers.corpus.collect import CollectConfig
+from helpers.corpus.posts_table import open_database
+from helpers.corpus.selection import Selection
+from helpers.encoders.stream import StreamConfig
+from helpers.evaluation.linking import LinkingConfig
+from helpers.runs.stages import Stage, stages
+from helpers.sources import open_source
+from helpers.splits.by_time import TimeSplit
+from helpers.tokens.samplers import SamplerConfig
+from helpers.training.model_selection import settings_grid
+from tests.paper_runs import checking_code, settings
+
+NOTEBOOKS = sorted(path.stem for path in paths.NOTEBOOKS.glob("*.ipynb"))
+RUNS = sorted(path.name for path in paths.PARAMS.iterdir() if any(path.glob("*.yaml")))
+TOO_LONG = "x" * 10_000
+
+# (notebook, parameter, value, what the message says beside the parameter's name)
+NONSENSE = [
+    ("00_start_here", "run", "../x", "use letters, digits"),
+    ("01_collect", "location", [""], "must not be empty or hold an empty text"),
+    ("01_collect", "location", ["data/a", "data/a"], "twice"),
+    ("01_collect", "memory_limit", "2 potatoes", "size of memory"),
+    ("01_collect", "memory_limit", "-1", "size of memory"),
+    ("01_collect", "memory_limit", "1KB", "size of memory"),
+    ("01_collect", "memory_limit", "99999TB", "size of memory"),
+    ("01_collect", "collecting", {"min_chars": 20, "max_chars": 10}, "min_chars (20)"),
+    ("01_collect", "collecting", {"max_chars": 10**9}, "less than or equal to 10000000"),
+    ("01_collect", "collecting", {"source": "zulip"}, "set elsewhere"),
+    ("01_collect", "selection", {"min_posts": 9, "max_posts": 3}, "min_posts (9)"),
+    ("01_collect", "selection", {"start": "2020-02-01", "end": "2020-01-01"}, "before end"),
+    ("01_collect", "split_settings", {"train_until": 0.9, "dev_until": 0.8}, "earlier than"),
+    ("01_collect", "split_settings", {"train_until": 0.8, "dev_until": 0.8}, "earlier than"),
+    (
+        "01_collect",
+        "split_settings",
+        {"train_until": "2020-02-01", "dev_until": "2020-02-01T00:00+01:00"},
+        "earlier than",
+    ),
+    ("01_collect", "split_settings", {"min_posts": 9, "max_posts": 3}, "min_posts (9)"),
+    ("03_train", "name", "../x", "use letters, digits"),
+    ("03_train", "encoder", {"filters": 10**6}, "'filters' is 1000000"),
+    ("03_train", "encoder", {"dim": 10**6}, "'dim' is 1000000"),
+    ("03_train", "encoder", {"layers": 10**3}, "'layers' is 1000"),
+    ("03_train", "encoder", {"widths": [2, 2]}, "a width twice"),
+    ("03_train", "encoder", {"widths": [10**6]}, "is 1000000"),
+    ("03_train", "encoder", {"features": "T"}, "set elsewhere"),
+    ("03_train", "sampler", {"authors_per_batch": 10**6}, "'authors_per_batch' is 1000000"),
+    ("03_train", "sampler", {"max_posts": 10**4, "max_tokens": 8192}, "a batch of up to"),
+    ("03_train", "sampler", {"min_posts": 4, "max_posts": 2}, "at least min_posts"),
+    ("03_train", "training", {"steps": 10**12, "lr": 0.1}, "'steps' is 1000000000000"),
+    ("03_train", "training", {"steps": 5, "lr": 1e6}, "'lr' is 1000000.0"),
+    ("04_losses", "losses", ["topk", "topk"], "twice"),
+    ("04_losses", "batches", [10**6], "must lie in"),
+    ("04_losses", "top_k", {"positives": [3]}, "must divide the 128 samples"),
+    ("04_losses", "top_k", {"positives": [0]}, "must divide the 128 samples"),
+    ("04_losses", "top_k", {"positives": ["8"]}, "must divide the 128 samples"),
+    ("04_losses", "top_k", {"k": [4, 4]}, "twice"),
+    ("05_arr", "documents", {"max_chars": 100, "min_chars": 200}, "min_chars (200)"),
+    ("05_arr", "documents", {"model": "minilm"}, "set elsewhere"),
+    ("05_arr", "split", {"kind": ["random", "random"]}, "twice"),
+    ("05_arr", "split", {"author_share": [0.1, 0.2]}, "must be a single value"),
+    ("05_arr", "bases", {}, "must not be empty"),
+    ("05_arr", "training", {"steps": 5, "lr": [0.1, 0.1]}, "twice"),
+    ("06_evaluate", "splits", ["test", "test"], "twice"),
+    ("06_evaluate", "models", ["T-supcon", "T-supcon"], "twice"),
+    ("06_evaluate", "models", ["../T-supcon"], "use letters, digits"),
+    ("06_evaluate", "posts", 9999, "must lie in 1..1000"),
+    ("07_visualize", "neighbours", 200, "must be below people * posts"),
+    ("07_visualize", "single", "TPS-supcon", "'single' is not 'model'"),
+    ("08_link", "protocol", {"min_enrolled": 9, "enrolled": 5}, "min_enrolled (9)"),
+    ("08_link", "protocol", {"target_posts": 5}, "set elsewhere"),
+    ("08_link", "protocol", {"query_from": 0.5, "target_from": 0.5}, "< target_from"),
+    (
+        "08_link",
+        "protocol",
+        {"query_from": "2020-03-01", "target_from": "2020-02-01", "target_until": "2020-04-01"},
+        "< target_from",
+    ),
+    ("08_link", "dev_protocol", {"target_until": 0.4}, "< target_until"),
+    ("08_link", "costs", {"prior": 1.0}, "'prior' is 1.0"),
+    ("08_link", "strict_costs", {"miss": 1e12}, "'miss' is "),
+    ("09_tables", "variants", {"x": {"encodr": {}}}, "'encodr' (did you mean 'encoder'?)"),
+    ("09_tables", "variants", {"x" * 29: {}}, "at most 28 characters"),
+    ("09_tables", "presets", {}, "must not be empty"),
+    ("09_tables", "sampler", {"max_posts": 4}, "set elsewhere"),
+    ("09_tables", "posts", [8, 8], "twice"),
+    ("10_verify", "configurations", {}, "must not be empty"),
+    ("10_verify", "pairs", {"dev": 10**9}, "'dev' is 1000000000"),
+    ("12_pairs", "piece_tokens", 510, "must lie in 4..384"),
+    ("14_speed", "growing", [20.0, 5.0], "must rise"),
+    ("14_speed", "posts", [10**9], "must lie in"),
+    ("15_scale", "baseline", "lsa", "must be one of"),
+]
+
+# What the sweep below finds accepted, and what it means there. Seeds may be any of theirs.
+MEANINGFUL = {
+    ("00_start_here", "keep", 0): "masking keeps no word",
+    ("03_train", "name", ""): "the folder is named after features, loss and seed",
+    ("04_losses", "margins", 0.0): "the hinge begins at equal distances",
+    ("05_arr", "name", ""): "the first encoder of a run has no prefix",
+    ("06_evaluate", "beside", ""): "no second encoder",
+    ("11_topic", "kept_words", 0): "masking keeps no word",
+    ("13_your_accounts", "posts", ""): "the invented accounts",
+    ("13_your_accounts", "miss", 1e9): "costs count as a ratio only",
+    ("13_your_accounts", "false_link", 1e9): "costs count as a ratio only",
+    ("15_scale", "authors", 10**9): "where a law is read, nothing is made of this size",
+}
+MAY_BE_EMPTY = {
+    ("01_collect", "location"): "the demo corpus is read from nowhere",
+    ("04_losses", "margins"): "no further triplet is trained",
+    ("05_arr", "baselines"): "trained encoders only",
+    ("08_link", "baselines"): "trained encoders only",
+    ("10_verify", "baselines"): "trained encoders only",
+    ("11_topic", "remedies"): "the base alone",
+    ("12_pairs", "baselines"): "trained encoders only",
+    ("13_your_accounts", "accounts"): "all accounts",
+}
+
+
+def execute_check(notebook, **values):
+    """Execute the check cell of a notebook with some values other than the defaults."""
+    return settings(Stage("", notebook, notebook, values, ""))
+
+
+@pytest.mark.parametrize(
+    "notebook, parameter, value, words", NONSENSE, ids=[f"{case[0]}-{case[1]}" for case in NONSENSE]
+)
+def test_nonsense_is_refused_in_one_sentence(notebook, parameter, value, words):
+    with pytest.raises(ValueError) as error:
+        execute_check(notebook, **{parameter: value})
+    message = str(error.value)
+    assert words in message and len(message.splitlines()) == 1 and len(message) < 1000
+
+
+def bad_values(value, hint):
+    """Values of a parameter's type that are too small, too large, empty or twice there."""
+    if hint is int:
+        return [-1, 0, 10**9, math.nan, ""]
+    if hint is float:
+        return [-1.0, 0.0, 1e9, math.nan, ""]
+    if hint is str:
+        return ["", " ", "a\0b", "\ud800", TOO_LONG, -1]
+    if not isinstance(value, list):
+        return []  # a dict, whose settings are in NONSENSE, or a bool
+    element = value[0] if value else "a"
+    values = ["", [], [element, element], [""], ["a\0b"], [TOO_LONG], [math.nan]]
+    if not isinstance(element, str):
+        values += [[type(element)(number)] for number in (-1, 0, 10**9)]
+    return values
+
+
+def is_meaningful(notebook, parameter, value):
+    if value == []:
+        return (notebook, parameter) in MAY_BE_EMPTY
+    if isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    if parameter in ("seed", "seeds"):
+        return value in (0, 10**9)
+    return not isinstance(value, list) and (notebook, parameter, value) in MEANINGFUL
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_every_value_is_refused_by_the_name_of_its_parameter_or_has_a_meaning(notebook):
+    names, _ = checking_code(notebook)
+    for parameter, hint in names["__annotations__"].items():
+        for value in bad_values(names[parameter], hint):
+            if is_meaningful(notebook, parameter, value):
+                execute_check(notebook, **{parameter: value})
+                continue
+            with pytest.raises(ValueError) as error:
+                execute_check(notebook, **{parameter: value})
+            assert f"'{parameter}'" in str(error.value)
+            assert "\n" not in str(error.value) and len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_every_run_that_ships_is_accepted(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    for stage in stages(run):
+        settings(stage)
+
+
+@pytest.mark.parametrize(
+    "config, values, words",
+    [
+        (CollectConfig, {"source": "demo", "min_chars": 9, "max_chars": 8}, "min_chars"),
+        (Selection, {"min_posts": 9, "max_posts": 8}, "min_posts"),
+        (TimeSplit, {"train_until": 0.9, "dev_until": 0.8}, "train_until"),
+        (LinkingConfig, {"query_from": 0.9}, "query_from"),
+        (StreamConfig, {"filters": 10**6}, "filters"),
+        (SamplerConfig, {"max_posts": 10**4, "max_tokens": 8192}, "tokens"),
+    ],
+)
+def test_who_uses_the_library_reads_the_same_sentence(config, values, words):
+    with pytest.raises(ValueError, match=words):
+        config.of(values)
+
+
+def test_no_limit_and_a_date_beside_a_share_are_no_contradictions():
+    Selection.of({"min_posts": 9, "max_posts": 0, "start": "2020-01-01"})
+    TimeSplit.of({"train_until": 0.9, "dev_until": "2020-01-01", "max_posts": 0})
+    LinkingConfig.of({"query_from": "2020-01-01", "target_from": 0.1, "target_until": 0.2})
+
+
+def test_settings_of_the_split_by_authors_are_read_and_those_of_the_default_are_not():
+    assert execute_check("01_collect", split="authors")["rule"].test == 0.1
+    ours = {"test": 0.3}
+    assert execute_check("01_collect", split="authors", split_settings=ours)["rule"].test == 0.3
+
+
+@pytest.mark.parametrize("size", ["2GB", "500 MB", "1.5gib", "16G", "1000TB", "24MB"])
+def test_sizes_of_memory(size):
+    assert memory_size(size) == size
+
+
+@pytest.mark.parametrize("size", ["2 potatoes", "-1", "", "GB", "2GBs", "nanGB", "9" * 5000 + "GB"])
+def test_what_is_no_size_of_memory_opens_no_database(size, tmp_path):
+    with pytest.raises(ValueError, match="must be a size of memory"):
+        with open_database(tmp_path / "work", size):
+            pass
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("source", ["zulip", "pipermail", "table", "pushshift", "mud", "pan"])
+@pytest.mark.parametrize("place", ["", " ", [""]])
+def test_an_empty_location_is_not_the_whole_repository(source, place):
+    with pytest.raises(ValueError, match="an empty location"):
+        open_source(source, place)
+
+
+def test_a_file_without_a_message_is_no_mailbox(tmp_path):
+    path = tmp_path / "passwd"
+    path.write_text("root:x:0:0:From root:/root:/bin/sh\nFrom: nobody\nDate: today\n")
+    with pytest.raises(ValueError, match="passwd is no mailbox"):
+        open_source("pipermail", str(path))
+
+
+def test_a_grid_has_each_value_once():
+    assert len(settings_grid({"a": [1, 2], "b": 3})) == 2
+    with pytest.raises(ValueError, match="'a' holds a value twice"):
+        settings_grid({"a": [1, 1]})

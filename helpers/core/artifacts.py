@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from helpers.core import made
+
 
 def fingerprint_of(*parts: Any) -> str:
     """Return a short hash of values as JSON; it does not depend on the order of a dict's keys.
@@ -108,6 +110,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     except BaseException:
         _remove(partial)
         raise
+    made.note(path)
 
 
 def _remove(path):

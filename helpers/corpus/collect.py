@@ -20,6 +20,7 @@ from pydantic import Field
 from helpers import sources
 from helpers.cleaning import pseudonyms, salutations
 from helpers.cleaning import text as cleaning
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -117,6 +118,7 @@ def collect(
     origin, fingerprint = _fingerprints(config, key, parts)
     posts = run.folder / "posts.parquet"
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
+        made.note(run.data_card, posts, run.folder / "collect")
         return read_json(run.data_card)
 
     run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
@@ -139,6 +141,7 @@ def collect(
     card |= _facts(posts, card, known_words)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
+    made.note(folder)
     return read_json(run.data_card)
 
 

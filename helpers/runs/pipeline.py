@@ -15,7 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from helpers.core import artifacts, paths, progress
+from helpers.core import artifacts, made, paths, progress, results
 from helpers.runs.stages import Stage, stages
 
 # the environment variable that tells the kernels which lock this process holds
@@ -62,21 +62,23 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     import papermill
 
     if stage.is_current and not force:
+        stage.renew_sidecar()
         return None
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
     stage.output.parent.mkdir(parents=True, exist_ok=True)
+    # what is lost is removed first: the sidecar of a stage that is killed here still names it
+    lost = stage.remove_lost()
+    if lost:
+        _say(f"{stage.name} runs again, since this is missing or has changed: {_shortened(lost)}")
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
-    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
-    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
-    set_progress_file = SET.format(progress.PLACE, progress_file)
-    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
+    stage.notes_file.unlink(missing_ok=True)
 
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
-            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
+            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **_kernel_options(stage)
         )
         os.replace(running, stage.output)
     except Exception as error:
@@ -90,8 +92,33 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     seconds = round(time.perf_counter() - start, 1)
 
     failed.unlink(missing_ok=True)
-    artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
+    stage.write_sidecar(seconds)
     return seconds
+
+
+def _kernel_options(stage):
+    """Return papermill's options, with the files to which the kernel writes its bar and notes."""
+    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
+    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
+    variables = {progress.PLACE: progress_file, made.NOTES: str(stage.notes_file.absolute())}
+    arguments = [SET.format(name, value) for name, value in variables.items()]
+    return PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], *arguments]}
+
+
+def _shortened(names):
+    """Return the first name and how many more there are; rows of results are one name."""
+    files = [name for name in names if not name.startswith("[")]
+    if len(files) < len(names):
+        files.append(f"{len(names) - len(files)} measurements in results.csv")
+    if len(files) > 2:
+        return f"{files[0]} and {len(files) - 1} more"
+    return " and ".join(files)
+
+
+def _say(line):
+    """Print a line above the progress bars of running stages."""
+    with progress.tqdm.external_write_mode():
+        print(line, flush=True)
 
 
 def disk_full(error: object) -> str:
@@ -275,15 +302,29 @@ def run_all(run: str, jobs: int = 1) -> Path:
     from helpers.runs import report, summary
 
     todo = stages(run)
-    with run_lock(run):
-        _execute_all(todo, jobs)
     files = paths.Run(run)
-    seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
+    with run_lock(run):
+        damaged = results.set_aside_damaged(files)
+        if damaged:
+            print(
+                f"{paths.display_path(files.results)} is damaged: it is now {damaged.name}, "
+                "and the stages that recorded results run again",
+                flush=True,
+            )
+        _execute_all(todo, jobs)
+    about = {
+        "run": run,
+        "stages": todo,
+        "seconds": [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo],
+        "incomplete": [stage.name for stage in todo if stage.lost()],
+    }
+    if about["incomplete"]:
+        print(f"the report is not complete: see {', '.join(about['incomplete'])}", flush=True)
     return report.build_report(
         [stage.output for stage in todo],
         files.folder / "report.html",
         f"authorbook: {run}",
-        summary.results_html(files, run=run, stages=todo, seconds=seconds),
+        summary.results_html(files, **about),
     )
 
 
@@ -312,8 +353,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         for future in finished:
             done.append(future)
             name = running.pop(future).name
-            with progress.tqdm.external_write_mode():
-                print(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}", flush=True)
+            _say(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}")
             if future.exception():
                 waiting.clear()  # stages that are running are still waited for
         watch.show({stage.name: stage.progress_file for stage in running.values()})

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 
+from helpers.core import made
 from helpers.core.artifacts import fingerprint_of, is_current, read_json, write_json
 from helpers.core.config import Config
 from helpers.core.paths import checked_name
@@ -150,6 +151,7 @@ def run_experiment(
         if tokenizer:
             tokenizers.save_tokenizer(tokenizer, folder)
     history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+    made.note(folder)
     return Trained(encoder.eval(), experiment, history, checkpoints.read_summary(folder), folder)
 
 

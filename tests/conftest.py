@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
-from tests.toy_runs import notebook
+from tests.toy_runs import execute_in_process, notebook
 
 # the same examples in every run of `make test`; `make torture` looks for new ones
 settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, database=None)
@@ -48,6 +48,14 @@ def write_posts(tmp_path):
 def make_store():
     """:func:`tests.factories.store_in_memory`."""
     return store_in_memory
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """papermill runs the cells in this process: for what does not depend on a kernel."""
+    import papermill
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helpers.core import paths
+from helpers.core import made, paths
 from helpers.core.errors import file_error, readable_file
 
 
@@ -142,6 +142,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     except BaseException:
         _remove(partial)
         raise
+    made.note(path)
 
 
 def _remove(path):

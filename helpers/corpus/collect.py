@@ -28,6 +28,7 @@ from helpers import sources
 from helpers.cleaning import pseudonyms, salutations
 from helpers.cleaning import text as cleaning
 from helpers.cleaning.author_names import author_name, joined_names, same_author
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -170,6 +171,7 @@ def _collect(run, config, memory_limit, workers, engine):
     files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
+        made.note(run.data_card, posts, run.folder / "collect")
         return read_json(run.data_card)
 
     run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
@@ -194,6 +196,7 @@ def _collect(run, config, memory_limit, workers, engine):
     card |= _facts(posts, card, known_words)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
+    made.note(folder)
     return read_json(run.data_card)
 
 

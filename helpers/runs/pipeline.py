@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from pathlib import Path
 
-from helpers.core import artifacts, locks, paths, progress
+from helpers.core import artifacts, locks, made, paths, progress, results
 from helpers.core.errors import DISK_FULL, disk_full
 from helpers.runs.stages import Stage, stages
 
@@ -53,19 +53,18 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     import papermill
 
     if stage.is_current and not force:
+        stage.renew_sidecar()
         return None
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
     artifacts.make_folder(stage.output.parent)
+    # what is lost is removed first: the sidecar of a stage that is killed here still names it
+    lost = stage.remove_lost()
+    if lost:
+        _say(f"{stage.name} runs again, since this is missing or has changed: {_shortened(lost)}")
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
-    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
-    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
-    set_progress_file = SET.format(progress.PLACE, progress_file)
-    let_in = SET.format(locks.VARIABLE, locks.held_folders())
-    options = PAPERMILL | {
-        "extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file, let_in]
-    }
+    stage.notes_file.unlink(missing_ok=True)
 
     running.unlink(missing_ok=True)
     running.touch(0o600)  # what is written over it keeps its mode; so with the bar's text
@@ -73,7 +72,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
-            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
+            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **_kernel_options(stage)
         )
         os.replace(running, stage.output)
     except Exception as error:
@@ -87,8 +86,37 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     seconds = round(time.perf_counter() - start, 1)
 
     failed.unlink(missing_ok=True)
-    artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
+    stage.write_sidecar(seconds)
     return seconds
+
+
+def _kernel_options(stage):
+    """Return papermill's options, with the files to which the kernel writes its bar and notes."""
+    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
+    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
+    variables = {
+        progress.PLACE: progress_file,
+        made.NOTES: str(stage.notes_file.absolute()),
+        locks.VARIABLE: locks.held_folders(),
+    }
+    arguments = [SET.format(name, value) for name, value in variables.items()]
+    return PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], *arguments]}
+
+
+def _shortened(names):
+    """Return the first name and how many more there are; rows of results are one name."""
+    files = [name for name in names if not name.startswith("[")]
+    if len(files) < len(names):
+        files.append(f"{len(names) - len(files)} measurements in results.csv")
+    if len(files) > 2:
+        return f"{files[0]} and {len(files) - 1} more"
+    return " and ".join(files)
+
+
+def _say(line):
+    """Print a line above the progress bars of running stages."""
+    with progress.tqdm.external_write_mode():
+        print(line, flush=True)
 
 
 def failure(error: Exception) -> str:
@@ -209,7 +237,15 @@ def run_all(run: str, jobs: int = 1) -> Path:
         where a notebook fails; no further stage is started then
     """
     todo = stages(run)
-    with locks.folder_lock(paths.Run(run).folder):
+    files = paths.Run(run)
+    with locks.folder_lock(files.folder):
+        damaged = results.set_aside_damaged(files)
+        if damaged:
+            print(
+                f"{paths.display_path(files.results)} is damaged: it is now {damaged.name}, "
+                "and the stages that recorded results run again",
+                flush=True,
+            )
         _execute_all(todo, jobs)
         return _write_report(run, todo)
 
@@ -219,12 +255,19 @@ def _write_report(run: str, todo: list[Stage]) -> Path:
     from helpers.runs import report, summary
 
     files = paths.Run(run)
-    seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
+    about = {
+        "run": run,
+        "stages": todo,
+        "seconds": [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo],
+        "incomplete": [stage.name for stage in todo if stage.lost()],
+    }
+    if about["incomplete"]:
+        print(f"the report is not complete: see {', '.join(about['incomplete'])}", flush=True)
     return report.build_report(
         [stage.output for stage in todo],
         files.folder / "report.html",
         f"authorbook: {run}",
-        summary.results_html(files, run=run, stages=todo, seconds=seconds),
+        summary.results_html(files, **about),
     )
 
 
@@ -253,8 +296,7 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         for future in finished:
             done.append(future)
             name = running.pop(future).name
-            with progress.tqdm.external_write_mode():
-                print(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}", flush=True)
+            _say(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}")
             if future.exception():
                 waiting.clear()  # stages that are running are still waited for
         watch.show({stage.name: stage.progress_file for stage in running.values()})

@@ -36,6 +36,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -334,6 +335,7 @@ def build_store(
             "tokens": counts["tokens"],
         }
         write_json(folder / "store.json", meta)
+        made.note(folder)
         return open_store(folder)
 
 
@@ -341,7 +343,9 @@ def _open_current(folder, fingerprint):
     # None where the store is missing, out of date or damaged
     if is_current(folder / "store.json", fingerprint):
         with suppress(ValueError):  # a damaged store is built again
-            return open_store(folder)
+            store = open_store(folder)
+            made.note(folder)
+            return store
     return None
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import sentencepiece
 
 from helpers.cleaning.text import PLACEHOLDERS
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -303,7 +304,9 @@ def prepare_text(
     with folder_lock(folder.parent, wait=True):
         if is_current(folder / "tokenizer.json", fingerprint):
             with suppress(ValueError):  # a damaged tokenizer is made again
-                return load_tokenizer(folder)
+                tokenizer = load_tokenizer(folder)
+                made.note(folder)
+                return tokenizer
 
         if kind == "sentencepiece":
             tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)

@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 
+from helpers.core import made
 from helpers.core.artifacts import fingerprint_of, read_json, write_json
 from helpers.core.config import Config
 from helpers.core.locks import folder_lock
@@ -154,6 +155,7 @@ def run_experiment(
             if tokenizer:
                 tokenizers.save_tokenizer(tokenizer, folder)
         history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+        made.note(folder)
         summary = checkpoints.read_summary(folder)
     return Trained(encoder.eval(), experiment, history, summary, folder)
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import io
 import os
 import re
 import signal
@@ -11,7 +10,6 @@ import sys
 import threading
 import time
 
-import nbformat
 import psutil
 import pytest
 
@@ -21,25 +19,6 @@ from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
 from tests.toy_runs import log, notebook, params
-
-
-@pytest.fixture
-def without_kernels(monkeypatch):
-    """papermill runs the cells in this process: for what does not depend on a kernel."""
-    import papermill
-
-    def execute_notebook(source, out, parameters, cwd, **_):
-        book = nbformat.read(source, as_version=4)
-        namespace = {}
-        with contextlib.chdir(cwd), contextlib.redirect_stdout(io.StringIO()):
-            for cell in book.cells:
-                if cell.cell_type == "code":
-                    exec(cell.source, namespace)
-                if "parameters" in cell.metadata.get("tags", []):
-                    namespace |= parameters
-        nbformat.write(book, out)
-
-    monkeypatch.setattr(papermill, "execute_notebook", execute_notebook)
 
 
 @pytest.mark.usefixtures("without_kernels")

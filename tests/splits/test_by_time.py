@@ -263,7 +263,7 @@ def test_the_audit_catches(tmp_path, made_once, change, check):
 def test_the_audit_names_a_missing_file(tmp_path):
     make(tmp_path)
     (tmp_path / "posts/dev.parquet").unlink()
-    with pytest.raises(ValueError, match="no dev.parquet"):
+    with pytest.raises(ValueError, match="posts/dev.parquet: missing; the command that"):
         audit_split(tmp_path / "posts")
 
 

@@ -21,30 +21,13 @@ def pytest_pyfunc_call(pyfuncitem):
     return outcome
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    report = yield
-    if report.when == "call" or report.outcome == "failed":
-        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
-        counted = getattr(item, "tries", None)
-        test = item.nodeid.removeprefix("tests/faults/")
-        tries.write_line(item.path.stem, test, counted, outcome, report.duration)
-    return report
-
-
 @pytest.fixture(scope="session")
-def shared_folder(tmp_path_factory, worker_id_or_main):
+def shared_folder(request, tmp_path_factory):
     """A folder that all processes of this test run share."""
     folder = tmp_path_factory.getbasetemp()
-    if worker_id_or_main:
+    if hasattr(request.config, "workerinput"):  # one process of several
         folder = folder.parent
     return folder
-
-
-@pytest.fixture(scope="session")
-def worker_id_or_main(request):
-    """The name of the process of pytest-xdist, empty where there is one process only."""
-    return getattr(request.config, "workerinput", {}).get("workerid", "")
 
 
 @pytest.fixture(scope="session")

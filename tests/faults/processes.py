@@ -46,6 +46,23 @@ class Kill:
 
 
 @dataclass(frozen=True)
+class FullDisk:
+    """A disk that becomes full.
+
+    Attributes
+    ----------
+    at : the moment from which nothing new can be written; may be empty
+    max_bytes : no file can become larger; 0 for no limit
+    """
+
+    at: str = ""
+    max_bytes: int = 0
+
+    def __str__(self):
+        return f"full disk at {self.at or f'{self.max_bytes} bytes of a file'}"
+
+
+@dataclass(frozen=True)
 class Ended:
     """How a command ended.
 
@@ -99,6 +116,8 @@ def environment(folder, log, kill=None, project=paths.ROOT):
         "FAULT_FOLDER": str(folder),
         "FAULT_LOG": str(log),
     }
+    if isinstance(kill, FullDisk) and kill.max_bytes:
+        variables["FAULT_BYTES"] = str(kill.max_bytes)
     if kill and kill.at:
         variables["FAULT_AT"] = kill.at
         variables["FAULT_DO"] = str(int(kill.do)) if isinstance(kill, Kill) else "full"
@@ -106,7 +125,7 @@ def environment(folder, log, kill=None, project=paths.ROOT):
     return variables
 
 
-def run_command(arguments, folder, kill=None, project=paths.ROOT):
+def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SECONDS):
     """Run a Python module's command, kill it if told so, and return how it Ended.
 
     Parameters
@@ -115,6 +134,7 @@ def run_command(arguments, folder, kill=None, project=paths.ROOT):
     folder : its outputs
     kill : a Kill or a FullDisk, None for none
     project : the project whose package is imported
+    limit : seconds after which the command counts as stuck and is killed
     """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder.with_name(f"{folder.name}.moments")
@@ -130,12 +150,12 @@ def run_command(arguments, folder, kill=None, project=paths.ROOT):
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        killed = wait_and_kill(process, kill)
+        killed = wait_and_kill(process, kill, limit)
     killed = killed or Path(f"{log}.made").exists()
     return Ended(process.returncode, output.read_text("utf-8", "replace"), killed)
 
 
-def wait_and_kill(process, kill):
+def wait_and_kill(process, kill, limit):
     """Wait for the end of a process; kill it where its time has come, and return whether it had."""
     killed = False
     if isinstance(kill, Kill) and not kill.at:
@@ -150,7 +170,7 @@ def wait_and_kill(process, kill):
                 with suppress(psutil.NoSuchProcess):
                     target.send_signal(kill.do)
     try:
-        process.wait(LIMIT_SECONDS)
+        process.wait(limit)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -165,3 +185,57 @@ def moments_of(folder):
         counts[line] = counts.get(line, 0) + 1
         moments.append(f"{line} {counts[line]}")
     return moments
+
+
+class Nursery:
+    """A process that has imported everything and forks a child for each call of ``calls.py``.
+
+    So a call that is to be killed begins within milliseconds.
+    """
+
+    def __enter__(self):
+        variables = os.environ | {
+            "OMP_NUM_THREADS": "1",
+            "TQDM_DISABLE": "1",
+            "PYTHONPATH": str(paths.ROOT),
+            "AUTHORBOOK_PSEUDONYM_KEY": "00" * 32,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.calls"],
+            env=variables,
+            cwd=paths.ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def call(self, name, folder, fault=None):
+        """Make a call and return how it Ended.
+
+        Parameters
+        ----------
+        name : name of the call
+        folder : the outputs
+        fault : a Kill or a FullDisk, None for none
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder.with_name(f"{folder.name}.moments")
+        for file in (log, Path(f"{log}.made")):
+            file.unlink(missing_ok=True)
+        output = folder.with_name(f"{folder.name}.output")
+        request = {"call": name, "folder": str(folder), "log_file": str(log)}
+        request |= {"output": str(output), "limit": LIMIT_SECONDS}
+        if isinstance(fault, Kill):
+            request |= {"at": fault.at, "do": str(int(fault.do))}
+        elif fault:
+            request |= {"at": fault.at, "do": "full", "max_bytes": fault.max_bytes}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        code = json.loads(self.process.stdout.readline())["code"]
+        killed = Path(f"{log}.made").exists()
+        return Ended(code, output.read_text("utf-8", "replace"), killed)

@@ -66,9 +66,7 @@ def kills_of_chain(number, moments, seconds):
 
 @pytest.mark.torture
 @pytest.mark.parametrize("number", range(CHAINS))
-def test_a_killed_run_ends_as_one_that_nobody_killed(
-    number, undisturbed, project, tmp_path, tries
-):
+def test_a_killed_run_ends_as_one_that_nobody_killed(number, undisturbed, project, tmp_path, tries):
     reference, moments, seconds = undisturbed
     folder = tmp_path / "outputs"
     made = []

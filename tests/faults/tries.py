@@ -7,6 +7,7 @@ answer. *Defect*: everything else, such as a traceback, another answer, a file l
 import json
 import os
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +28,7 @@ KINDS = {
     "test_properties": ("properties", "held"),
     "test_words": ("wrong input", "refused"),
     "test_parameters": ("wrong parameters", "refused"),
-    "whole": ("kills of the whole of make reproduce", "held"),
+    "test_whole": ("kills of the whole of make reproduce", "held"),
 }
 
 
@@ -96,10 +97,21 @@ def write_line(module, test, tries, outcome, seconds):
         file.write(json.dumps(line) + "\n")
 
 
+def is_to_do(test):
+    """Return whether a test has not passed yet, by the journal of a `make torture` that goes on."""
+    return test not in passed_before(os.environ.get(JOURNAL_VARIABLE, ""))
+
+
+@cache
+def passed_before(journal):
+    """Return the names of the tests that passed, by a journal as it was at the start."""
+    return {line["test"] for line in read_journal(journal) if line["outcome"] == "passed"}
+
+
 def read_journal(path):
     """Return the lines of a journal; of a test that ran again, the last one."""
     lines = {}
-    if Path(path).exists():
+    if Path(path).is_file():
         for text in Path(path).read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
             lines[line["test"]] = line

@@ -12,12 +12,14 @@ FAULT_AT        the name of the moment, and which time it comes: "os.mkdir token
 FAULT_DO        the number of a signal, or "full" for a full disk
 FAULT_TARGETS   who gets the signal: "parent", the process of the command; "all", the kernel, too
 FAULT_PARENT    the process id of the command; the first process sets it
+FAULT_BYTES     no file can become larger, as if the disk were full; may be empty
 ==============  ===================================================================================
 """
 
 import errno
 import os
 import re
+import resource
 import signal
 import sys
 
@@ -49,13 +51,22 @@ class Faults:
         moment = self.moment_of(event, arguments)
         if moment is None:
             return
-        line = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(line, f"{moment}\n".encode())
-        os.close(line)
+        self.write(moment)
         if moment == self.at and self.has_come():
             self.fail()
         elif self.is_full(event, moment):
             raise disk_is_full()
+
+    def write(self, moment):
+        """Append a moment to the log, unless no file may grow."""
+        line = os.open(self.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(line, f"{moment}\n".encode())
+        except OSError as error:
+            if error.errno != errno.EFBIG:
+                raise
+        finally:
+            os.close(line)
 
     def moment_of(self, event, arguments):
         """Return the name of a moment, None for an event that changes no file of the folder."""
@@ -80,7 +91,7 @@ class Faults:
             count = sum(line.rstrip("\n") == self.at for line in file)
         if count < self.number or os.path.exists(self.marker):
             return False
-        os.close(os.open(self.marker, os.O_WRONLY | os.O_CREAT))
+        os.close(os.open(self.marker, os.O_WRONLY | os.O_CREAT, 0o600))
         return True
 
     def is_full(self, event, moment):
@@ -107,6 +118,8 @@ if "FAULT_FOLDER" in os.environ:
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # so begins what a shell runs behind
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault("FAULT_PARENT", str(os.getpid()))
+    if os.environ.get("FAULT_BYTES"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, 2 * (int(os.environ["FAULT_BYTES"]),))
     sys.addaudithook(
         Faults(
             os.environ["FAULT_FOLDER"],

@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
@@ -17,7 +17,9 @@ from tests.toy_runs import notebook
 # the same examples in every run of `make test`; `make torture` looks for new ones
 # a folder of the test may be used by all its examples; a machine that is busy is no failure
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+PHASES = [Phase.explicit, Phase.generate]  # to make a failing example smaller takes minutes
 EVERYWHERE = {"deadline": None, "database": None, "suppress_health_check": CHECKS}
+EVERYWHERE["phases"] = PHASES
 settings.register_profile("quick", max_examples=25, derandomize=True, **EVERYWHERE)
 settings.register_profile("torture", max_examples=1000, **EVERYWHERE)
 

@@ -45,9 +45,21 @@ def hash_of(*arrays):
     return digest.hexdigest()
 
 
+# what is read of a description; a flip in the word "checksum" itself adds a key that nobody reads
+KEYS_READ = (
+    "fingerprint encoding vocabulary topics sha256 posts authors tokens seed best_step "
+    "best_dev_MRR steps lr rows_read location pseudonymise first last"
+).split()
+
+
+def read_of(description):
+    return {key: description[key] for key in KEYS_READ if key in description}
+
+
 def of_store(runs):
     store = open_store(runs["training"].tokens / "train")
-    return hash_of(*(getattr(store, name) for name in FILES)), store.meta, store.author_names()
+    arrays = [getattr(store, name) for name in FILES]
+    return hash_of(*arrays), read_of(store.meta), store.author_names()
 
 
 def of_tokenizer(runs):
@@ -59,7 +71,7 @@ def of_model(runs):
     run = runs["training"]
     trained = load_trained(run.models / calls.NAME, open_store(run.tokens / "dev"))
     weights = trained.encoder.state_dict().values()
-    return hash_of(*weights), trained.history.to_dict(), trained.summary
+    return hash_of(*weights), trained.history.to_dict(), read_of(trained.summary)
 
 
 def of_checkpoint(runs):
@@ -72,11 +84,12 @@ def of_results(runs):
 
 
 def of_card(runs):
-    return artifacts.read_json(runs["training"].data_card)
+    return read_of(artifacts.read_json(runs["training"].data_card))
 
 
 def of_posts(runs):
-    return calls.posts(runs["training"]), hash_file(runs["training"].folder / "posts.parquet")
+    card = calls.posts(runs["training"])
+    return read_of(card), hash_file(runs["training"].folder / "posts.parquet")
 
 
 def of_parts(runs):

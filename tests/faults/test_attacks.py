@@ -7,6 +7,7 @@ import resource
 import shutil
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from helpers.accounts.gallery import AccountGallery
 from helpers.core import artifacts
 from helpers.encoders.pretrained import load_luar
 from helpers.runs.stages import stages
-from helpers.tokens.store import open_store
+from helpers.tokens.store import build_store, list_topics, open_store
 from helpers.tokens.tokenizer import load_tokenizer
 from helpers.training.checkpoints import read_checkpoint
 from helpers.training.experiment import load_trained
@@ -63,7 +64,9 @@ def numpy_archive(attack):
 
 
 PICKLES = [plain_pickle, newest_pickle, torch_archive, old_torch_file, numpy_archive]
-each_pickle = pytest.mark.parametrize("pickled", PICKLES, ids=lambda pickled: pickled.__name__)
+each_pickle = pytest.mark.parametrize(
+    "pickled", PICKLES, ids=[pickled.__name__ for pickled in PICKLES]
+)
 
 
 def refused(ask, path, content, mark, tries):
@@ -101,12 +104,12 @@ def test_a_pickle_in_place_of_an_artifact_is_refused_and_not_run(
     mark = tmp_path / "mark"
     content = pickled(Attack(mark))
     places = {
-        model / "best.safetensors": lambda: load_trained(model, dev),
-        model / "last.safetensors": lambda: read_checkpoint(model / "last.safetensors"),
-        run.tokenizer / "tokenizer.model": lambda: load_tokenizer(run.tokenizer),
-        run.tokens / "train/tokens.u16": lambda: open_store(run.tokens / "train"),
-        run.tokens / "train/authors.parquet": lambda: open_store(run.tokens / "train"),
-        gallery / "gallery.safetensors": lambda: AccountGallery.load(calls.shipped(), gallery),
+        model / "best.safetensors": partial(load_trained, model, dev),
+        model / "last.safetensors": partial(read_checkpoint, model / "last.safetensors"),
+        run.tokenizer / "tokenizer.model": partial(load_tokenizer, run.tokenizer),
+        run.tokens / "train/tokens.u16": partial(open_store, run.tokens / "train"),
+        run.tokens / "train/authors.parquet": partial(open_store, run.tokens / "train"),
+        gallery / "gallery.safetensors": partial(AccountGallery.load, calls.shipped(), gallery),
     }
     for path, ask in places.items():
         refused(ask, path, content, mark, tries)
@@ -118,7 +121,7 @@ def test_a_pickle_in_place_of_shipped_weights_is_refused_and_not_run(pickled, tm
     mark = tmp_path / "mark"
     content = pickled(Attack(mark))
     for name in ("weights.safetensors", "tokenizer.model", "model.json"):
-        refused(lambda: AuthorEncoder.load(folder), folder / name, content, mark, tries)
+        refused(partial(AuthorEncoder.load, folder), folder / name, content, mark, tries)
 
 
 @pytest.mark.torture
@@ -128,7 +131,7 @@ def test_a_pickle_in_place_of_luar_is_refused_and_not_run(pickled, name, tmp_pat
     artifacts.write_json(tmp_path / "config.json", {"model_type": "LUAR", "embedding_size": 8})
     mark = tmp_path / "mark"
     content = pickled(Attack(mark))
-    refused(lambda: load_luar(str(tmp_path)), tmp_path / name, content, mark, tries)
+    refused(partial(load_luar, str(tmp_path)), tmp_path / name, content, mark, tries)
 
 
 @pytest.mark.xfail(strict=False, reason="KeyError of a forged part; nothing is run")
@@ -142,13 +145,12 @@ def test_a_pickle_in_place_of_a_part_of_a_store_is_not_run(made, tmp_path, tries
         (folder / "store.json").unlink()
         part = folder / "parts" / fingerprint / "000000.npz"
         part.parent.mkdir(parents=True)
-        refused(lambda: build_again(run, folder), part, pickled(Attack(mark)), mark, tries)
+        ask = partial(build_again, run, folder)
+        refused(ask, part, pickled(Attack(mark)), mark, tries)
 
 
 def build_again(run, folder):
     """Build a token store in a folder, with the parts that are there."""
-    from helpers.tokens.store import build_store, list_topics
-
     posts = run.posts / "train.parquet"
     words = load_tokenizer(run.tokenizer)
     encoding = (list_topics(posts), words.fingerprint, words.vocabulary)
@@ -260,6 +262,15 @@ def answer_in_time(ask):
     return words
 
 
+def read_demo():
+    """Read the parameters of the run demo, and return what came of it."""
+    try:
+        stages("demo")
+    except ValueError as error:
+        return f"refused: {error!s:.500}"
+    return "read"
+
+
 def attacks():
     """Return the names of the attacks, with marks."""
     parameters = []
@@ -278,14 +289,7 @@ def attacks():
 def test_yaml_gets_an_answer_that_names_the_file(attack, toy, tries):
     (toy / "params/demo/01_a.yaml").write_bytes(YAML[attack].encode())
 
-    def ask():
-        try:
-            stages("demo")
-        except ValueError as error:
-            return f"refused: {error!s:.500}"
-        return "read"
-
-    words = answer_in_time(ask)
+    words = answer_in_time(read_demo)
     assert words.startswith(("refused: ", "read")), words or f"no answer within {SECONDS} s"
     assert not words.startswith("refused") or "params/demo/01_a.yaml" in words, words
     assert len(words) < 600, "an error that repeats the attack"

@@ -3,6 +3,7 @@
 import hashlib
 import random
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def damage_all(runs, files, kinds, times, tries):
     reference = ask(runs)
     for path in paths:
         for words in each_damage(path, kinds, times, SEED):
-            outcome = outcome_of(lambda: ask(runs), reference, path)
+            outcome = outcome_of(partial(ask, runs), reference, path)
             note(outcome, words, tries)
 
 
@@ -183,16 +184,18 @@ def copied(tmp_path_factory):
     return shutil.copytree(SHIPPED / "open-small", tmp_path_factory.mktemp("copied") / "mine")
 
 
+def of_encoder(folder):
+    return hash_of(AuthorEncoder.load(folder).encode(TEXTS))
+
+
 def damage_encoder(folder, kinds, times, tries):
     """Damage the files of an encoder, and ask it for vectors."""
-    reference = hash_of(calls.shipped().encode(TEXTS))
+    reference = of_encoder(folder)
     for path in sorted(folder.iterdir()):
         if path.suffix == ".md":
             continue
         for words in each_damage(path, kinds, times, SEED):
-            outcome = outcome_of(
-                lambda: hash_of(AuthorEncoder.load(folder).encode(TEXTS)), reference, path
-            )
+            outcome = outcome_of(partial(of_encoder, folder), reference, path)
             note(outcome, words, tries)
 
 

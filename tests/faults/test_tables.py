@@ -6,6 +6,7 @@ See ``hostile.py`` for what is drawn.
 import warnings
 from collections import Counter
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,8 +117,6 @@ def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
 @pytest.mark.torture
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path, tries):
-    import pandas as pd
-
     path = tmp_path / f"posts.{suffix}"
     texts = ["x " * 40_000_000, "short and sweet"]
     frame = pd.DataFrame({"who": ["a", "b"], "when": "2020-01-01", "room": "r", "said": texts})

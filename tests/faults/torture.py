@@ -6,9 +6,8 @@ run again. ``--page`` writes the last summary into docs/reliability.md.
 """
 
 import argparse
-import json
 import os
-import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -17,11 +16,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import pandas as pd  # noqa: E402
+
 from helpers.core import artifacts, paths  # noqa: E402  the folder of this script comes first
 from tests.faults import tries  # noqa: E402
 
 PAGE = paths.ROOT / "docs" / "reliability.md"
-TABLE = re.compile(r"(<!-- torture -->\n).*?(<!-- end torture -->)", re.S)
+BEGIN = "<!-- torture -->\n"
+END = "<!-- end torture -->"
 NO_TESTS = 5  # exit code of pytest where nothing was to do
 # the tests of this folder, all of them; of other folders those that make test leaves out
 TESTS = (["tests/faults"], ["tests", "--ignore", "tests/faults", "-m", "torture"])
@@ -44,10 +46,14 @@ def main():
     began = time.monotonic()
     code = run_tests(folder, journal, options)
     seconds = time.monotonic() - began
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    minutes = {"minutes": seconds / 60, "processor_minutes": (used.ru_utime + used.ru_stime) / 60}
     table = tries.summary(tries.read_journal(journal))
-    print(f"\n{table.to_string()}\n\n{seconds / 60:.0f} minutes; {folder / 'summary.csv'}")
+    print(f"\n{table.to_string()}\n")
+    print("{minutes:.0f} minutes, {processor_minutes:.0f} of a processor".format(**minutes))
+    print(folder / "summary.csv")
     table.to_csv(folder / "summary.csv")
-    artifacts.write_json(folder / "summary.json", {"minutes": seconds / 60, "seed": options.seed})
+    artifacts.write_json(folder / "summary.json", minutes | {"seed": options.seed})
     for line in tries.read_journal(journal):
         for defect in line["defects"]:
             print(f"{line['outcome']} {line['test']}: {defect[:1000]}")
@@ -95,16 +101,16 @@ def run_tests(folder, journal, options):
 
 def write_page(folder):
     """Write the last summary into the page of the docs."""
-    import pandas as pd
-
     table = pd.read_csv(folder / "summary.csv", index_col="kind")
-    minutes = json.loads((folder / "summary.json").read_text())["minutes"]
+    about = artifacts.read_json(folder / "summary.json")
     lines = ["| kind | tries | held | refused | defects |", "|---|---|---|---|---|"]
     for kind, row in table.iterrows():
         lines.append("| " + " | ".join([kind, *(f"{number:,}" for number in row)]) + " |")
-    lines += ["", f"It took {minutes:.0f} minutes.", ""]
-    text = TABLE.sub(lambda match: match[1] + "\n".join(lines) + match[2], PAGE.read_text("utf-8"))
-    PAGE.write_text(text, encoding="utf-8")
+    minutes = "{minutes:.0f} minutes, {processor_minutes:.0f} of a processor".format(**about)
+    lines += ["", f"It took {minutes}.", ""]
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(before + BEGIN + "\n".join(lines) + END + after, encoding="utf-8")
     return 0
 
 

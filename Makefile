@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine lab book reproduce train test bench rooms setup distributed publish clean
+.PHONY: help first mine lab book reproduce train test torture bench rooms setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -50,6 +50,7 @@ help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
+	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
 	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
 	@echo "make rooms [SINCE=commit]  the rooms of helpers/ in numbers: modules, tokens, the longest function; beside a commit"
 	@echo "make setup                 the environment only, in .venv"
@@ -99,6 +100,10 @@ test: setup
 	$(NBVAL) $(FIRST)
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
+
+# What make test leaves out: within 30 minutes on two cores. FULL=1 has no limit, and goes on where it was stopped.
+torture: setup
+	$(BIN)/python tests/faults/torture.py $(if $(value FULL),--full)
 
 # Notebook 03 as a script that every process runs; `make reproduce` then finds the trained model and reuses it.
 train: export PLOTLY_RENDERER := json

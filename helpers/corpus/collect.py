@@ -38,7 +38,7 @@ from helpers.corpus.capacity import step_row
 from helpers.corpus.posts_table import SCHEMA, open_database
 from helpers.corpus.selection import corpus_statistics
 
-VERSION = 7  # raised when the same settings give another posts table
+VERSION = 8  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -103,7 +103,8 @@ def collect(
     -------
     dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
-    of kept records. ``names_left`` is the share of SAMPLE_POSTS posts that hold a known name.
+    of kept records. ``names_left`` is the share of SAMPLE_POSTS posts that hold a word of a known
+    name, see :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
 
     Raises
     ------

@@ -44,8 +44,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
     Drops counted: broken_file (a file without a message), truncated_file (what precedes the damage
     is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed (the archive
-    kept only a link to a removed part), empty. Noted: see
-    :func:`helpers.cleaning.email_headers.decode_header`.
+    kept only a link to a removed part), empty (also where only quotes and a signature are there).
+    Noted: see :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters
     ----------

@@ -148,7 +148,8 @@ def collect(
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
     of kept records, and ``note_name_forms`` is the number of names that share their author with
     another name, see :mod:`helpers.cleaning.author_names`. ``names_left`` is the share of
-    SAMPLE_POSTS posts that hold a known name.
+    SAMPLE_POSTS posts that hold a word of a known name, see
+    :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
 
     Raises
     ------

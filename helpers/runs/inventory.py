@@ -43,12 +43,12 @@ def take_inventory(files: Run, notes: Path, notebook: Path) -> dict[str, dict | 
                 rows.update(*hashes)
 
     folder = Path(os.path.abspath(files.folder))
-    inventory = {f"{files.notebooks.name}/{notebook.name}": describe(notebook)}
+    inventory = {f"{files.notebooks.name}/{notebook.name}": describe_file(notebook)}
     for path in sorted(_files(noted)):
         if path.is_relative_to(folder):
             name = path.relative_to(folder).as_posix()
             if not name.startswith((files.results.name, f"{files.notebooks.name}/")):
-                inventory[name] = describe(path)
+                inventory[name] = describe_file(path)
     return inventory | rows
 
 
@@ -60,7 +60,7 @@ def _files(noted):
     return {path for path in paths if path.is_file() and not path.name.startswith(".")}
 
 
-def describe(path: Path) -> dict:
+def describe_file(path: Path) -> dict:
     """Return size, times and hash of a file."""
     size, *times = _stat(path)
     return {"size": size, "times": times, "sha256": _hash(path, size, *times)}

@@ -43,7 +43,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
     Drops counted: broken_file (a file of a folder without a message), truncated_file (what precedes
     the damage is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed
-    (the archive kept only a link to a removed part), empty. Noted: lines_before_messages, and see
+    (the archive kept only a link to a removed part), empty (also where only quotes and a signature
+    are there). Noted: lines_before_messages, and see
     :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters

@@ -68,8 +68,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
     stage.output.parent.mkdir(parents=True, exist_ok=True)
-    # what is lost is removed first: the sidecar of a stage that is killed here still names it
-    lost = stage.remove_lost()
+    lost = stage.prepare()  # before the sidecar is removed, which names it if this is killed here
     if lost:
         _say(f"{stage.name} runs again, since this is missing or has changed: {_shortened(lost)}")
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current

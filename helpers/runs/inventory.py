@@ -14,14 +14,19 @@ from functools import cache
 from pathlib import Path, PurePath
 
 from helpers.core import results
+from helpers.core.artifacts import read_json
 from helpers.core.paths import Run
+
+# needed only to continue a training: a complete one is not repeated because this was deleted
+SPARE = "last.safetensors"
 
 
 def take_inventory(files: Run, notes: Path, notebook: Path) -> dict[str, dict | str]:
     """Return the inventory of what is noted, see :mod:`helpers.core.made`, and is still there.
 
-    What lies outside of the run's folder is left out, and so are hidden files and what all stages
-    share: the table of results, of which only rows belong to a stage, and the executed notebooks.
+    What lies outside of the run's folder is left out, and so are hidden files, SPARE, and what all
+    stages share: the table of results, of which only rows belong to a stage, and the executed
+    notebooks.
 
     Parameters
     ----------
@@ -43,12 +48,12 @@ def take_inventory(files: Run, notes: Path, notebook: Path) -> dict[str, dict | 
                 rows.update(*hashes)
 
     folder = Path(os.path.abspath(files.folder))
-    inventory = {f"{files.notebooks.name}/{notebook.name}": describe_file(notebook)}
+    inventory = {f"{files.notebooks.name}/{notebook.name}": _describe(notebook)}
     for path in sorted(_files(noted)):
         if path.is_relative_to(folder):
             name = path.relative_to(folder).as_posix()
             if not name.startswith((files.results.name, f"{files.notebooks.name}/")):
-                inventory[name] = describe_file(path)
+                inventory[name] = _describe(path)
     return inventory | rows
 
 
@@ -57,10 +62,10 @@ def _files(noted):
     paths = set()
     for path in noted:
         paths |= {path, Path(f"{path}.sha256"), *path.rglob("*")}
-    return {path for path in paths if path.is_file() and not path.name.startswith(".")}
+    return {path for path in paths if path.is_file() and not path.name.startswith((".", SPARE))}
 
 
-def describe_file(path: Path) -> dict:
+def _describe(path: Path) -> dict:
     """Return size, times and hash of a file."""
     size, *times = _stat(path)
     return {"size": size, "times": times, "sha256": _hash(path, size, *times)}
@@ -136,23 +141,36 @@ def with_present_times(files: Run, inventory: dict) -> dict:
     return present
 
 
-def made_with(inventory: dict, lost: list[str]) -> list[str]:
-    """Return the files that were made with lost ones: those in their folders and the folders above.
+def records_to_remove(files: Run, inventory: dict, lost: list[str]) -> list[str]:
+    """Return the JSON records by which code would take lost files for up to date.
 
-    Code that reuses files looks at a record in the folder of the lost file or above it. Without
-    all of these files it makes the lost one again. Nothing is made with an executed notebook.
+    They stand in the folder of a lost file or above it. A record that is whole but not the one of
+    the inventory is of other work, such as a training that a user put in the place of this one.
+    What is done about it is left to the code that makes such files.
 
     Parameters
     ----------
+    files : Run
+        the run of the stage
     inventory : dict
         result of :func:`take_inventory`
     lost : list of str
         result of :func:`find_lost`
     """
-    names = [name for name, entry in inventory.items() if isinstance(entry, dict)]
-    folders = {PurePath(name).parent for name in set(lost) & set(names)} - {PurePath("notebooks")}
+    folders = {PurePath(name).parent for name in lost if isinstance(inventory[name], dict)}
+    folders.discard(PurePath(files.notebooks.name))  # nothing is made from executed notebooks
     return [
         name
-        for name in names
-        if any(folder.is_relative_to(PurePath(name).parent) for folder in folders)
+        for name in inventory
+        if name.endswith(".json")
+        and any(folder.is_relative_to(PurePath(name).parent) for folder in folders)
+        and not (name in lost and _is_whole(files.folder / name))
     ]
+
+
+def _is_whole(record):
+    try:
+        read_json(record)
+    except ValueError:
+        return False
+    return True

@@ -59,8 +59,7 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
     artifacts.make_folder(stage.output.parent)
-    # what is lost is removed first: the sidecar of a stage that is killed here still names it
-    lost = stage.remove_lost()
+    lost = stage.prepare()  # before the sidecar is removed, which names it if this is killed here
     if lost:
         _say(f"{stage.name} runs again, since this is missing or has changed: {_shortened(lost)}")
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current

@@ -17,7 +17,12 @@ from helpers.core import artifacts, paths
 from helpers.core.errors import readable_file
 from helpers.core.parameter_files import read_parameter_file
 from helpers.core.parameters import check, unknown
-from helpers.runs.inventory import find_lost, made_with, take_inventory, with_present_times
+from helpers.runs.inventory import (
+    find_lost,
+    records_to_remove,
+    take_inventory,
+    with_present_times,
+)
 
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # code that imports modules by name
@@ -88,16 +93,12 @@ class Stage:
         others = (_inventory(sidecar) for sidecar in sidecars if sidecar != self.sidecar)
         return find_lost(paths.Run(self.run), _inventory(self.sidecar), others)
 
-    def remove_lost(self) -> list[str]:
-        """Remove what was made together with lost files, so that all of it is made again.
-
-        Returns
-        -------
-        The result of :meth:`lost`.
-        """
+    def prepare(self) -> list[str]:
+        """Remove the records of what is lost, so that it is made again; return :meth:`lost`."""
+        files = paths.Run(self.run)
         lost = self.lost()
-        for name in made_with(_inventory(self.sidecar), lost):
-            (paths.Run(self.run).folder / name).unlink(missing_ok=True)
+        for name in records_to_remove(files, _inventory(self.sidecar), lost):
+            (files.folder / name).unlink(missing_ok=True)
         return lost
 
     def write_sidecar(self, seconds: float) -> None:

@@ -83,6 +83,8 @@ write_answers(files.folder / "answers/ranks.jsonl", list(map(str, ranks.index)),
 """
 CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
 MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
+# hidden files, what is put aside, and what is needed only to continue a training
+LEFT_OUT = (".", "results.damaged", "last.safetensors")
 QUICK = {
     "data_card.json": "flipped",
     "posts/train.parquet": "deleted",
@@ -119,7 +121,7 @@ def toy_run(tmp_path_factory):
 def contents(folder):
     """File -> what is equal in two equal runs."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    visible = [path for path in files if not path.name.startswith((".", "results.damaged"))]
+    visible = [path for path in files if not path.name.startswith(LEFT_OUT)]
     return {path.relative_to(folder).as_posix(): shared(path) for path in visible}
 
 

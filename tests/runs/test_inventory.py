@@ -6,7 +6,7 @@ import shutil
 import pandas as pd
 import pytest
 
-from helpers.core import made, paths, results
+from helpers.core import artifacts, made, paths, results
 from helpers.runs import inventory
 from helpers.runs.__main__ import main
 from helpers.runs.stages import stages
@@ -81,14 +81,22 @@ def test_a_stage_whose_file_is_lost_runs_again_alone(run, toy, capsys, name, cha
     assert main(["demo"]) == 0 and len(log(toy)) == 1
 
 
-def test_what_was_made_with_a_lost_file_is_made_again_too(run):
+def test_records_of_what_is_lost_are_removed(run):
     """Code that reuses files trusts a record beside them or above; files below are not touched."""
     (run.folder / "a/1.json").unlink()
     (first, *_) = stages("demo")
-    assert first.remove_lost() == ["a/1.json"]
+    assert first.prepare() == ["a/1.json"]
     left = [name for name in ("a/2.json", "b/3.json", "top.json") if (run.folder / name).exists()]
     assert left == ["b/3.json"]
     assert first.lost() == ["a/1.json", "a/2.json", "top.json"]  # also where it is killed now
+
+
+def test_other_work_in_the_place_of_a_file_is_left_to_the_code_that_made_it(run):
+    """A training of days, for one: it is refused by name, and never removed unasked."""
+    artifacts.write_json(run.folder / "a/1.json", {"size": 7})
+    (first, *_) = stages("demo")
+    assert first.prepare() == ["a/1.json"]
+    assert artifacts.read_json(run.folder / "a/1.json") == {"size": 7}
 
 
 def test_touched_and_copied_files_are_not_lost_and_read_once(run, monkeypatch, toy):
@@ -174,8 +182,8 @@ def test_only_the_kernel_of_a_stage_notes(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     files = paths.Run("demo")
     (files.folder / "model").mkdir(parents=True)
-    for path in (files.folder / "model/w.bin", files.folder / "model/.lock", tmp_path / "other"):
-        path.write_text("x")
+    for name in ("demo/model/w.bin", "demo/model/last.safetensors", "demo/model/.lock", "other"):
+        (tmp_path / name).write_text("x")
     book = tmp_path / "book.ipynb"
     book.write_text("")
     made.note(files.folder / "model", files.folder / "gone", tmp_path / "other")

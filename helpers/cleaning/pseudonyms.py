@@ -70,8 +70,8 @@ def names_folder() -> Path:
     shown to others, and this one and the key may not.
     """
     folder = paths.outputs() / ".names"
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)
+    make_folder(folder)
+    folder.chmod(0o700)  # it may have been copied here
     return folder
 
 

@@ -133,7 +133,7 @@ def author_names(location: str | Path, column: str) -> list[str]:
 def _frames(columns, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
     try:
-        for batch in _batches(path, _needed(columns), drops):
+        for batch in _batches(path, _needed(columns), drops, columns["text"]):
             frame = _frame(batch, columns, bare_path(path).stem, drops)
             if len(frame):
                 yield frame
@@ -141,9 +141,13 @@ def _frames(columns, path, drops):
         raise _unreadable(path, error) from None
 
 
-def _batches(path, needed, drops):
-    """Return an iterator over tables with the needed columns of a file."""
-    readers = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}
+def _batches(path, needed, drops, prose=()):
+    """Return an iterator over tables with the needed columns of a file.
+
+    Lone surrogates, which only JSON can hold, become "?" in columns of prose, escapes in others.
+    """
+    read_jsonl = partial(_read_jsonl, prose)
+    readers = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": read_jsonl}
     return readers[_kind(path)](path, needed, drops)
 
 
@@ -282,10 +286,11 @@ def _read_csv(path, needed, drops):
     return _tables(([row[place] for place in places] for row in rows), needed)
 
 
-def _read_jsonl(path, needed, drops):
+def _read_jsonl(prose, path, needed, drops):
     """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
-        [_value_text(post.get(column)) for column in needed] for post in _json_objects(path, drops)
+        [_value_text(post.get(column), column in prose) for column in needed]
+        for post in _json_objects(path, drops)
     )
     return _tables(rows, needed)
 
@@ -320,8 +325,10 @@ def _json_objects(path, drops):
             drops["broken_json"] += 1
 
 
-def _value_text(value):
+def _value_text(value, is_prose=False):
     """Return a value as text; None where it is neither text, truth value nor finite number."""
+    if isinstance(value, str) and is_prose:
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, str):
         return escape_surrogates(value)
     if isinstance(value, float) and value.is_integer():

@@ -447,6 +447,12 @@ def test_the_form_of_a_name_makes_no_second_author(tmp_path, outputs, monkeypatc
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
 
 
+def test_half_a_letter_leaves_no_escape_in_a_text(tmp_path, outputs):
+    """Programs that cut texts cut emoji in two."""
+    gathered("a", written(tmp_path / "in", [("Ann", "t", "what a day \ud83d")]))
+    assert load("a")[0][3] == "what a day ?"
+
+
 def test_names_without_other_forms_are_not_counted(tmp_path, outputs):
     folder = written(
         tmp_path / "in", [("Ann", "t", "ten letters"), ("Bo", "t", "ten more letters")]

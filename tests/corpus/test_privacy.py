@@ -290,13 +290,16 @@ def test_no_name_or_address_is_in_the_outputs(archive, tmp_path, outputs):
     run = paths.Run("shared")
     config = config_of(archive, tmp_path / "in")
     secrets = secrets_of(archive)
+    (outputs / ".names").mkdir(0o755, parents=True)
     card = collect(run, config)
     assert card["posts"] > 20
+    assert stat.S_IMODE((outputs / ".names").stat().st_mode) == 0o700
     build(run)
     not_in_outputs(outputs, secrets)
     found = {name for _, name in found_in(parts_folder(run), secrets)}
     assert len(found) >= len(NAMES), "the search finds what is there"
-    assert stat.S_IMODE((outputs / ".names").stat().st_mode) == 0o700
+    for path in (outputs / ".names").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
     assert not list(parts_folder(run).glob("*.words")), "they are counted again in no time"
 
 

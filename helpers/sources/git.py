@@ -21,7 +21,6 @@ from scipy.sparse.csgraph import connected_components
 from helpers.cleaning.code_lines import is_code, without_code
 from helpers.cleaning.text import is_bot, normalise_unicode
 from helpers.core import paths
-from helpers.core.artifacts import fingerprint_of
 from helpers.sources import Part, as_list, row_part
 from helpers.sources.downloads import GIT_URL, clone_repository
 from helpers.sources.timestamps import EARLIEST, LATEST
@@ -334,7 +333,7 @@ def without_trailers(body: str) -> str:
 
 
 def _without_blocks(lines):
-    """Return lines without indented blocks that follow a blank line and are no list: these are code.
+    """Return lines without code: indented blocks that follow a blank line and are no list.
 
     An indented line that goes on with a list's item, or with a sentence, stays.
     """

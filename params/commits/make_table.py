@@ -15,11 +15,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-# before helpers are imported: they read these
-KEY = secrets.token_hex(32)
-os.environ["AUTHORBOOK_PSEUDONYM_KEY"] = KEY
-os.environ["AUTHORBOOK_OUTPUTS"] = tempfile.mkdtemp()
-
 import duckdb
 
 from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
@@ -31,6 +26,7 @@ PROJECTS = "nova neutron cinder keystone horizon heat glance swift ironic".split
 MIN_CHARS = 100  # shorter messages hold little of a style
 MAX_CHARS = 1000
 MIN_POSTS = 8  # of an account
+KEY = secrets.token_hex(32)
 TABLE = Path(__file__).with_name("messages.parquet")
 
 
@@ -44,6 +40,8 @@ def hidden(kind: str, word: str) -> str:
 
 def main(folder: str) -> None:
     """Collect the histories, and write the table with the accounts that have enough posts."""
+    os.environ["AUTHORBOOK_PSEUDONYM_KEY"] = KEY
+    os.environ["AUTHORBOOK_OUTPUTS"] = tempfile.mkdtemp()
     location = [str(Path(folder) / project) for project in PROJECTS]
     config = CollectConfig(
         source="git", location=location, min_chars=MIN_CHARS, max_chars=MAX_CHARS

@@ -28,6 +28,7 @@ from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
+from helpers.tokens.tokenizer import Tokenizer
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
 MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
@@ -192,7 +193,7 @@ def read_posts(
     card = collect(run, config)
     shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its files hold the names of authors
 
-    whole_store = _tokenise(run, encoder.tokenizer)
+    whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
     enough = _accounts_with_posts(count, card)
     largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
@@ -214,8 +215,16 @@ def read_posts(
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
 
 
-# Make the token store of the run's cleaned posts.
-def _tokenise(run, tokenizer):
+def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:
+    """Make the token store of a run's cleaned posts, or open the one that is there.
+
+    Parameters
+    ----------
+    run : Run
+        the run whose ``posts.parquet`` is read
+    tokenizer : Tokenizer
+        makes the tokens; each post is cut to STORED_TOKENS
+    """
     posts = run.folder / "posts.parquet"
     return build_store(
         posts,

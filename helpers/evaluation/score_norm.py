@@ -113,11 +113,11 @@ def statistics(
         return _mean_and_scale(mean, square)
     last = min(nearest, scores.shape[1]) - 1
     highest = -np.partition(-scores, last, axis=1)[:, :nearest]
-    of_nearest = statistics(highest)
+    mean, scale = statistics(highest)
     if least_spread:
-        _, scale = statistics(scores)
-        of_nearest[1] = np.minimum(of_nearest[1], scale / least_spread)
-    return of_nearest
+        largest_scale = statistics(scores)[1] / least_spread
+        scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
+    return np.stack([mean, scale])
 
 
 def neighbour_norm(scores: np.ndarray, neighbours: int = NEIGHBOURS) -> np.ndarray:

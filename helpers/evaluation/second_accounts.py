@@ -46,6 +46,10 @@ class AccountList:
     def __len__(self) -> int:
         return len(self.person)
 
+    def __getitem__(self, rows: np.ndarray) -> "AccountList":
+        person = pd.factorize(self.person[rows])[0]
+        return AccountList(self.first[rows], self.last[rows], person, self.surname[rows])
+
     @cached_property
     def same(self) -> np.ndarray:
         """Whether two accounts are one person's, (N, N) bool; False on the diagonal."""

@@ -30,6 +30,7 @@ from helpers.corpus.collect import CollectConfig, collect, parts_folder
 from helpers.sources.table import author_names
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
+from helpers.tokens.tokenizer import Tokenizer
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
 MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
@@ -209,7 +210,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     # one file is read again in no time: neither its names nor a second copy of its posts is kept
     shutil.rmtree(parts_folder(run), ignore_errors=True)
 
-    whole_store = _tokenise(run, encoder.tokenizer)
+    whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
     enough = _accounts_with_posts(count, card)
     largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
@@ -231,8 +232,16 @@ def _read_posts(run, location, encoder, columns, pseudonymise):
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
 
 
-# Make the token store of the run's cleaned posts.
-def _tokenise(run, tokenizer):
+def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:
+    """Make the token store of a run's cleaned posts, or open the one that is there.
+
+    Parameters
+    ----------
+    run : Run
+        the run whose ``posts.parquet`` is read
+    tokenizer : Tokenizer
+        makes the tokens; each post is cut to STORED_TOKENS
+    """
     posts = run.folder / "posts.parquet"
     return build_store(
         posts,

@@ -40,7 +40,18 @@ from helpers.core.parameters import check, unknown
 from helpers.core.terminal import printable
 
 COLUMNS = ["author", "time", "topic", "text"]
-SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
+SOURCES = (
+    "demo",
+    "zulip",
+    "pipermail",
+    "pushshift",
+    "mud",
+    "newsgroups",
+    "pan",
+    "amazon",
+    "git",
+    "table",
+)
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ
 # from machine to machine
 INVENTED = ("demo",)

@@ -136,8 +136,8 @@ def neighbour_norm(scores: np.ndarray, neighbours: int = NEIGHBOURS) -> np.ndarr
     (N, N) float32, a new array
     """
     count = len(scores)
-    others = scores[~np.eye(count, dtype=bool)].reshape(count, count - 1)
-    of_accounts = statistics(others, neighbours, LEAST_SPREAD)
+    without_diagonal = scores[~np.eye(count, dtype=bool)].reshape(count, count - 1)
+    of_accounts = statistics(without_diagonal, neighbours, LEAST_SPREAD)
     return s_norm(scores.copy(), of_accounts, of_accounts)
 
 

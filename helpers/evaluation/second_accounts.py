@@ -177,9 +177,10 @@ def _values(answers, weights):
     recalls = [answers.rank <= k for k in RECALL_AT]
     by_query = [np.average(row, weights=query_weight) for row in [1 / answers.rank, *recalls]]
 
-    one, other = answers.pair_persons.T
-    is_true = one == other
-    pair_weight = np.where(is_true, weights[one], weights[one] * weights[other])
+    left_person, right_person = answers.pair_persons.T
+    is_true = left_person == right_person
+    weight_of_both = weights[left_person] * weights[right_person]
+    pair_weight = np.where(is_true, weights[left_person], weight_of_both)
     pairs = np.cumsum(pair_weight)
     true_pairs = np.cumsum(pair_weight * is_true)
     best = np.searchsorted(pairs, BEST_PAIRS)
@@ -253,19 +254,19 @@ def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
 
     Returns
     -------
-    Columns ``one`` and ``other`` (rows of the list), ``score``, ``same`` (whether they are one
+    Columns ``left`` and ``right`` (rows of the list), ``score``, ``same`` (whether they are one
     person's) and ``colleagues`` (whether both write most in one topic)
     """
     pairs, pair_scores = _mutual_pairs(np.where(accounts.compared, scores, -np.inf))
-    one, other = pairs.T
+    left, right = pairs.T
     topic = main_topics(accounts)
     return pd.DataFrame(
         {
-            "one": one,
-            "other": other,
+            "left": left,
+            "right": right,
             "score": pair_scores,
-            "same": accounts.same[one, other],
-            "colleagues": topic[one] == topic[other],
+            "same": accounts.same[left, right],
+            "colleagues": topic[left] == topic[right],
         }
     )
 
@@ -277,9 +278,9 @@ def _mutual_pairs(scores):
     is_only_best = (scores == highest[:, None]).sum(1) == 1
     row = np.arange(len(scores))
     is_mutual = (partner[partner] == row) & is_only_best & is_only_best[partner]
-    one = np.flatnonzero(is_mutual & (row < partner))
-    one = one[np.argsort(-highest[one], kind="stable")]
-    return np.stack([one, partner[one]], 1), highest[one]
+    left = np.flatnonzero(is_mutual & (row < partner))
+    left = left[np.argsort(-highest[left], kind="stable")]
+    return np.stack([left, partner[left]], 1), highest[left]
 
 
 def main_topics(accounts: AccountList) -> np.ndarray:

@@ -148,7 +148,7 @@ def test_mutual_pairs_are_each_others_only_best():
         scores[one, other] = scores[other, one] = score
     pairs = mutual_pairs(scores, accounts_of([0, 0, 1, 2, 3]))
     # 3 has two best partners, so only 0 and 1 are each other's
-    assert pairs[["one", "other", "same"]].to_numpy().tolist() == [[0, 1, True]]
+    assert pairs[["left", "right", "same"]].to_numpy().tolist() == [[0, 1, True]]
 
 
 def test_neighbours_normalise_as_in_a_loop():

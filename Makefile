@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine lab book reproduce train test bench rooms setup distributed publish clean
+.PHONY: help first mine lab book reproduce train test torture bench rooms setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -13,6 +13,15 @@ JOBS ?= 2
 # the training that several processes share: 03_train of RUN or a variant of it, also one for a GPU, such as 03_train.gpu
 MODEL ?= 03_train
 PROCESSES ?= 2
+# What a user gives is text: make expands nothing in it, and the shell reads it from the environment, where a quote, a
+# backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS". ARGS and ONLY are
+# several words, parted by blanks; "\ " is a blank within a word.
+RUN_ORIGIN := $(origin RUN)
+GIVEN := ARGS AUTHOR JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
+$(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
+READ_WORDS = read -d "" -a words <<< "$$ARGS"; read -d "" -a only <<< "$$ONLY"
+CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
+    echo "RUN is the name of a run: letters, digits, '.', '_' and '-'"; exit 1; fi
 BIN := .venv/bin
 # Three groups of notebooks under nbval. FIRST makes the input of all others. The notebooks of THEN are independent of each
 # other. LAST looks at the models of both. The longest notebook comes first; 06 trains the models that 07 and 08 use.
@@ -32,8 +41,6 @@ export UV_PYTHON_DOWNLOADS = never
 export OMP_WAIT_POLICY ?= passive
 export TOKENIZERS_PARALLELISM ?= false
 
-OUTPUTS = $(or $(AUTHORBOOK_OUTPUTS),outputs)
-
 help:
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  which accounts of your file may be one"
@@ -43,20 +50,21 @@ help:
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
 	@echo "make train [MODEL=03_train.T PROCESSES=2]  one training of RUN in several processes, on GPUs where there are any"
 	@echo "make test                  architecture tests (who imports whom), ruff, unit tests, then every notebook under nbval"
+	@echo "make torture [FULL=1]      kills, full disks, damaged files, hostile input; FULL=1 also kills the whole make reproduce"
 	@echo "make bench [ONLY=reader]   how fast each part is, next to an alternative in the same run; outputs/bench/speed.csv"
 	@echo "make rooms [SINCE=commit]  the rooms of helpers/ in numbers: modules, tokens, the longest function; beside a commit"
 	@echo "make setup                 the environment only, in .venv"
 	@echo "make distributed           add the engine for many machines to the environment (docs/many_machines.md)"
 	@echo "make publish               execute the committed notebooks in place (needs Chrome or Chromium)"
-	@echo "make clean RUN=name        delete outputs/name"
+	@echo "make clean RUN=name        delete outputs/name, and the names of people that this run remembers"
 
 setup: .venv/.ok
 
 # constraints.txt pins every package; uv installs in seconds, plain pip does the same in a minute or two
 .venv/.ok: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:3]; sys.exit(None if (3, 11, 5) <= v < (3, 14) else \
+	@"$$PYTHON" -c 'import sys; v = sys.version_info[:3]; sys.exit(None if (3, 11, 5) <= v < (3, 14) else \
 	    "authorbook needs Python 3.11.5 to 3.13, this is %d.%d.%d: make PYTHON=python3.11 ..." % v)'
-	$(PYTHON) -m venv .venv
+	"$$PYTHON" -m venv .venv
 	@if $(BIN)/python -m pip install -q "uv==0.13.8" 2> /dev/null; then \
 	    echo "installing with uv"; \
 	    $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
@@ -76,7 +84,7 @@ first: setup
 	@$(BIN)/python docs/book.py first
 
 reproduce: setup
-	$(BIN)/python -m helpers.runs $(RUN) --jobs $(JOBS)
+	$(BIN)/python -m helpers.runs --jobs "$$JOBS" -- "$$RUN"
 
 # The outputs folder is fresh, so that no older output can hide a failure.
 test: export AUTHORBOOK_OUTPUTS := $(CURDIR)/outputs/test
@@ -93,35 +101,42 @@ test: setup
 	$(NBVAL) $(SHARED) $(THEN)
 	$(NBVAL) $(SHARED) $(LAST)
 
+# What make test leaves out: within 30 minutes on two cores. FULL=1 has no limit, and goes on where it was stopped.
+torture: setup
+	$(BIN)/python tests/faults/torture.py $(if $(value FULL),--full)
+
 # Notebook 03 as a script that every process runs; `make reproduce` then finds the trained model and reuses it.
-train: FOLDER = $(or $(AUTHORBOOK_OUTPUTS),outputs)/$(RUN)/train
 train: export PLOTLY_RENDERER := json
 train: export PYTHONWARNINGS := ignore::FutureWarning
 train: setup
-	mkdir -p $(FOLDER)
-	$(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb $(FOLDER)/$(MODEL).ipynb -p run $(RUN) \
-	    -f params/$(RUN)/03_train.yaml $(patsubst 03_train.%,-f params/$(RUN)/03_train.%.yaml,$(filter-out 03_train,$(MODEL)))
-	$(BIN)/jupyter nbconvert --log-level ERROR --to python $(FOLDER)/$(MODEL).ipynb
-	@echo "the log of every process is in $(FOLDER)/log"
-	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + $(PROCESSES) - 1) / $(PROCESSES) ))} \
-	    $(BIN)/torchrun --standalone --nproc-per-node $(PROCESSES) --redirects 1 --log-dir $(FOLDER)/log $(FOLDER)/$(MODEL).py
+	@$(CHECK_RUN); [[ "$$MODEL" =~ ^03_train[A-Za-z0-9_.-]*$$ && "$$PROCESSES" =~ ^[1-9][0-9]*$$ ]] || \
+	    { echo "MODEL is 03_train or a variant of it, such as 03_train.T; PROCESSES is a number"; exit 1; }
+	umask 077; set -e; folder="$${AUTHORBOOK_OUTPUTS:-outputs}/$$RUN/train"; mkdir -p "$$folder"; \
+	files=(-f "params/$$RUN/03_train.yaml"); \
+	if [ "$$MODEL" != 03_train ]; then files+=(-f "params/$$RUN/$$MODEL.yaml"); fi; \
+	$(BIN)/papermill --prepare-only --log-level ERROR notebooks/03_train.ipynb "$$folder/$$MODEL.ipynb" -p run "$$RUN" \
+	    "$${files[@]}"; \
+	$(BIN)/jupyter nbconvert --log-level ERROR --to python "$$folder/$$MODEL.ipynb"; \
+	echo "the log of every process is in $$folder/log"; \
+	OMP_NUM_THREADS=$${OMP_NUM_THREADS:-$$(( ($$(getconf _NPROCESSORS_ONLN) + PROCESSES - 1) / PROCESSES ))} \
+	    $(BIN)/torchrun --standalone --nproc-per-node "$$PROCESSES" --redirects 1 --log-dir "$$folder/log" "$$folder/$$MODEL.py"
 
 # Columns that are not named are guessed; the page is outputs/mine/report.html.
 mine: setup
-	@if [ -z "$(POSTS)" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
-	$(BIN)/python -W ignore -m helpers.accounts mine "$(POSTS)" $(if $(AUTHOR),--author "$(AUTHOR)") $(if $(TIME),--time "$(TIME)") \
-	    $(if $(TOPIC),--topic "$(TOPIC)") $(if $(TEXT),--text "$(TEXT)") $(if $(NAMES),--names) $(ARGS)
+	@if [ -z "$$POSTS" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
+	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts mine $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
+	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$POSTS"
 
 # Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
-LAB = $(OUTPUTS)/lab
 lab: setup
-	@mkdir -p $(LAB)/.committed
-	@for book in notebooks/*.ipynb; do \
-	    name=$${book##*/}; copy="$(LAB)/$$name"; before="$(LAB)/.committed/$$name"; \
+	@umask 077; lab="$${AUTHORBOOK_OUTPUTS:-outputs}/lab"; mkdir -p "$$lab/.committed"; \
+	for book in notebooks/*.ipynb; do \
+	    name=$${book##*/}; copy="$$lab/$$name"; before="$$lab/.committed/$$name"; \
 	    if [ ! -e "$$copy" ] || cmp -s "$$copy" "$$before"; then cp "$$book" "$$copy" && cp "$$book" "$$before"; \
 	    elif cmp -s "$$book" "$$before"; then echo "$$copy has your changes and is kept"; \
-	    else echo "$$copy has your changes and is kept; $$book is newer: delete your copy to get it"; fi; done
-	$(BIN)/jupyter lab $(if $(PORT),--port $(PORT)) $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS) $(LAB)
+	    else echo "$$copy has your changes and is kept; $$book is newer: delete your copy to get it"; fi; done; \
+	$(READ_WORDS); \
+	$(BIN)/jupyter lab $${PORT:+--port "$$PORT"} $(if $(filter 0,$(shell id -u)),--allow-root) "$${words[@]}" "$$lab"
 
 book: setup
 	$(BIN)/python docs/book.py
@@ -130,10 +145,10 @@ book: setup
 bench: export OMP_NUM_THREADS ?= 1
 bench: export PYTHONWARNINGS := ignore::FutureWarning
 bench: setup
-	$(BIN)/python benchmarks/speed.py $(ONLY) $(ARGS)
+	$(READ_WORDS); $(BIN)/python benchmarks/speed.py "$${only[@]}" "$${words[@]}"
 
 rooms: setup
-	@$(BIN)/python docs/rooms.py $(SINCE)
+	@$(BIN)/python docs/rooms.py $${SINCE:+"$$SINCE"}
 
 # one thread, as in make test: training gives other numbers with two
 publish: export OMP_NUM_THREADS := 1
@@ -141,6 +156,5 @@ publish: setup
 	$(BIN)/python docs/publish.py
 
 clean:
-	@if [ "$(origin RUN)" != "command line" ] || ! [[ "$(RUN)" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
-	    echo "name the run: make clean RUN=demo"; exit 1; fi
-	rm -rf "outputs/$(RUN)"
+	@if [ "$(RUN_ORIGIN)" != "command line" ]; then echo "name the run: make clean RUN=demo"; exit 1; fi; $(CHECK_RUN)
+	rm -rf "outputs/$$RUN" "outputs/.names/$$RUN"

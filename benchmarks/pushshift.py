@@ -27,8 +27,9 @@ from collections import Counter
 from functools import cache, partial
 from pathlib import Path
 
-import zstandard
+from backports import zstd
 
+from helpers.core.files import ZSTD_OPTIONS
 from helpers.sources import json_lines, pushshift
 
 WORDS = (
@@ -113,7 +114,7 @@ def write(path: Path, size: int, era: str):
     """About ``size`` bytes of comments, 50,000 different ones, compressed if the name says so."""
     rng = random.Random(0)
     lines = comments(era).copy()
-    with zstandard.open(path, "wb") if path.suffix == ".zst" else open(path, "wb") as file:
+    with zstd.open(path, "wb") if path.suffix == ".zst" else open(path, "wb") as file:
         while size > 0:
             rng.shuffle(lines)  # or zstd would only find one repetition
             block = b"".join(lines)
@@ -125,8 +126,7 @@ def write(path: Path, size: int, era: str):
 
 def loop(path: Path):
     if path.suffix == ".zst":
-        unpacker = zstandard.ZstdDecompressor(max_window_size=json_lines.ZSTD_WINDOW_BYTES)
-        binary = unpacker.stream_reader(open(path, "rb"))
+        binary = zstd.open(path, options=ZSTD_OPTIONS)
     else:
         binary = open(path, "rb")
     with io.TextIOWrapper(binary, "utf-8") as file:

@@ -38,6 +38,7 @@ import torch
 from in_turns import timed
 
 from helpers.core import paths
+from helpers.core.artifacts import make_folder
 from helpers.sources import json_lines
 from helpers.sources import pushshift as source
 from helpers.tokens.samplers import SamplerConfig
@@ -398,7 +399,7 @@ def main():
         parser.error(f"no comparison {', '.join(sorted(unknown))}: one of {', '.join(COMPARISONS)}")
     if arguments.repeats < 1:
         parser.error("--repeats must be at least 1")
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(arguments.out.parent)
     names = arguments.comparisons or list(COMPARISONS)
     parts = []
     for name in names:

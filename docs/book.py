@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 import nbformat
 
 from helpers.core import paths
+from helpers.core.artifacts import make_folder, make_private
 from helpers.runs import report
 from helpers.runs.pipeline import PAPERMILL
 
@@ -40,7 +41,7 @@ def build(out: Path) -> Path:
     files = sorted(paths.NOTEBOOKS.glob("*.ipynb"))
     books = {path.stem: nbformat.read(path, as_version=4) for path in files}
     titles = {stem: title(book) for stem, book in books.items()}
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     for path in files:
         report.build_report([path], out / f"{path.stem}.html", "authorbook", beside=titles)
     with TemporaryDirectory() as folder:
@@ -55,10 +56,11 @@ def first(out: Path) -> Path:
     """Execute notebook 00 into the folder ``out``; return the path of its page."""
     import papermill
 
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     source = paths.NOTEBOOKS / "00_start_here.ipynb"
     executed = out / source.name
     papermill.execute_notebook(source, executed, cwd=paths.NOTEBOOKS, **PAPERMILL)
+    make_private(executed)
     return report.build_report([executed], out / "start.html", "authorbook")
 
 

@@ -116,7 +116,7 @@ def sources_at(commit: str) -> dict[str, str]:
     ValueError
         where git does not know the commit, or it has no such package
     """
-    command = ["git", "archive", commit, PACKAGE]
+    command = ["git", "archive", "--end-of-options", commit, PACKAGE]
     archive = subprocess.run(command, cwd=ROOT, capture_output=True)
     if archive.returncode:
         reason = archive.stderr.decode().strip().splitlines()[0]

@@ -7,15 +7,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TQDM_DISABLE", "1")
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
 
 from helpers.core import paths
 from tests.factories import posts_table, store_in_memory
-from tests.toy_runs import notebook
+from tests.faults import tries
+from tests.toy_runs import execute_in_process, notebook
 
 # the same examples in every run of `make test`; `make torture` looks for new ones
-settings.register_profile("quick", max_examples=25, derandomize=True, deadline=None, database=None)
-settings.register_profile("torture", max_examples=1000, deadline=None)
+# a folder of the test may be used by all its examples; a machine that is busy is no failure
+CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+PHASES = [Phase.explicit, Phase.generate]  # to make a failing example smaller takes minutes
+EVERYWHERE = {"deadline": None, "database": None, "suppress_health_check": CHECKS}
+EVERYWHERE["phases"] = PHASES
+settings.register_profile("quick", max_examples=25, derandomize=True, **EVERYWHERE)
+settings.register_profile("torture", max_examples=1000, **EVERYWHERE)
 
 
 def pytest_addoption(parser):
@@ -28,10 +34,22 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--torture"):
+        items[:] = [item for item in items if tries.is_to_do(item.nodeid)]
         return
     for item in items:
         if "torture" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="make torture runs it"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Write to the journal of `make torture` what became of a test."""
+    report = yield
+    if report.when == "call" or report.outcome == "failed":
+        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        counted = getattr(item, "tries", None)
+        tries.write_line(item.path.stem, item.nodeid, counted, outcome, report.duration)
+    return report
 
 
 @pytest.fixture
@@ -48,6 +66,14 @@ def write_posts(tmp_path):
 def make_store():
     """:func:`tests.factories.store_in_memory`."""
     return store_in_memory
+
+
+@pytest.fixture
+def without_kernels(monkeypatch):
+    """papermill runs the cells in this process: for what does not depend on a kernel."""
+    import papermill
+
+    monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
 
 
 @pytest.fixture

@@ -1,6 +1,13 @@
 """A run of two small notebooks, and how its notebooks and parameters are written."""
 
+import contextlib
+import io
+import os
+from unittest import mock
+
 import nbformat
+
+from helpers.core.made import NOTES
 
 KERNELSPEC = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 DECLARED = "\n".join(
@@ -26,6 +33,26 @@ def notebook(path, *cells, parameters=DECLARED):
             made.append(make.new_code_cell(cell))
     kernel = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
     nbformat.write(make.new_notebook(cells=made, metadata=kernel), path)
+
+
+def execute_in_process(source, out, parameters, cwd, extra_arguments, **_):
+    """What papermill does in a kernel: run the cells, and note what they make."""
+    book = nbformat.read(source, as_version=4)
+    namespace = {}
+    with (
+        mock.patch.dict(os.environ),
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        for argument in extra_arguments:
+            if NOTES in argument:
+                exec(argument.partition("exec_lines=")[2])
+        for cell in book.cells:
+            if cell.cell_type == "code":
+                exec(cell.source, namespace)
+            if "parameters" in cell.metadata.get("tags", []):
+                namespace |= parameters
+    nbformat.write(book, out)
 
 
 def log(toy):

@@ -8,6 +8,9 @@ person must decide.
 import argparse
 import os
 import sys
+from functools import partial
+
+from helpers.core.terminal import run_command
 
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
@@ -34,17 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # before torch is imported
+    return run_command(partial(_run, options))
+
+
+def _run(options: argparse.Namespace) -> None:
     from helpers.accounts import commands  # not at the top: this import takes seconds
 
-    try:
-        getattr(commands, options.command)(options)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; the same command continues from here", file=sys.stderr)
-        return 130
-    return 0
+    getattr(commands, options.command)(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.
@@ -65,6 +64,8 @@ def _parser() -> argparse.ArgumentParser:
             prior_help = "probability of a second account (0.05)"
             add("--prior", type=float, default=0.05, help=prior_help)
             add("-k", type=int, default=5, help="candidates of each account (5)")
+        if name == "encode":
+            add("--force", action="store_true", help="replace an existing file of any kind")
         if name == "mine":
             add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser

@@ -1,11 +1,8 @@
-"""Read files of posts, and find their columns of author, text, time and topic."""
+"""Find the columns of author, text, time and topic of a file of posts."""
 
 from pathlib import Path
 
-import pandas as pd
-import pyarrow.parquet as pq
-
-from helpers.core.paths import resolve
+from helpers.sources.table import column_names
 
 # kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {
@@ -45,7 +42,7 @@ def column_types(location: str, given: dict) -> dict[str, str | None]:
         separated by semicolons, or it cannot be read.
     """
     file = Path(location).name
-    columns = [str(column) for column in read_columns(location, nrows=100).columns]
+    columns = column_names(location)
     if len(columns) == 1 and ";" in columns[0]:
         raise ValueError(f"{file} is separated by ';': save it with commas, or tabs as .tsv")
     listed = ", ".join(repr(column) for column in columns)
@@ -70,49 +67,3 @@ def _guess(kind: str, columns: list[str]) -> str | None:
         if name in first_of_name:
             return first_of_name[name]
     return None
-
-
-def read_columns(
-    location: str, nrows: int | None = None, usecols: list[str] | None = None
-) -> pd.DataFrame:
-    """Read a CSV, TSV, JSON lines or Parquet file.
-
-    Values of CSV and TSV files stay text, and malformed rows of these are skipped. A name without
-    one of the endings .tsv, .jsonl, .ndjson and .parquet, before .gz, is read as CSV.
-
-    Parameters
-    ----------
-    location : str
-        path of the file.
-    nrows : int, optional
-        number of rows to read from the start; by default all. Of a Parquet file, any number gives
-        an empty table that has the columns.
-    usecols : list[str], optional
-        columns to read; by default all. Ignored for JSON lines, and for Parquet with ``nrows``.
-
-    Raises
-    ------
-    ValueError
-        Where the file cannot be read.
-    """
-    path = resolve(location)
-    name = path.name.lower().removesuffix(".gz")
-    try:
-        if name.endswith(".parquet"):
-            if nrows:
-                return pq.read_schema(path).empty_table().to_pandas()
-            return pq.read_table(path, columns=usecols).to_pandas()
-        if name.endswith((".jsonl", ".ndjson")):
-            return pd.read_json(path, lines=True, nrows=nrows, dtype=False)
-        return pd.read_csv(
-            path,
-            nrows=nrows,
-            usecols=usecols,
-            dtype=str,
-            sep="\t" if name.endswith(".tsv") else ",",
-            encoding_errors="replace",
-            on_bad_lines="skip",
-            keep_default_na=False,
-        )
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None

@@ -22,7 +22,8 @@ from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
 from helpers.accounts.scoring import ScoringConfig, fit_scoring
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
-from helpers.encoders.base import Encoder, embed
+from helpers.core.errors import FileError, readable_file
+from helpers.encoders.base import Encoder, embed, load_tensors
 from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.evaluation.fusion import fit_weights
 from helpers.evaluation.models import GalleryTfidf, Member, Model, with_s_norm
@@ -108,24 +109,28 @@ class AuthorEncoder:
                 "save() has made"
             )
         packed, _ = checkpoints.read_checkpoint(folder / WEIGHTS)
-        tensors = restore(packed)
-        about = read_json(folder / "model.json")
-        if any("members" not in use for use in about["uses"].values()):
-            raise ValueError(f"{folder} was saved by an earlier version: fit and save it again")
+        with readable_file(folder / WEIGHTS):
+            tensors = restore(packed)
         tokenizer = tokenizers.load_tokenizer(folder)
-        members = {}
-        for member, config in about["members"].items():
-            encoder = build_encoder(member, config, tokenizer.vocabulary)
+        about = read_json(folder / "model.json")
+        with readable_file(folder / "model.json"):
+            if any("members" not in use for use in about["uses"].values()):
+                raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
+            members = {
+                member: build_encoder(member, config, tokenizer)
+                for member, config in about["members"].items()
+            }
+            uses = {use: ScoringConfig.of(plain) for use, plain in about["uses"].items()}
+            card = dict(about["card"])
+        for member, encoder in members.items():
             start = f"{member}/"
             state = {
                 key.removeprefix(start): value
                 for key, value in tensors.items()
                 if key.startswith(start)
             }
-            encoder.load_state_dict(state)
-            members[member] = encoder.eval()
-        uses = {use: ScoringConfig.of(plain) for use, plain in about["uses"].items()}
-        return cls(tokenizer, members, uses, about["card"])
+            load_tensors(encoder.eval(), state, folder / WEIGHTS)
+        return cls(tokenizer, members, uses, card)
 
     def save(self, folder: str | Path) -> None:
         """Write tokenizer, members, uses and card to a folder, for :meth:`load`.

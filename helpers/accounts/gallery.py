@@ -19,9 +19,10 @@ from helpers.accounts.samples import (
     samples_of,
     whole_accounts,
 )
+from helpers.core.errors import FileError, file_error, readable_file
 from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
-from helpers.tokens.store import FILES, TokenStore
+from helpers.tokens.store import FILES, TokenStore, check_arrays
 from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
@@ -360,18 +361,28 @@ class AccountGallery:
         ValueError
             The file is missing or damaged, or the gallery was made with another encoder.
         """
-        tensors, about = checkpoints.read_checkpoint(Path(folder) / FILE)
-        if about["encoder"] != encoder.fingerprint or "topics" not in about:
-            raise ValueError(
-                f"the gallery in {folder} was made by another encoder: make it again from its posts"
-            )
-        vocabulary = encoder.tokenizer.vocabulary
-        meta = {"topics": about["topics"], "vocabulary": vocabulary, "fingerprint": ""}
-        arrays = {name: tensors.pop(name).numpy() for name in FILES}
-        targets = whole_accounts(TokenStore(Path(folder), meta, **arrays))
-        rows = {name.removeprefix("rows/"): value.numpy() for name, value in tensors.items()}
-        options = {"drawn": np.array(about["drawn"]), "beyond": about["beyond"]}
-        return cls(encoder, targets, about["names"], about["hours"], rows, **options)
+        path = Path(folder) / FILE
+        tensors, about = checkpoints.read_checkpoint(path)
+        with readable_file(path):
+            if about["encoder"] != encoder.fingerprint or "topics" not in about:
+                raise FileError(
+                    f"the gallery in {folder} was made by another encoder: make it again from its "
+                    "posts"
+                )
+            vocabulary = encoder.tokenizer.vocabulary
+            meta = {"topics": about["topics"], "vocabulary": vocabulary, "fingerprint": ""}
+            arrays = {name: tensors.pop(name).numpy() for name in FILES}
+            store = TokenStore(Path(folder), meta, **arrays)
+            check_arrays(store)
+            targets = whole_accounts(store)
+            drawn = np.array(about["drawn"], bool)
+            rows = {name: tensors[f"rows/{name}"].numpy() for name in encoder.members}
+            shapes = [drawn.shape, *(rows[name].shape for name in rows)]
+            dims = [(len(targets), member.dim) for member in encoder.members.values()]
+            if shapes != [(len(targets),), *dims]:
+                raise file_error(path)
+            options = {"drawn": drawn, "beyond": int(about["beyond"])}
+            return cls(encoder, targets, about["names"], about["hours"], rows, **options)
 
     def _answers(self, queries, names, k, costs) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the k best accounts of each query, and one row per query for "nobody".

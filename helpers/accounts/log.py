@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pandas as pd
 
 from helpers.core.artifacts import atomic_write
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 
 
@@ -19,6 +20,12 @@ def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
     ranking : DataFrame
         result of :meth:`helpers.accounts.gallery.AccountGallery.rank`.
     """
+    with folder_lock(run.folder, wait=True):
+        _write_ranking(run, ranking)
+
+
+# Write both files of :func:`log_ranking`.
+def _write_ranking(run, ranking):
     path = run.folder / "rankings.parquet"
     with atomic_write(path) as partial:
         ranking.to_parquet(partial, index=False)
@@ -28,5 +35,7 @@ def log_ranking(run: Run, ranking: pd.DataFrame) -> None:
         "asked": ranking["query"].unique().tolist(),
         "linked": links.to_dict("records"),
     }
-    with open(run.folder / "asked.jsonl", "a", encoding="utf-8") as file:
+    path = run.folder / "asked.jsonl"
+    path.touch(0o600)
+    with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(line, ensure_ascii=False) + "\n")

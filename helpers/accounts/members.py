@@ -6,6 +6,7 @@ from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.profiles import HourProfile
 from helpers.encoders.stream import StreamConfig, build_stream_encoder
 from helpers.encoders.wccn import WCCN
+from helpers.tokens.tokenizer import Tokenizer
 
 
 def encoder_config(encoder: Encoder) -> dict:
@@ -19,20 +20,22 @@ def encoder_config(encoder: Encoder) -> dict:
     return encoder.config.model_dump(mode="json")
 
 
-def build_encoder(member: str, config: dict, vocabulary: int) -> Encoder:
+def build_encoder(member: str, config: dict, tokenizer: Tokenizer) -> Encoder:
     """Build a member whose weights are still to be loaded.
 
     Parameters
     ----------
     member : name of the member: "stream", "lsa", "lsa_masked" or "hours"
     config : result of :func:`encoder_config`
-    vocabulary : number of tokens of the tokenizer
+    tokenizer : has made the tokens that the member reads
     """
     if member == "stream":
-        return build_stream_encoder(StreamConfig.of(config), vocabulary, 1)
+        # its tokens become those of a pretrained transformer only where the tokenizer is known
+        stream_config = StreamConfig.of(config)
+        return build_stream_encoder(stream_config, tokenizer.vocabulary, 1, tokenizer=tokenizer)
     if member == "hours":
         return WCCN(HourProfile(**config))
     lsa = LSAEncoder(**config)
     if member == "lsa_masked":
-        return WCCN(FrequentTokens(lsa, vocabulary))
+        return WCCN(FrequentTokens(lsa, tokenizer.vocabulary))
     return WCCN(lsa)

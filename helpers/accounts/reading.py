@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers.accounts.columns import column_types, read_columns
+from helpers.accounts.columns import column_types
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.index import VectorIndex
@@ -24,10 +24,13 @@ from helpers.accounts.samples import (
 )
 from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
 from helpers.core.artifacts import fingerprint_of
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.collect import CollectConfig, collect, parts_folder
+from helpers.sources.table import author_names
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, list_topics
+from helpers.tokens.tokenizer import Tokenizer
 from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
 MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
@@ -74,7 +77,7 @@ class OwnPosts:
     def samples(self, names: list[str]) -> Samples:
         """Return the newest posts of named accounts, to be used as queries."""
         listed = list(self.names)
-        return newest_posts(self.store, np.array([listed.index(name) for name in names]))
+        return newest_posts(self.store, np.array([listed.index(name) for name in names], int))
 
     def gallery(self, encoder: AuthorEncoder, samples: Samples | None = None) -> AccountGallery:
         """Return a gallery of samples of the store, by default the newest posts of each account.
@@ -99,13 +102,14 @@ class OwnPosts:
         """
         weights = encoder.uses[encoder.use(False, self.hours)].weights
         fingerprint = fingerprint_of(self.card, encoder.fingerprint, weights)
-        with suppress(ValueError):  # there is no file yet, or it is damaged
-            tensors, state = read_checkpoint(self.vectors_path)
-            if state["fingerprint"] == fingerprint:
-                return tensors["vectors"].numpy()
-        vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
-        tensors = {"vectors": torch.from_numpy(vectors)}
-        save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
+        with folder_lock(self.vectors_path.parent, wait=True):
+            with suppress(ValueError):  # there is no file yet, or it is damaged
+                tensors, state = read_checkpoint(self.vectors_path)
+                if state["fingerprint"] == fingerprint:
+                    return tensors["vectors"].numpy()
+            vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
+            tensors = {"vectors": torch.from_numpy(vectors)}
+            save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
         return vectors
 
     def gallery_for(
@@ -126,7 +130,14 @@ class OwnPosts:
             the samples to be ranked, at least one.
         seed : int
             seed of the random sample of accounts.
+
+        Raises
+        ------
+        ValueError
+            Where there is no query.
         """
+        if not len(queries):
+            raise ValueError("no account is asked about: name at least one")
         samples = newest_posts(self.store)
         if len(samples) <= FULL_GALLERY:
             return self.gallery(encoder, samples)
@@ -184,15 +195,22 @@ def read_posts(
         Where the file cannot be read or lacks a column, the encoder does not know its letters, or
         fewer than two accounts have MIN_POSTS posts.
     """
+    with folder_lock(run.folder, wait=True):
+        return _read_posts(run, location, encoder, columns, pseudonymise)
+
+
+def _read_posts(run, location, encoder, columns, pseudonymise):
+    """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
         source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)
-    shutil.rmtree(run.folder / "collect", ignore_errors=True)  # its files hold the names of authors
+    # one file is read again in no time: neither its names nor a second copy of its posts is kept
+    shutil.rmtree(parts_folder(run), ignore_errors=True)
 
-    whole_store = _tokenise(run, encoder.tokenizer)
+    whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
     enough = _accounts_with_posts(count, card)
     largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
@@ -214,8 +232,16 @@ def read_posts(
     return OwnPosts(store, names, hours, card, run.folder / "vectors.safetensors")
 
 
-# Make the token store of the run's cleaned posts.
-def _tokenise(run, tokenizer):
+def tokenise_posts(run: Run, tokenizer: Tokenizer) -> TokenStore:
+    """Make the token store of a run's cleaned posts, or open the one that is there.
+
+    Parameters
+    ----------
+    run : Run
+        the run whose ``posts.parquet`` is read
+    tokenizer : Tokenizer
+        makes the tokens; each post is cut to STORED_TOKENS
+    """
     posts = run.folder / "posts.parquet"
     return build_store(
         posts,
@@ -319,6 +345,5 @@ def own_names(location: str, columns: dict | None = None) -> dict[str, str]:
         as in :func:`read_posts`.
     """
     column = column_types(location, columns or {})["author"]
-    authors = read_columns(location, usecols=[column])[column].dropna().unique()
     pseudonym = pseudonymiser(pseudonym_key())
-    return {pseudonym(str(author)): str(author) for author in authors}
+    return {pseudonym(author): author for author in author_names(location, column)}

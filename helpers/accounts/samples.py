@@ -22,6 +22,10 @@ UNKNOWN_TOPIC = ""  # the name of a topic that is not known
 Posts = Sequence[Sequence[str]]  # one list of texts per account, oldest first
 
 
+class NoPosts(ValueError):
+    """An account has no post left: all are empty after cleaning, or stand in other posts, too."""
+
+
 def samples_of(
     posts: Posts, tokenizer, times: Sequence | None = None, topics: Sequence | None = None
 ) -> Samples:
@@ -148,14 +152,14 @@ def whole_accounts(store: TokenStore) -> Samples:
 
     Raises
     ------
-    ValueError
+    NoPosts
         Where an account has no post.
     """
     count = store.posts_per_author()
     empty = np.flatnonzero(count == 0)
     if len(empty):
         more = f", and {len(empty) - 1} more have none" if len(empty) > 1 else ""
-        raise ValueError(f"account {empty[0]} has no post of its own words{more}")
+        raise NoPosts(f"account {empty[0]} has no post of its own words{more}")
     return Samples(store, store.author_offsets[:-1], count, np.arange(len(count)))
 
 

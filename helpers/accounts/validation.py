@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.reading import OwnPosts
-from helpers.accounts.samples import halves, in_memory, last_posts, texts_of
+from helpers.accounts.samples import NoPosts, halves, in_memory, last_posts, texts_of
 from helpers.cleaning.text import WORD
 from helpers.core.names import label
 from helpers.evaluation import ranking
@@ -329,9 +328,9 @@ def rank_after_obfuscation(
 
     Returns
     -------
-    Columns ``habit``, ``rank`` (1 is best), ``probability``, ``llr``. A habit is left out where no
-    post is left after passages that the gallery holds too are removed. A post that would become
-    empty keeps its text.
+    Columns ``habit``, ``rank`` (1 is best), ``probability``, ``llr``. A habit has its name alone
+    where no post is left after passages that the gallery holds too are removed. A post that would
+    become empty keeps its text.
 
     Raises
     ------
@@ -351,9 +350,12 @@ def rank_after_obfuscation(
     rows = []
     for habit, (changed_texts, changed_times) in variants.items():
         query_times = [changed_times.tolist()] if gallery.hours else None
-        with suppress(ValueError):  # raised where no post of the account's own words is left
+        try:
             queries = gallery.queries([changed_texts], query_times)
-            rows.append((habit, *_rank_of_account(gallery, queries, account, costs)))
+        except NoPosts:
+            rows.append((habit, None, None, None))
+            continue
+        rows.append((habit, *_rank_of_account(gallery, queries, account, costs)))
     return pd.DataFrame(rows, columns=["habit", "rank", "probability", "llr"])
 
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from helpers.cleaning.code_lines import without_code
 from helpers.cleaning.email_words import (
+    ARTICLE_VERB,
     CONTACT,
     DISCLAIMER,
     FIELD,
@@ -20,6 +21,7 @@ from helpers.cleaning.email_words import (
     RESERVED,
     VERB,
 )
+from helpers.cleaning.salutations import NAME, PERSON
 
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code
@@ -35,9 +37,7 @@ PGP = re.compile(
     re.M,
 )
 # a list's note on an attachment that it removed: "An HTML attachment was scrubbed..."
-SCRUBBED = re.compile(
-    r"(?:An embedded|An HTML|A non-text|An embedded message).{0,60}was scrubbed\.\.\."
-)
+SCRUBBED = re.compile(r"(?:An embedded|An HTML|A non-text).{0,60}was scrubbed\.\.\.")
 # "-------------- next part --------------", below which attachments follow
 NEXT_PART = re.compile(r"-{6,} next part -{6,}\s*$")
 # "----- Forwarded message -----"
@@ -60,12 +60,31 @@ MAX_ATTRIBUTION_CHARS = 500
 DATE = re.compile(r"\d{4}|\d{1,2}[:.]\d\d|\d[-/.]\d")
 # "jd@example.org", "jd at example.org", "<jd>", "at ..."
 ADDRESS = re.compile(r"\S@\S|\sat\s\S+\.|<[^>]{1,200}>|\bat \.\.\.")
-# the first line of a news reader's attribution, "In article <1@x> jd@example.org (Jane) writes:",
-# and how its last line ends: a verb, with or without a colon
-ARTICLE = re.compile(
-    r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)", re.I
+# an attribution of one line without a date: "jd@example.org (Jane Doe) writes", "Jane Doe wrote:"
+SENDER_WRITES = re.compile(
+    rf"\s*(?:\S+@\S+\s*(?:\([^()]{{1,80}}\)\s*)?{ARTICLE_VERB}\W{{0,5}}"
+    rf"|(?:{PERSON}|[A-Z]{{2,20}})(?: (?:{NAME}|[A-Z]{{1,20}}\.?)){{1,3}}"
+    r"(?: [(<]\S+@\S+[>)])?\s(?:wrote|writes)\s?(?:[:;]|\.\.\.))\s*$"
 )
-ARTICLE_END = re.compile(rf"(?:\b(?:{VERB}|write|say)\b.{{0,80}}|:)\s*$", re.I)
+# the first line of a news reader's attribution, "In article <1@x> jd@example.org (Jane) writes:",
+# and how its last line ends: a name or an address and a verb, a verb and a colon somewhere after
+# it, or a name in brackets and a colon
+ARTICLE = re.compile(
+    r"\s*(?:In|From) (?:(?:the )?article:?(?:\s*$|\s<|\s\S{0,200}@)|message <|<[^\s<>]{1,200}@)",
+    re.I,
+)
+ARTICLE_END = re.compile(
+    rf"(?:(?:^\s*|[)>\"\]]\s|@\S{{1,99}}\s|\b[A-Z][\w'.-]{{0,30}}\s){ARTICLE_VERB}[\s,>|-]{{0,5}}"
+    rf"|\b{ARTICLE_VERB}(?:\s?\.\.\.|(?:[^.:;?!]|[.:]\w){{0,80}}[:;])|[)>]\s?:)\s*$"
+)
+# such a line that holds nothing but the article and a name; the attribution at the start of a line
+# that goes on: "In article <1@x> jd@example.org (Jane Doe) writes: I do not"
+ARTICLE_ALONE = re.compile(
+    r"\s*(?:In|From) (?:(?:the )?[Aa]rticle:?|message)?\s*<?[^\s<>]{1,200}>?[,;:]?"
+    rf"(?:\s+<?[^\s@]+@\S+)?(?:\s*\([^()]{{0,80}}\)|(?:\s+(?:{NAME}|[A-Z]\.)){{1,4}})?"
+    r"(?:\s+<\S+@\S+)?[\s,.]*$"
+)
+ARTICLE_START = re.compile(rf"\s*(?:In|From) .{{0,300}}?[)>\w] {ARTICLE_VERB}\s?:\s*(?=\S)", re.I)
 # the line "-- " above a signature
 DELIMITER = re.compile(r"-- ?$|\s*--\s?\d?$")
 # a line that begins in lower case and goes on, as within a sentence
@@ -159,8 +178,10 @@ def _without_quotes(lines):
 
     The rest of a quoted line that a mail program wrapped counts as quoted too.
     """
-    marks = _quote_marks(lines)
-    quoted = [_is_quoted(line, marks) for line in lines]
+    quoted = [QUOTE.match(line) is not None for line in lines]
+    marks = _quote_marks(lines, quoted)
+    if marks:
+        quoted = [_is_quoted(line, marks) for line in lines]
     for i in range(1, len(lines) - 1):
         if quoted[i]:
             # the archive writes an author's own line that starts with "From " as ">From "
@@ -175,9 +196,20 @@ def _without_quotes(lines):
     while i < len(lines):
         attribution_length = 0 if quoted[i] else _attribution_length(lines, quoted, i)
         if not quoted[i] and not attribution_length:
-            kept_lines.append(lines[i])
+            kept_lines += _without_article(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
+
+
+def _without_article(line):
+    """Return a line in a list, without an attribution at its start; none if a quote follows it."""
+    attribution = ARTICLE.match(line) and ARTICLE_START.match(line)
+    if not attribution:
+        return [line]
+    text = line[attribution.end() :]
+    if QUOTE.match(text):
+        return []
+    return [text]
 
 
 def _is_tail(text):
@@ -199,7 +231,7 @@ def _is_quoted(line, marks):
     return mark is not None and mark[1] in marks
 
 
-def _quote_marks(lines):
+def _quote_marks(lines, quoted):
     """Return the marks, beyond those of QUOTE, with which the quoted lines of this mail begin.
 
     A mark is what the first line of text below an attribution begins with. ":" and "}" are marks
@@ -209,33 +241,32 @@ def _quote_marks(lines):
     if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2:
         marks = {":", "}"}
     for i, line in enumerate(lines):
-        if not ARTICLE.match(line):
+        length = 1
+        if ARTICLE.match(line):
+            length = _article_length(lines, quoted, i)
+        elif not SENDER_WRITES.match(line[-600:]):
             two_lines = " ".join(lines[max(i - 1, 0) : i + 1])[-900:]
             if not ATTRIBUTION.match(line.strip()[-600:]) or not ADDRESS.search(two_lines):
-                continue
-        for next_line in lines[i + 1 : i + 5]:
-            if next_line.strip() and not ARTICLE_END.search(next_line):
-                mark = MARKER.match(next_line)
-                if mark:
-                    marks.add(mark[1])
-                break
+                length = 0
+        following = _first_text(lines, i + length)
+        if length and following is not None:
+            mark = MARKER.match(lines[following])
+            if mark:
+                marks.add(mark[1])
     return marks
 
 
 def _attribution_length(lines, quoted, start):
     """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
 
-    An attribution that begins as ARTICLE does ("In article <1@x> jd@example.org (Jane)") reaches to
-    the first of three lines that ends with a verb or a colon. If none does, its first line counts
-    where it holds an address. Any other attribution is the sentence of the lines up to the first
-    that ends with a colon. It must pass :func:`_says_who_is_quoted`, and none of its lines may be
-    blank or quoted.
+    For one that begins as ARTICLE does see :func:`_article_length`. Any other is a line such as
+    "Jane Doe writes:", or the sentence of the lines up to the first that ends with a colon. This
+    sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
     """
     if ARTICLE.match(lines[start]):
-        for length, line in enumerate(lines[start : start + 3], 1):
-            if ARTICLE_END.search(line[-300:]):
-                return length
-        return 1 if "@" in lines[start] else 0
+        return _article_length(lines, quoted, start)
+    if SENDER_WRITES.match(lines[start][-600:]):
+        return 1
 
     sentence = ""
     for end in range(start, min(start + MAX_ATTRIBUTION_LINES, len(lines))):
@@ -253,6 +284,26 @@ def _attribution_length(lines, quoted, start):
             before_quote = length == 1 and following is not None and quoted[following]
             return length if _says_who_is_quoted(sentence, before_quote) else 0
     return 0
+
+
+def _article_length(lines, quoted, start):
+    """Return how many lines from ``start`` on are an attribution with an article: 0 to 3.
+
+    It reaches to the first line that ends as ARTICLE_END says, or with a colon above a quote; none
+    of its lines may be blank or quoted. If there is no such line, the first one counts where it
+    holds nothing but the article and a name. What else begins as ARTICLE does is the author's own:
+    "In article <1@x> you ask whether it works."
+    """
+    for end in range(start, min(start + 3, len(lines))):
+        line = lines[end][-300:].rstrip()
+        if quoted[end] or not line:
+            break
+        if ARTICLE_END.search(line):
+            return end - start + 1
+        following = _first_text(lines, end + 1)
+        if line.endswith(":") and following is not None and quoted[following]:
+            return end - start + 1
+    return 1 if ARTICLE_ALONE.match(lines[start]) else 0
 
 
 def _first_text(lines, start):
@@ -300,7 +351,8 @@ def _above_delimiter(lines):
     """Return the lines above the first "-- " below which there is only a signature.
 
     A signature is 15 lines of text or fewer, or a business card of 40 or fewer. Where nothing
-    stands above it, it is the message: only the lines "-- " are left out.
+    stands above it, it is the message, and only the lines "-- " are left out; but two lines or more
+    that are a business card, or a name and a quotation, are a signature there too.
     """
     cut = len(lines)
     lines_below = 0
@@ -314,8 +366,11 @@ def _above_delimiter(lines):
                 break
     if any(line.strip() for line in lines[:cut]):
         return lines[:cut]
-    # nothing stands above: the text below is the message
-    return [line for line in lines if not DELIMITER.match(line)]
+    message = [line for line in lines if not DELIMITER.match(line)]
+    texts = [line for line in message if line.strip()]
+    if len(texts) > 1 and (_is_card(texts) or _is_motto(texts[1:])):
+        return []
+    return message
 
 
 def _is_motto(block):

@@ -10,7 +10,8 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
-from helpers.cleaning.text import normalise_unicode
+from helpers.cleaning.salutations import NAME, PERSON
+from helpers.cleaning.text import UUCP, normalise_unicode
 
 # "jd@example.org" and "jd at example.org"
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
@@ -20,6 +21,14 @@ ATTRIBUTED = re.compile(
     r"(?:^[> ]*|,\s|[\dM]\s)(schrieb )?((?:[^\W\d_][\w.'?-]{0,20} ?){1,4}?)(?(1):|"
     r"(?<= )(?:(?:<[^<>\n]{3,80}>|\([^()\n]{3,80}\))\s[> ]*(?:wrote|writes)\b"
     r"|(?:wrote|(?:a )?\S{1,2}crit)\s?:))",
+    re.M,
+)
+# the verbs of ATTRIBUTED, one of which ends in each match, on its last line or the one before
+ATTRIBUTING = re.compile("wrote|writes|schrieb|crit")
+# the full name below a farewell, also in a quote: "> Best regards," and "> Jane B. Doe" below it
+SIGNED = re.compile(
+    r"(?:[Rr]egards|[Ss]incerely|[Ww]ishes|[Cc]heers)[,.! ]*\n(?:[> |]*\n)?[> |]*"
+    rf"({PERSON}(?:[ \t]+(?:[A-Z]\.[ \t]*)?{NAME}){{1,3}})[ \t]*$",
     re.M,
 )
 # 1980-01-01: no list is older; an earlier date comes from a clock that was never set
@@ -48,8 +57,14 @@ class Message(NamedTuple):
 
     @property
     def names(self) -> str:
-        """The sender's name and the names in attributions of quotes, one per line."""
-        return "\n".join([self.name, *(match[2] for match in ATTRIBUTED.finditer(self.body))])
+        """The sender's name and those in attributions of quotes and in signatures, one per line."""
+        names = [self.name, *SIGNED.findall(self.body)]
+        lines = self.body.split("\n")
+        for i, line in enumerate(lines):
+            if ATTRIBUTING.search(line):
+                two_lines = "\n".join(lines[max(i - 1, 0) : i + 1])
+                names += [match[2] for match in ATTRIBUTED.finditer(two_lines)]
+        return "\n".join(dict.fromkeys(names))
 
     @property
     def author(self) -> str:
@@ -94,12 +109,14 @@ def parse_headers(message: str) -> Message:
 def sender_of(value: str) -> tuple[str, str]:
     """Return the name and the address, in lower case, of a From header; "" for what is absent.
 
-    It reads "x at y (Name)", "Name <x at y>" and "Name".
+    It reads "x at y (Name)", "Name <x at y>", "host!host!x (Name)" and "Name".
     """
-    match = ADDRESS.search(value)
     address = ""
-    if match:
+    if match := ADDRESS.search(value):
         address = f"{match[1]}@{match[2]}".lower()
+    elif match := UUCP.search(value):
+        address = match[0].lower()
+    if match:
         value = value.replace(match[0], " ")
     name = re.sub(r"[<>\"]|^\W*\(|\)\s*$", " ", value)
     name = re.sub(r"^[\s(]+|[\s)]+$", "", name)

@@ -14,6 +14,11 @@ VERB = (
     r"|escribe|ha scritto|scrisse|scritto|escreveu|schreef|skrev|skriver|napsal|napisał(?:\(a\))?"
     r"|pisze|kirjoitti|написал|пишет)"
 )
+# the verb of a news reader's attribution, which may also be "you write:"
+ARTICLE_VERB = (
+    rf"(?:{VERB}|write|say|(?:ask|comment|explain|mention|post|respond)(?:s|ed)?|repl(?:y|ies|ied)"
+    r"|(?:state|claim)[sd]?)\b"
+)
 # the first word of an attribution, before a date or a name
 OPENING = re.compile(
     r"\s*-{0,2}\s?(?:On|Am|Le|El|Il|Op|Em|Den|Dne|Dnia|At|Quoting|Citando|Zitat von|Quoth)\s"

@@ -1,6 +1,7 @@
 """Pseudonyms of authors: keyed hashes of their names, which nobody can compute without the key.
 
-The key is kept, so that a name has the same pseudonym in all runs on a machine.
+The key is kept, so that a name has the same pseudonym in all runs on a machine. Beside it lies the
+one folder where names are kept, see :func:`names_folder`.
 """
 
 import hmac
@@ -10,9 +11,11 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache, partial
+from pathlib import Path
 
-from helpers.cleaning.text import normalise_unicode
+from helpers.cleaning.author_names import author_name, same_author
 from helpers.core import paths
+from helpers.core.artifacts import make_folder
 
 KEY_BYTES = 32
 
@@ -49,10 +52,10 @@ def pseudonym_key() -> bytes:
 
 
 def _write_key(path):
-    """Write a random key that only the file's owner may read, unless another process wrote one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a random key that only the file's owner may read, unless somebody else wrote one."""
+    make_folder(path.parent)
     # complete before it gets the name that other processes look for
-    partial_path = path.with_name(f"{path.name}.{os.getpid()}")
+    partial_path = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     partial_path.touch(mode=0o600)
     partial_path.write_bytes(secrets.token_bytes(KEY_BYTES))
     with suppress(FileExistsError):
@@ -60,20 +63,32 @@ def _write_key(path):
     partial_path.unlink()
 
 
+def names_folder() -> Path:
+    """Return the folder for what still holds names of people; only its owner may open it.
+
+    A run's own folder holds none where authors are pseudonymised. So the folders of runs may be
+    shown to others, and this one and the key may not.
+    """
+    folder = paths.outputs() / ".names"
+    make_folder(folder)
+    folder.chmod(0o700)  # it may have been copied here
+    return folder
+
+
 def pseudonymiser(secret: bytes | None) -> Callable[[str], str]:
     """Return the function that maps an author's name to a pseudonym.
 
-    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of the name in lower case, so
-    names that differ only in case are one author. Where ``secret`` is None, the function keeps the
-    name, with normalised Unicode.
+    A pseudonym is "u" and 16 hexadecimal digits of the HMAC-SHA256 of what
+    :func:`~helpers.cleaning.author_names.same_author` returns for the name. Where ``secret`` is
+    None, the function is :func:`~helpers.cleaning.author_names.author_name`.
     """
     if secret is None:
-        return normalise_unicode
+        return author_name
     return partial(_pseudonym, secret)
 
 
 @lru_cache(maxsize=100_000)
 def _pseudonym(secret, author):
     """Return the pseudonym of an author."""
-    name = author.strip().lower().encode("utf-8", "replace")
-    return "u" + hmac.new(secret, name, "sha256").hexdigest()[:16]
+    digest = hmac.new(secret, same_author(author).encode(), "sha256")
+    return "u" + digest.hexdigest()[:16]

@@ -39,9 +39,20 @@ FULL_NAME = rf"(?:{PERSON}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]{{1,20}}\.?)){{0,3}}
 # where even a word in lower case is a name: after a blank line, a comma at the end of a line, or
 # thanks at the start of a line ("cheers, jane")
 BEFORE_LOWER_CASE = rf"(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{THANKS},?\s)"
+LOWER_CASE_NAME = rf"(?i:{NO_OTHER_WORD})[a-z]{{3,12}}(?:[ \t][a-z]\.)?"
+# "regards, otto m." and "regards,\notto meier": after this word even two words are a name
+AFTER_REGARDS = rf"\b[Rr]egards,\s+((?i:{NO_OTHER_WORD})[a-z]{{2,12}}(?:[ \t][a-z]{{1,14}}\.?)?)"
 SIGNATURE = re.compile(
-    rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}((?i:{NO_OTHER_WORD})[a-z]{{3,12}}))"
-    r"[.,]?[\s-]*\Z"
+    rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}[/~]?({LOWER_CASE_NAME})"
+    rf"|{AFTER_REGARDS})[.,]?[\s-]*\Z"
+)
+# a signature that more text follows: a line that begins with a farewell, then a name on a line of
+# its own, then a blank line
+INNER_SIGNATURE = re.compile(
+    r"\n[ \t]*(?i:(?:many|kind|kindest|best|warm)[ \t]+)?"
+    rf"(?i:(?:regards|wishes|cheers|thx|sincerely|hth|yours)\b[^\n]{{0,20}}"
+    rf"|(?:thanks|thank you)\b[^\n]{{0,60}})\n(?:[ \t]*\n)?[ \t–—/~-]*({FULL_NAME})[.,]?[ \t]*"
+    r"(?=\n[ \t]*\n)"
 )
 # places that a signature may precede: each "P.S.", and the end of the text
 SIGNATURE_END = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
@@ -50,8 +61,8 @@ SIGNATURE_END = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b|\Z")
 def mask_salutations(text: str) -> tuple[str, list[str]]:
     """Return a post with masked names in its greeting and signature, and the list of these names.
 
-    ``@user`` replaces all names in the greeting, ``@self`` the name before the end and the name
-    before the last "P.S.".
+    ``@user`` replaces all names in the greeting, ``@self`` the name before the end, the name before
+    the last "P.S." and names on a line of their own below a farewell.
     """
     names = []
     greeting = GREETING.match(text[:MAX_SALUTATION_CHARS])
@@ -71,4 +82,7 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
             names.append(tail[name_start:name_end])
             masked_tail = f"{tail[:name_start]}@self{tail[name_end:]}"
             text = text[:tail_start] + masked_tail + text[end:]
+    for signature in reversed(list(INNER_SIGNATURE.finditer(text))):
+        names.append(signature[1])
+        text = f"{text[: signature.start(1)]}@self{text[signature.end(1) :]}"
     return text, [name for name in names if name]

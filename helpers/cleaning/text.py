@@ -52,17 +52,28 @@ EMAIL = re.compile(
     rf"|(?:\s{{1,3}}at\s{{1,3}}(?!www\.)|\s?[(\[<{{]\s?(?:at|AT|@)\s?[)\]>}}]\s?){DOMAIN}"
     r"|\s{1,3}(?:at|AT|@)\s{1,3}[\w-]{1,63}(?:\s(?:dot|DOT)\s[\w-]{1,63}){1,5}|\sat\s\.\.\.)"
 )
+# "uunet!mcvax!jane", "{ucbvax,decwrl}!sun!jane", "...!uunet!jane", also before "@example.org": a
+# path of hosts to a user, as mail had it before there were domains; no "no!no!no" or "done!thanks"
+UUCP = re.compile(
+    r"(?<![\w!.}/:=@-])(?!([a-z\d.-]{1,64})!\1!)"
+    r"(?:(?:\{[\w,.-]{1,99}\}|\.{2,3})!|[a-z\d][a-z\d.-]{0,64}+![a-z\d.-]{1,64}+!)"
+    r"(?:[a-z\d.-]{1,64}+!){0,9}[\w%-]++(?:[.+@%-]\w++){0,9}"
+)
+# a "!" within a word: a text without one holds no path
+UUCP_LIKE = re.compile(r"!(?<=[\w.}]!)\w")
 # a telephone number with a country's code ("+44 20 7946 0958"), grouped as in North America
 # ("(555) 123-4567"), or after a word such as "phone:"; no date, version, IP address or row of
-# numbers
+# numbers. A number is matched whole or not at all
 PHONE = re.compile(
-    r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ .-]?"
-    r"(?:\(0?\d{1,4}\)|\d{1,4})(?:[ ./-]{1,2}\d{2,5}){1,5}(?![\w.]*\d)"
-    r"|(?<![\w+/.-])\+\d{10,14}(?!\w)"
-    r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?![\w-]|[.,]\d)"
+    r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ ./-]?"
+    r"(?:\(\d{1,5}\) ?\d{0,8}|\d{1,4})(?:-\d(?!\d))?(?:[ ./-]{1,2}\d{2,8}){1,5}+"
+    r"(?![\w.]*\d|[/-]\d| \d\d)"
+    r"|(?<![\w+/.-])\+(?:\d{10,14}|\d{1,3} ?\(\d{1,5}\) ?\d{6,12}|\d{2,3}[ .-]\d{7,12})"
+    r"(?![\w.]*\d|[/-]\d| \d\d)"
+    r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?!(?!x\d)[\w-]|[.,]\d)"
     r"|(?<!\w)(?i:tel|telephone|phone|fax|mobile|cell|handy)(?:[.:]\s?|[.:]?\s)"
-    r"\(?[\d+][\d ()./-]{5,20}\d(?!\w))"
-    r"(?:,?\s?(?:x|ext\.?)\s?\d{1,6}(?!\w))?"
+    r"\(?[\d+](?:[ ()./-]{0,5}\d){5,19}+(?!(?!x\d|[Ee]xt)\w|[ ()./-]{1,5}\d\d))"
+    r"(?:,?\s?(?:x|[Ee]xt\.?)\s?\d{1,6}(?!\w))?"
 )
 # four digits in a row or nearly so: a text without them holds no telephone number
 PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
@@ -120,6 +131,8 @@ def clean_post(text: str, author: str = "") -> str:
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_label, text)
+    if "!" in text and UUCP_LIKE.search(text):
+        text = UUCP.sub("\0@email\0", text)
     if "." in text or "://" in text or " dot " in text.lower():
         text = EMAIL.sub("\0@email\0", text)
         text = URL.sub(_mask_url, text)
@@ -198,17 +211,25 @@ def _name_pattern(author):
     name = re.split(r"@|\sat\s", author.strip())[0].strip().strip("'\"")[:80]
     forms = []
     if len(name) >= 4 and re.search(r"[\W_\d]", name):  # otherwise the name is one word, see below
-        parts = [re.escape(part) for part in re.split(r"[\s_]+", name)]
-        forms.append("(?i:" + r"[\s_]+".join(parts) + ")")
+        parts = re.split(r"[\s_]+", name)
+        full_parts = [part for part in parts if len(part.strip(".")) > 1]
+        forms.append(_any_case(parts))
+        if 1 < len(full_parts) < len(parts):  # others leave initials out: "neil gandler"
+            forms.append(_any_case(full_parts))
 
     words = {word for word in re.split(r"[\W_]+", name) if len(word) >= 3 and word.isalpha()}
     words = {word for word in words if word.casefold() not in EVERYDAY}
     for word in sorted(sorted(words), key=len, reverse=True):
-        capitalised = {word[:1].upper() + word[1:], word.upper()}
+        capitalised = {word[:1].upper() + word[1:], word.upper(), word.capitalize()}
         forms += [re.escape(form) for form in sorted(capitalised)]
     if not forms:
         return None
     return re.compile(r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)")
+
+
+def _any_case(parts):
+    """Return the expression of the parts of a name in upper or lower case."""
+    return "(?i:" + r"[\s_]+".join(re.escape(part) for part in parts) + ")"
 
 
 @lru_cache(maxsize=100_000)

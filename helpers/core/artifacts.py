@@ -3,6 +3,10 @@
 An artifact is written under a temporary name and renamed when complete, so a killed run leaves
 either the old file, the new file or a ``*.partial`` that nothing reads. A fingerprint in a small
 JSON file beside the data lets a re-run reuse what is up to date and rebuild what is not.
+
+What is made is private: posts, rankings and reports are for their owner alone, whatever the umask.
+A folder that exists keeps its mode, so that one who shares the outputs of a run makes its folder,
+and opens the files in it.
 """
 
 import hashlib
@@ -13,6 +17,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from helpers.core import made, paths
+from helpers.core.errors import file_error, readable_file
 
 
 def fingerprint_of(*parts: Any) -> str:
@@ -38,7 +45,7 @@ def file_fingerprint(path: str | Path) -> str:
         fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     checksum = _checksum_path(path)
     if checksum.exists() and checksum.read_bytes() != fingerprint.encode():
-        raise _damaged(path)
+        raise file_error(path)
     return fingerprint
 
 
@@ -59,11 +66,6 @@ def verify_checksum(path: str | Path) -> bool:
 
 def _checksum_path(path):
     return Path(f"{path}.sha256")
-
-
-def _damaged(path):
-    # the error to raise for a damaged file
-    return ValueError(f"{path} is damaged: delete it and run the notebook that makes it")
 
 
 def file_stats_fingerprint(path: str | Path) -> str:
@@ -87,20 +89,52 @@ def file_stats_fingerprint(path: str | Path) -> str:
     return fingerprint_of(stats)
 
 
+def make_folder(path: str | Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner alone.
+
+    A folder that exists keeps its mode.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(0o700 if _is_private(path) else 0o777, exist_ok=True)
+
+
+def make_private(path: str | Path) -> None:
+    """Let only the owner read a file, or a folder and all that is in it.
+
+    What belongs to the repository and is no output (notebooks, pages, the encoders that ship) is
+    for everybody, and keeps its mode.
+    """
+    path = Path(path)
+    if _is_private(path):
+        for item in [path, *path.rglob("*")]:
+            if not item.is_symlink():
+                item.chmod(0o700 if item.is_dir() else 0o600)
+
+
+def _is_private(path):
+    # whether a path lies in the outputs folder, or outside of the repository
+    path = path.absolute()
+    is_output = path.is_relative_to(paths.outputs().absolute())
+    return is_output or not path.is_relative_to(paths.ROOT)
+
+
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path, and rename what was written there to ``path`` when the block ends.
 
     The block writes a file or makes a folder at the temporary path. An existing file or folder
     ``path`` is replaced, and its stored checksum removed. If the block raises, what it wrote is
-    deleted, and ``path`` stays as it was.
+    deleted, and ``path`` stays as it was. The result is private, see :func:`make_private`.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     partial = path.with_name(path.name + ".partial")
     _remove(partial)
     try:
         yield partial
+        make_private(partial)
         if path.is_dir():  # a folder cannot replace a folder in one step
             _remove(path)
         _remove(_checksum_path(path))  # it is of the old content
@@ -108,6 +142,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     except BaseException:
         _remove(partial)
         raise
+    made.note(path)
 
 
 def _remove(path):
@@ -142,14 +177,10 @@ def read_json(path: str | Path) -> Any:
     ValueError
         where the file is missing, is not JSON or was changed; the message names the file
     """
-    try:
+    with readable_file(path):
         value = json.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path} is missing: run the notebook that makes it") from None
-    except ValueError as error:  # JSONDecodeError, or UnicodeDecodeError for bytes that are no text
-        raise ValueError(f"{path} is not valid JSON: {error}") from None
     if isinstance(value, dict) and value.pop("checksum", None) not in (None, fingerprint_of(value)):
-        raise _damaged(path)
+        raise file_error(path)
     return value
 
 

@@ -78,7 +78,7 @@ def file_name(text: str) -> str:
     return checked_name("is", text)
 
 
-def legend_name(text: str) -> str:
+def row_title(text: str) -> str:
     """Return a name that fits into a row of a table and a legend, else raise ValueError."""
     if len(text) > MAX_LETTERS:
         raise ValueError(f"must hold names of at most {MAX_LETTERS} characters, not {shown(text)}")

@@ -15,6 +15,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from helpers.core.terminal import printable
+
 PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the path of this file
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}
 # the bar of one character is there because tqdm cuts a line to the terminal's width only with a bar
@@ -48,7 +50,7 @@ class _InFile(tqdm):
         """Write the bar's text to the file, in place of the last; tqdm clears it at the end."""
         text = str(self) if msg is None else msg
         with suppress(OSError):  # a full disk must not end a training here
-            Path(os.environ[PLACE]).write_text(text)
+            Path(os.environ[PLACE]).write_text(text, "utf-8")
 
 
 class Watch(dict):
@@ -72,7 +74,8 @@ class Watch(dict):
             if name not in self:
                 self[name] = _stage_bar(name)
             with suppress(OSError):  # the kernel has written no bar yet, or the file is gone
-                self[name].set_postfix_str(file.read_text(), refresh=False)
+                text = file.read_text("utf-8", errors="replace")  # it may be half written
+                self[name].set_postfix_str(printable(text), refresh=False)
             self[name].update()
 
 

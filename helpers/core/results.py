@@ -4,6 +4,8 @@ It has one row per metric and combination of the columns in ``KEY``. All code th
 compares results reads this table.
 """
 
+import json
+from collections import defaultdict
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +14,16 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import BeforeValidator
 
-from helpers.core.artifacts import atomic_write, file_fingerprint, read_json, write_checksum
+from helpers.core import made
+from helpers.core.artifacts import (
+    atomic_write,
+    file_fingerprint,
+    fingerprint_of,
+    make_folder,
+    read_json,
+    verify_checksum,
+    write_checksum,
+)
 from helpers.core.config import Config
 from helpers.core.names import label
 from helpers.core.paths import Run
@@ -118,8 +129,9 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     rows = rows.assign(**fields)[COLUMNS].astype(TYPES)
 
     path = _path(files)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(_lock_path(path)):  # two notebooks may record results at the same time
+    make_folder(path.parent)
+    # two notebooks may record results at the same time
+    with FileLock(_lock_path(path), mode=0o600):
         stored = _load(path)
         is_replaced = pd.Series(True, index=stored.index)
         for name in KEY:
@@ -130,6 +142,7 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
         with atomic_write(path) as partial:
             pd.concat([stored[~is_replaced], rows]).to_csv(partial, index=False)
         write_checksum(path)
+    made.note_rows(path, _row_hashes(rows))
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
@@ -163,6 +176,48 @@ def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
     stores = _fingerprints(files.folder.glob("**/store.json"))
     is_current = frame["experiment"].isin(experiments) & frame["data"].isin(stores)
     return frame[is_current != stale].reset_index(drop=True)
+
+
+def row_hashes(files: Run | Path) -> dict[str, str]:
+    """Return a hash of the stored rows of each measurement, by the values of :data:`KEY` as JSON.
+
+    There is none where the table is missing or damaged.
+    """
+    try:
+        return _row_hashes(_load(_path(files)))
+    except (ValueError, OSError):
+        return {}
+
+
+def _row_hashes(frame):
+    values = frame.astype(object).where(frame.notna(), None)
+    keys = values[KEY].to_numpy().tolist()
+    rows_of = defaultdict(list)
+    for key, row in zip(keys, values.to_numpy().tolist(), strict=True):
+        rows_of[json.dumps(key)].append(row)
+    return {key: fingerprint_of(rows) for key, rows in rows_of.items()}
+
+
+def set_aside_damaged(files: Run) -> Path | None:
+    """Rename a damaged table of a run, so that its rows can be recorded again; return the new path.
+
+    A table that is not damaged stays and gets its checksum back if that is missing.
+
+    Returns
+    -------
+    ``results.damaged.csv`` in the run's folder; None where the table is missing or not damaged.
+    """
+    path = files.results
+    if not path.exists():
+        return None
+    with FileLock(_lock_path(path)):
+        try:
+            _load(path)
+        except (ValueError, OSError):
+            return path.replace(path.with_stem(f"{path.stem}.damaged"))
+        if not verify_checksum(path):
+            write_checksum(path)
+    return None
 
 
 def _fingerprints(paths):

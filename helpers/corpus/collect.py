@@ -1,13 +1,20 @@
-"""Collection of a source into one posts table with its data card."""
+"""Collection of a source into one posts table with its data card.
+
+While it works, and to go on later, a collection keeps names of people, and posts in which those
+names are not masked yet. All this lies in :func:`parts_folder`, nothing of it in the run's folder.
+"""
 
 import hashlib
 import multiprocessing
 import operator
 import os
+import re
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +27,8 @@ from pydantic import Field, model_validator
 from helpers import sources
 from helpers.cleaning import pseudonyms, salutations
 from helpers.cleaning import text as cleaning
+from helpers.cleaning.author_names import author_name, joined_names, same_author
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -31,6 +40,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.core.progress import progress_bar
 from helpers.corpus import daft_engine, deduplicate, personal_names
@@ -38,7 +48,7 @@ from helpers.corpus.capacity import step_row
 from helpers.corpus.posts_table import SCHEMA, open_database
 from helpers.corpus.selection import corpus_statistics
 
-VERSION = 7  # raised when the same settings give another posts table
+VERSION = 8  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them
 # a post is cut to SLACK * max_chars before it is cleaned, and to max_chars afterwards
 SLACK = 8
@@ -46,6 +56,8 @@ SLACK = 8
 ENGINES = {"duckdb": deduplicate.merge_posts, "daft": daft_engine.merge_partitions}
 # schema of the file of a part: times are still integers
 PART = SCHEMA.set(SCHEMA.get_field_index("time"), pa.field("time", pa.int64()))
+# a control character but tab and line ends: a topic with one is damaged
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class CollectConfig(Config):
@@ -83,6 +95,29 @@ class CollectConfig(Config):
         return self
 
 
+@dataclass
+class _Tally:
+    """What is counted and heard while a part is read.
+
+    Attributes
+    ----------
+    counts : posts dropped by reason, and notes
+    authors : number of kept posts by the author's name, as the source writes it
+    people : names of authors, and those in headers and mentions
+    heard : how often posts greet or sign with a name
+    """
+
+    counts: Counter = field(default_factory=Counter)
+    authors: Counter = field(default_factory=Counter)
+    people: set = field(default_factory=set)
+    heard: Counter = field(default_factory=Counter)
+
+
+def parts_folder(run: Run) -> Path:
+    """Return the folder of a run's parts, with the names of people in them; it may not exist."""
+    return pseudonyms.names_folder() / run.name
+
+
 def collect(
     run: Run,
     config: CollectConfig,
@@ -111,7 +146,10 @@ def collect(
     -------
     dict, also written as ``data_card.json``: the settings, counts of rows, statistics of the table.
     ``rows_read`` is the sum of ``posts`` and all ``dropped_<reason>``. ``note_<reason>`` are counts
-    of kept records. ``names_left`` is the share of SAMPLE_POSTS posts that hold a known name.
+    of kept records, and ``note_name_forms`` is the number of names that share their author with
+    another name, see :mod:`helpers.cleaning.author_names`. ``names_left`` is the share of
+    SAMPLE_POSTS posts that hold a word of a known name, see
+    :func:`helpers.corpus.personal_names.share_with_names` for what that counts.
 
     Raises
     ------
@@ -120,33 +158,46 @@ def collect(
     RuntimeError
         Where the written table has another number of posts than were read and not dropped.
     """
+    with folder_lock(run.folder, wait=True):
+        return _collect(run, config, memory_limit, workers, engine)
+
+
+def _collect(run, config, memory_limit, workers, engine):
+    """Do what :func:`collect` does, in whose folder nobody else is at work."""
     parts = _open_parts(config)
     key = _pseudonym_key(config)
     origin, fingerprint = _fingerprints(config, key, parts)
     posts = run.folder / "posts.parquet"
+    folder = parts_folder(run)
+    files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
+    _remove_leftovers(run, files)
     if is_current(run.data_card, fingerprint) and verify_checksum(posts):
+        made.note(run.data_card, posts, run.folder / "collect")
         return read_json(run.data_card)
 
     run_jobs = daft_engine.map_parts if engine == "daft" else _run_jobs
-    folder = run.folder / "collect"
-    files = [folder / f"{number:04d}.parquet" for number in range(len(parts))]
     read_part = partial(_read_part, config=config, origin=origin, key=key)
     records = run_jobs(read_part, list(zip(parts, files, strict=True)), workers)
-    counts, people, salutation_names = _add_up(records)
+    total = _add_up(records)
+    joined = joined_names(total.authors)
+    total.counts["note_name_forms"] = len(joined)
 
-    names = personal_names.words_of_names(people, salutation_names)
-    letter_case = _count_letter_case(names, files, run_jobs, workers)
-    hidden = personal_names.names_to_mask(names, salutation_names, letter_case)
+    steps = [step_row("read", records, files)]
+    hidden, letter_case = _names_to_mask(total, files, run_jobs, workers)
+    steps.append(step_row("names", letter_case, []))
+    if key is None and joined:
+        files = _with_shown_names(files, folder / "shown", joined)
     merged = _merge(engine, folder, files, posts, config, hidden, memory_limit, workers)
-    steps = [step_row("read", records, files), step_row("names", letter_case, [])]
-    write_json(folder / "steps.json", {"steps": steps + merged.pop("steps")})
+    shutil.rmtree(folder / "shown", ignore_errors=True)
+    write_json(run.folder / "collect" / "steps.json", {"steps": steps + merged.pop("steps")})
 
-    card = config.model_dump() | _account(counts, merged)
+    card = config.model_dump() | _account(total.counts, merged)
     card |= {"location": _public(config.location), "pseudonymise": key is not None}
-    known_words = personal_names.identifying_words(people, salutation_names)
+    known_words = personal_names.identifying_words(total.people, total.heard)
     card |= _facts(posts, card, known_words)
     card |= {"fingerprint": fingerprint, "sha256": file_fingerprint(posts)}
     write_json(run.data_card, card)
+    made.note(folder)
     return read_json(run.data_card)
 
 
@@ -157,11 +208,32 @@ def _pseudonym_key(config):
     return None
 
 
-def _count_letter_case(names, files, run_jobs, workers):
-    """Return what :func:`personal_names.count_letter_case` returns for names, a record per part."""
+def _remove_leftovers(run, files):
+    """Remove what is of no part: of parts that the source has no longer, and of earlier versions.
+
+    Those versions kept parts, with the names in them, in the folder of the run.
+    """
+    names = {file.stem for file in files}
+    for path in parts_folder(run).glob("*.*"):
+        if path.name.partition(".")[0] not in names:
+            path.unlink()
+    for path in (run.folder / "collect").glob("*"):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif not path.name.startswith("steps."):
+            path.unlink()
+
+
+def _names_to_mask(total, files, run_jobs, workers):
+    """Return the names to mask in all posts, and the records of the counts of their letter case."""
+    names = personal_names.words_of_names(total.people, total.heard)
     name_words = sorted(set().union(*names.values()))
     count_letter_case = partial(personal_names.count_letter_case, name_words)
-    return run_jobs(count_letter_case, [(file,) for file in files], workers)
+    letter_case = run_jobs(count_letter_case, [(file,) for file in files], workers)
+    hidden = personal_names.names_to_mask(names, total.heard, letter_case)
+    for record in letter_case:
+        Path(record["words"]).unlink()
+    return hidden, letter_case
 
 
 def _open_parts(config):
@@ -193,15 +265,32 @@ def _run_jobs(function: Callable, jobs: list[tuple], workers: int) -> list:
 
 
 def _add_up(records):
-    """Return the counts, the names of people and the counts of salutations, of all parts."""
-    counts = Counter()
-    salutation_names = Counter()
-    people = set()
+    """Return the tally of all parts, from the record of each."""
+    total = _Tally()
     for record in records:
-        counts += Counter(record["counts"])
-        salutation_names.update(record["heard"])
-        people.update(record["people"])
-    return counts, people, salutation_names
+        total.counts += Counter(record["counts"])
+        total.authors.update(record["authors"])
+        total.people.update(record["people"])
+        total.heard.update(record["heard"])
+    return total
+
+
+def _with_shown_names(files, folder, joined):
+    """Write the files of the parts again, with one name for each author; return the new files.
+
+    ``joined`` is what :func:`~helpers.cleaning.author_names.joined_names` returns.
+    """
+    shown = {author_name(name): joined[name] for name in joined}
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for file in files:
+        part = pq.ParquetFile(file)
+        with pq.ParquetWriter(folder / file.name, PART, compression="zstd") as writer:
+            for number in range(part.num_row_groups):
+                rows = part.read_row_group(number)
+                names = [shown.get(name, name) for name in rows["author"].to_pylist()]
+                writer.write_table(rows.set_column(0, PART.field("author"), [names]))
+    return [folder / file.name for file in files]
 
 
 def _merge(engine, folder, files, posts, config, names, memory_limit, workers):
@@ -263,9 +352,7 @@ def _facts(posts, card, known_words):
 def _read_part(part, file, *, config, origin, key):
     """Write a part's posts and, beside them, a JSON record of counts and names; return the record.
 
-    Where both are current, neither is written again. In the record ``people`` are the names of
-    authors and those in headers and mentions; ``heard`` says how often posts greet or sign with a
-    name.
+    Where both are current, neither is written again. The record holds a :class:`_Tally`.
     """
     fingerprint = fingerprint_of(origin, part.name, part.stamp)
     record = file.with_suffix(".json")
@@ -273,43 +360,45 @@ def _read_part(part, file, *, config, origin, key):
         return read_json(record)
     began = time.perf_counter()
     source_counts = Counter()
-    counts = Counter()
-    salutation_names = Counter()
-    people = set()
+    tally = _Tally()
     with (
         atomic_write(file) as temporary,
         pq.ParquetWriter(temporary, PART, compression="zstd") as writer,
     ):
         for frame in part.read(source_counts):
-            counts["rows_read"] += len(frame)
+            tally.counts["rows_read"] += len(frame)
             if not config.raw:
-                people.update(frame["author"])
-                if "names" in frame:
-                    people.update("\n".join(frame["names"]).split("\n"))
-            rows = _clean_rows(frame, config, key, counts, salutation_names)
+                tally.people.update(_people(frame))
+            rows = _clean_rows(frame, config, key, tally)
             if rows:
                 writer.write_table(pa.table(list(zip(*rows, strict=True)), schema=PART))
     write_checksum(file)
     for reason, number in source_counts.items():
-        counts[reason] += number
+        tally.counts[reason] += number
         if not reason.startswith("note_"):
-            counts["rows_read"] += number
+            tally.counts["rows_read"] += number
     content = {
         "fingerprint": fingerprint,
-        "counts": dict(counts),
-        "people": sorted(people - {""}),
-        "heard": dict(salutation_names),
+        "counts": dict(tally.counts),
+        "authors": dict(tally.authors),
+        "people": sorted(tally.people - {""}),
+        "heard": dict(tally.heard),
         "seconds": round(time.perf_counter() - began, 3),
     }
     write_json(record, content)
     return read_json(record)
 
 
-def _clean_rows(frame, config, key, counts, salutation_names):
-    """Return the cleaned posts of a frame as rows of PART; count dropped and truncated ones.
+def _people(frame):
+    """Return the names of the authors of a frame, and those in headers and mentions."""
+    names = set(frame["author"])
+    if "names" in frame:
+        names.update("\n".join(frame["names"]).split("\n"))
+    return {author_name(name) for name in names}
 
-    ``counts`` and ``salutation_names`` are increased in place.
-    """
+
+def _clean_rows(frame, config, key, tally):
+    """Return the cleaned posts of a frame as rows of PART; add to the tally in place."""
     pseudonym = pseudonyms.pseudonymiser(key)
     # pseudonymised posts have no ids: an id of a public archive would lead back to the name
     if key is None and "id" in frame:
@@ -318,25 +407,48 @@ def _clean_rows(frame, config, key, counts, salutation_names):
         ids = [None] * len(frame)
     columns = [frame[column].tolist() for column in sources.COLUMNS]
     rows = []
-    for author, second, topic, text, post_id in zip(*columns, ids, strict=True):
-        if cleaning.is_bot(author):
-            counts["bot"] += 1
+    for source_name, second, topic, text, post_id in zip(*columns, ids, strict=True):
+        author = author_name(source_name)
+        reason = _drop_reason(author, topic)
+        if reason:
+            tally.counts[reason] += 1
             continue
-        text = text[: SLACK * config.max_chars]
-        if config.raw:
-            text = cleaning.normalise_unicode(text)
-        else:
-            text, names = salutations.mask_salutations(text)
-            salutation_names.update(names)
-            text = cleaning.clean_post(text, author)
-        if len(text) > config.max_chars:
-            counts["truncated"] += 1
-        text = text[: config.max_chars].rstrip()
+        text, was_cut = _clean_text(text, author, config, tally.heard)
         if len(text) < config.min_chars:
-            counts["short"] += 1
+            tally.counts["short"] += 1
             continue
-        rows.append((pseudonym(author), second, topic, text, post_id))
+        tally.counts["truncated"] += was_cut
+        tally.authors[source_name] += 1
+        rows.append((pseudonym(source_name), second, topic, text, post_id))
     return rows
+
+
+def _drop_reason(author, topic):
+    """Return why all posts of an author, or on a topic, are dropped; "" where they are not."""
+    if not same_author(author):
+        return "empty_author"
+    if cleaning.is_bot(author):
+        return "bot"
+    if CONTROL.search(topic):
+        return "broken_topic"
+    return ""
+
+
+def _clean_text(text, author, config, heard):
+    """Return a cleaned post of at most max_chars characters, and whether it was cut.
+
+    ``heard`` is increased in place by the names that the post greets or signs with.
+    """
+    was_cut = len(text) > SLACK * config.max_chars
+    text = text[: SLACK * config.max_chars]
+    if config.raw:
+        text = cleaning.normalise_unicode(text)
+    else:
+        text, names = salutations.mask_salutations(text)
+        heard.update(names)
+        text = cleaning.clean_post(text, author)
+    was_cut = was_cut or len(text) > config.max_chars
+    return text[: config.max_chars].rstrip(), was_cut
 
 
 def _public(location):

@@ -43,6 +43,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,7 +79,15 @@ ROW_GROUP_ROWS = 10_000  # rows are sorted by bucket, so a reader skips the row 
 PLACE_BITS = 32
 # SQL of the shingles of those posts of a partition that the table ``pairs`` holds
 SHINGLED_PAIRS = SHINGLED.format("(FROM cut_posts SEMI JOIN pairs USING (n))")
+WORKER_DIED = (
+    "a worker process was killed, most often since the memory was full: lower memory_limit, which "
+    "each worker may use; finished steps are kept, and the same command continues from there"
+)
 SIGNATURE_STEPS = ("candidates", "marks", "signed")  # repeated in every round
+
+
+class WorkerDied(RuntimeError):
+    """A worker process was killed before its work was done."""
 
 
 def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
@@ -97,9 +106,9 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
     ------
     ImportError
         The package ``daft`` is missing.
-    RuntimeError
-        A worker died. An error of the function itself is raised as it is, on Ray as the text of a
-        RuntimeError.
+    WorkerDied
+        A worker was killed. An error of the function itself is raised as it is, on Ray as the text
+        of a RuntimeError.
     """
     os.environ["DO_NOT_TRACK"] = "true"
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
@@ -115,7 +124,10 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
     # which ends by os._exit without that. Daft's pickle, unlike Python's, can handle closures.
     task = daft.pickle.dumps((function, jobs))
     with ProcessPoolExecutor(1, initializer=exit_with_parent, initargs=[os.getpid()]) as pool:
-        return pool.submit(_map_by_daft, task, workers).result()
+        try:
+            return pool.submit(_map_by_daft, task, workers).result()
+        except BrokenProcessPool:  # that child was killed
+            raise WorkerDied(WORKER_DIED) from None
 
 
 class _Worker:
@@ -135,7 +147,8 @@ def _map_by_daft(task, workers):
     import daft
 
     function, jobs = daft.pickle.loads(task)
-    if daft.get_or_create_runner().name == "ray":
+    runner = daft.get_or_create_runner().name
+    if runner == "ray":
         import ray
 
         workers = int(ray.cluster_resources()["CPU"])
@@ -149,8 +162,12 @@ def _map_by_daft(task, workers):
     numbers = daft.from_pydict({"job": list(range(len(jobs)))}).into_batches(1)
     try:
         table = numbers.with_column("result", worker(daft.col("job"))).to_pydict()
-    except daft.errors.UDFException as error:
+    except daft.errors.UDFException as error:  # of the function itself
         raise (error.__cause__ or RuntimeError(str(error))) from None
+    except (RuntimeError, OSError, EOFError):  # of the connection to a worker that is gone
+        if runner == "ray":  # there also errors of the function itself
+            raise
+        raise WorkerDied(WORKER_DIED) from None
     results = sorted(zip(table["job"], table["result"], strict=True))
     return [json.loads(result) for _, result in results]
 

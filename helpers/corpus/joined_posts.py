@@ -6,6 +6,7 @@ No post is divided between two documents, so that no sentence begins in one and 
 
 from pathlib import Path
 
+from helpers.core import made
 from helpers.core.artifacts import (
     file_fingerprint,
     fingerprint_of,
@@ -66,6 +67,7 @@ def join_posts(
     settings = {"max_chars": max_chars, "min_chars": min_chars}
     fingerprint = fingerprint_of(VERSION, settings, file_fingerprint(posts_path))
     if is_current(record, fingerprint) and verify_checksum(out_path):
+        made.note(out_path, record)
         return read_json(record)
 
     record.unlink(missing_ok=True)  # without its record an old or half-written file is not reused

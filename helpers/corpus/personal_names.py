@@ -1,8 +1,10 @@
 """Masking of the names of people in all texts of a corpus.
 
 Names from headers, mentions, greetings and signatures are known names, and are masked in all texts.
-A single word of a name is masked only where the corpus hardly ever writes it in lower case. So
-"will", "mark" and "may" stay, and so do names of places and firms that nobody in the corpus has.
+A single word of a name is masked only where the corpus hardly ever writes it in lower case, or
+where it is a first name that people greet and sign with, and stands as a person's name does ("as
+Mark said"). So "will", "mark" and "may" stay, and so do names of places and firms that nobody in
+the corpus has.
 """
 
 import re
@@ -17,14 +19,34 @@ import pyarrow as pa
 
 from helpers.cleaning.salutations import PERSON
 from helpers.cleaning.text import EVERYDAY
+from helpers.core.artifacts import make_private
 
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4  # further words of a name are ignored
 MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
 MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
-# a word that is no part of a path, an address or an identifier
-WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w)")
+MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
+# a common word is a first name where so many posts greet or sign with it or so many full names
+# begin with it, and where it has at most so many uses in lower case for each of these
+MIN_FIRST_NAMES = 2
+MAX_LOWER_CASE_OF_FIRST = 10
+# words that no person's name holds: a sender whose name has one is an organisation
+ORGANISATIONS = frozenset(
+    "association center centre college committee company computer department engineering for"
+    " foundation group inc institute laboratory network news of school sciences services society"
+    " software student support systems team university users".split()
+)
+# names of months and weekdays: "in April" names nobody
+CALENDAR = frozenset(
+    "january february march april may june july august september october november december monday"
+    " tuesday wednesday thursday friday saturday sunday".split()
+)
+# a word that is no part of a path, an address, an identifier or "don't"
+WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’][tT]\b)")
+# the same for DuckDB, with a following "'t"; a typographic apostrophe would make it three times
+# slower
+COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 # a word that is not cut by a "?", which archives write for a letter that they lost
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
 # "Jane Doe" and "Doe, Dr. Jane" are full names, "rust_fan" and "jane" are not
@@ -38,6 +60,14 @@ COMPOUND = re.compile(r"\w- | -\w")
 # what stands before a first name within a sentence, and what may then follow it as a surname
 BEFORE_FIRST_NAME = re.compile(r"(?<![\w.])(?!thanks|regards|cheers|wishes|best|you)[a-z]+ $")
 SURNAME = re.compile(rf" (?:[A-Z]\. )?{PERSON}(?!\w)")
+# what stands before and after a name that is a common word too: "as Mark", "But Mark", not "the
+# Mark", "in Rich"; "Mark's", "Mark.", not "Mark II", "Mark.txt"
+BEFORE_NAME = re.compile(
+    r"(?<![\w.@])(?!(?:an?|the|th[eio]se?|this|that|my|your|our|his|her|their|its|no|any|each|every"
+    r"|some|in|on|of|last|next|late|early|many|all) )(?:(?:[a-z]+|But|And|As|If|When|Since|So|Or"
+    r"|Thanks|Cheers|Regards),?|Hi|Hello|Dear) $"
+)
+AFTER_NAME = re.compile(r"['’]s?(?!\w)|[.:](?!\S)|(?![\w(./:@'’-]| [A-Z(])")
 # what stands before the name in a signature
 BEFORE_SIGNATURE = re.compile(
     r"\b(?:regards|cheers|wishes|helps|ciao|sincerely|yours|cu)[,.!]? $|\s--?$", re.I
@@ -83,13 +113,14 @@ def count_letter_case(words: list[str], part: Path) -> dict:
         connection.sql(
             """
             WITH words AS (
-                SELECT unnest(regexp_extract_all(text, '(?:^|[\\s"(])(\\pL+)', 1)) AS word
+                SELECT unnest(regexp_extract_all(text, $word, 1)) AS word
                 FROM read_parquet($part))
             SELECT lower(word) AS name, count(*) FILTER (word = name) AS low,
                    count(*) FILTER (word != name) AS high
             FROM words WHERE name IN (FROM name_words) GROUP BY 1""",
-            params={"part": str(part)},
+            params={"part": str(part), "word": COUNTED_WORD},
         ).write_parquet(table)
+    make_private(table)
     return {"words": table, "seconds": time.perf_counter() - began}
 
 
@@ -99,9 +130,11 @@ def names_to_mask(
     """Return the names to mask, as words in lower case, and whether each must be capitalised.
 
     A full name, and its first and last word as a name, must be capitalised only where all their
-    words are common ones. Words of full names and of names from salutations are also masked alone,
-    in upper or lower case, unless they are common ones. A common word is an everyday word, or one
-    whose uses in lower case are more than MAX_LOWER_CASE of the others.
+    words are common ones, with MIN_LOWER_CASE uses in lower case or more. Words of full names and
+    of names from salutations are also masked alone, in upper or lower case, unless they are common
+    ones. A common word must be capitalised; it is masked alone only if it is a first name, see
+    :func:`_first_names`, and only where :func:`_stands_as_name` holds. A common word is an everyday
+    word, or one whose uses in lower case are more than MAX_LOWER_CASE of the others.
 
     Parameters
     ----------
@@ -121,23 +154,47 @@ def names_to_mask(
         [[part["words"] for part in letter_case]],
     ).fetchall()
     common_words = set(EVERYDAY)
+    frequent_words = set(EVERYDAY)
+    lower_case = Counter()
     for word, low, high in rows:
+        lower_case[word] = low
         if low > MAX_LOWER_CASE * (high + salutation_words[word]):
             common_words.add(word)
+            if low >= MIN_LOWER_CASE:
+                frequent_words.add(word)
 
-    masked = {(word,): False for word in identifying_words(names, salutations) - common_words}
+    identifying = identifying_words(names, salutations)
+    first_names = _first_names(names.values(), salutations, lower_case)
+    masked = {(word,): False for word in identifying - common_words}
+    masked |= {(word,): True for word in identifying & common_words & first_names}
     for words in names.values():
         if len(words) > 1:
-            masked[words] = common_words.issuperset(words)
+            masked[words] = frequent_words.issuperset(words)
             first_and_last = (words[0], words[-1])
-            masked[first_and_last] = common_words.issuperset(first_and_last)
+            masked[first_and_last] = frequent_words.issuperset(first_and_last)
     return masked
 
 
-def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
-    """Return the words of three letters or more of names, in lower case.
+def _first_names(names, salutations, lower_case):
+    """Return words that are used as first names, see MIN_FIRST_NAMES.
 
-    Names of one word, such as user names, are left out unless they occur in salutations.
+    ``names`` are the words of each name, ``lower_case`` is a Counter of words in lower case.
+    """
+    uses = Counter(first for first, _ in {(words[0], words[-1]) for words in names if words[1:]})
+    for name, count in salutations.items():
+        uses.update(dict.fromkeys(name.lower().split()[:1], count))
+    return {
+        word
+        for word, count in uses.items()
+        if count >= MIN_FIRST_NAMES and lower_case[word] <= MAX_LOWER_CASE_OF_FIRST * count
+    }
+
+
+def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
+    """Return the words of three letters or more of names of people, in lower case.
+
+    Names of one word, such as user names, are left out unless they occur in salutations. So are
+    names of ORGANISATIONS and the words of the CALENDAR.
 
     Parameters
     ----------
@@ -149,14 +206,19 @@ def identifying_words(people: Iterable[str], salutations: Counter) -> set[str]:
     words = set()
     for name in people:
         if name in salutations or FULL_NAME.fullmatch(name.strip()):
-            words.update(word for word in LETTERS.findall(name.lower()) if len(word) > 2)
-    return words
+            name_words = LETTERS.findall(name.lower())
+            if ORGANISATIONS.isdisjoint(name_words):
+                words.update(word for word in name_words if len(word) > 2)
+    return words - CALENDAR
 
 
 def share_with_names(texts: list[str], words: set[str]) -> float:
     """Return the share of texts that hold, within a sentence, a capitalised one of these words.
 
-    Without texts the share is 0.
+    A word in capitals counts as emphasis, not as a name. The share is no share of texts that name
+    a person: it counts ordinary words, places and firms that are in somebody's name too ("Snow
+    Leopard"), and misses names that the corpus does not list, names in lower case or capitals and
+    names at the start of a sentence. Without texts the share is 0.
 
     Parameters
     ----------
@@ -167,8 +229,9 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     """
     with_name = 0
     for text in texts:
-        inner_words = [word for word in INNER_WORD.findall(text) if word[0].isupper()]
-        with_name += any(word.lower() in words for word in inner_words)
+        inner_words = INNER_WORD.findall(text)
+        capitalised = [word for word in inner_words if word[0].isupper() and not word.isupper()]
+        with_name += any(word.lower() in words for word in capitalised)
     return round(with_name / max(len(texts), 1), 4)
 
 
@@ -233,10 +296,23 @@ def _is_name(text, matches, must_be_capitalised):
         return False
     if len(matches) > 1:
         return True
+    if must_be_capitalised and not _stands_as_name(text, matches[0]):
+        return False
     # a single word in a compound with a hyphen names a thing: Kenward-Roger
     start, end = matches[0].span()
     around = text[max(start - 2, 0) : start] + " " + text[end : end + 2]
     return not COMPOUND.search(around)
+
+
+def _stands_as_name(text, match):
+    """Return whether a common word stands within a sentence as the name of a person does.
+
+    In capitals it is emphasis: "you WILL see".
+    """
+    if match[0].isupper():
+        return False
+    before = text[max(match.start() - 20, 0) : match.start()]
+    return bool(BEFORE_NAME.search(before) and AFTER_NAME.match(text, match.end()))
 
 
 def _signs(before, text, end):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from helpers.core.artifacts import atomic_write, write_checksum
+from helpers.core.artifacts import atomic_write, make_folder, write_checksum
 from helpers.core.parameters import memory_size
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
@@ -58,7 +58,7 @@ def open_database(
         )
     memory_size(memory_limit)
     shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    make_folder(scratch)
     settings = {
         "memory_limit": memory_limit,
         "threads": threads,

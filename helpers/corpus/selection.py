@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.corpus.posts_table import open_database, query_scalar, write_posts
 
 
@@ -27,8 +28,8 @@ class Selection(Config):
     ----------
     min_posts : int, fewest posts of an author in the span
     max_posts : int, most posts of an author in the span; authors with more are left out; 0: no
-    limit start, end : ISO dates (UTC) of the first day of the span and of the day after its last;
-    empty:
+        limit
+    start, end : ISO dates (UTC) of the first day of the span and of the day after its last; empty:
         no bound
     """
 
@@ -72,9 +73,15 @@ def select_posts(
     ValueError
         Where no author is left.
     """
+    out_path = Path(out_path)
+    with folder_lock(out_path.parent, wait=True):
+        return _select_posts(posts_path, out_path, selection, memory_limit)
+
+
+def _select_posts(posts_path, out_path, selection, memory_limit):
+    """Do what :func:`select_posts` does, in whose folder nobody else is at work."""
     low = selection.min_posts
     high = selection.max_posts
-    out_path = Path(out_path)
     with open_database(out_path.with_name(out_path.name + ".work"), memory_limit) as connection:
         connection.read_parquet(str(posts_path)).create_view("posts")
         posts_before = query_scalar(connection, "SELECT count(*) FROM posts")

@@ -6,12 +6,14 @@ Letters: B samples of a batch, N samples of a list, D dimensions.
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor, nn
 
+from helpers.core.errors import file_error, readable_file
 from helpers.core.progress import progress_bar
 from helpers.tokens.batch import Batch, Samples
 
@@ -98,21 +100,60 @@ def embed(
     order = np.lexsort((n_tokens, samples.count))  # lexsort sorts by its last key first
     begins = range(0, len(order), batch_size)
 
-    # module by module, since a wrapper may hold an encoder in eval mode
-    modes = [(module, module.training) for module in encoder.modules()]
-    encoder.eval()
     blocks = []
-    with encoder.inference():
+    with eval_mode(encoder), encoder.inference():
         for begin in progress_bar(begins, progress=progress, desc="embedding", delay=2):
             rows = order[begin : begin + batch_size]
             blocks.append(_embed_rows(encoder, samples, rows, max_tokens))
-    for module, training in modes:
-        module.training = training
 
     original_order = np.argsort(order)
     if sparse.issparse(blocks[0]):
         return sparse.vstack(blocks).tocsr()[original_order]
     return np.concatenate(blocks)[original_order]
+
+
+@contextmanager
+def eval_mode(encoder: nn.Module) -> Iterator[None]:
+    """Put an encoder and its parts into eval mode, and each back into its own mode at the end."""
+    # module by module, since a wrapper may hold an encoder in eval mode
+    modes = [(module, module.training) for module in encoder.modules()]
+    encoder.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes:
+            module.training = training
+
+
+def load_tensors(module: nn.Module, tensors: dict[str, Tensor], path: str | Path) -> None:
+    """Load tensors into a module whose parameters and buffers have the same names and shapes.
+
+    Parameters
+    ----------
+    module : nn.Module
+        the module that gets the tensors; it stays as it is where they do not fit
+    tensors : dict
+        name -> tensor
+    path : str or Path
+        the file that they were read from, for the message
+
+    Raises
+    ------
+    ValueError
+        If a tensor is missing, of another shape or not finite, or if there is one too many.
+    """
+    own_tensors = module.state_dict()
+    with readable_file(path):
+        for name in sorted(own_tensors.keys() | tensors.keys()):
+            if name not in tensors:
+                raise file_error(path, f"lacks the weights {name!r}")
+            if name not in own_tensors:
+                raise file_error(path, f"holds weights of another network, such as {name!r}")
+            if tensors[name].shape != own_tensors[name].shape:
+                raise file_error(path, f"holds weights {name!r} of another size")
+            if not tensors[name].isfinite().all():
+                raise file_error(path, f"holds weights {name!r} that are not finite")
+        module.load_state_dict(tensors)
 
 
 def batches_of(samples: Samples, max_tokens: int) -> Iterator[Batch]:

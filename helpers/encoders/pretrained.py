@@ -5,10 +5,13 @@ No code that comes with a model is run, and only tensors are unpickled.
 
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 from torch import nn
 
 from helpers.core.artifacts import read_json
+from helpers.core.errors import FileError, file_error, readable_file
+from helpers.encoders.base import load_tensors
 from helpers.tokens.pretrained_tokenizers import locate_model, read_pretrained
 
 # where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
@@ -26,7 +29,10 @@ UNREAD_TENSORS = ("transformer.pooler.", "transformer.embeddings.position_ids")
 def is_luar(name: str) -> bool:
     """Tell whether a model's folder has the form in which LUAR is released."""
     path = Path(locate_model(name)) / "config.json"
-    return path.exists() and read_json(path).get("model_type") == "LUAR"
+    if not path.exists():
+        return False
+    with readable_file(path):
+        return read_json(path).get("model_type") == "LUAR"
 
 
 def load_luar(name: str) -> nn.ModuleDict:
@@ -51,27 +57,29 @@ def load_luar(name: str) -> nn.ModuleDict:
     from transformers.modeling_utils import load_state_dict  # tensors only: no code is unpickled
 
     folder = Path(locate_model(name))
-    config = read_json(folder / "config.json")
-    if config.get("use_memory_efficient_attention"):
-        raise ValueError(
-            f"{folder}: its attention has several heads (use_memory_efficient_attention), "
-            "LUAR's has one"
-        )
     transformer = RobertaModel(RobertaConfig(**LUAR_BODY), add_pooling_layer=False)
-    linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
+    path = folder / "config.json"
+    config = read_json(path)
+    with readable_file(path, "describes no LUAR"):
+        if config.get("use_memory_efficient_attention"):
+            raise FileError(
+                f"{folder}: its attention has several heads (use_memory_efficient_attention), "
+                "LUAR's has one"
+            )
+        linear = nn.Linear(transformer.config.hidden_size, config["embedding_size"])
     luar = nn.ModuleDict({"transformer": transformer, "linear": linear})
 
     path = folder / "model.safetensors"
     if not path.exists():
         path = folder / "pytorch_model.bin"
-    try:
-        tensors = load_state_dict(path)
-        read_tensors = {
-            key: value for key, value in tensors.items() if not key.startswith(UNREAD_TENSORS)
-        }
-        luar.load_state_dict(read_tensors)
-    except Exception as error:  # the system's, safetensors', pickle's or torch's
-        raise ValueError(f"{folder} holds no weights of LUAR, or others: {error}") from None
+    with readable_file(path):
+        if is_zipfile(path) and ZipFile(path).testzip():  # torch does not look at the checksums
+            raise file_error(path)
+        tensors = {}
+        for key, value in load_state_dict(path).items():
+            if not key.startswith(UNREAD_TENSORS):
+                tensors[key] = value
+    load_tensors(luar, tensors, path)
     return luar
 
 
@@ -93,4 +101,12 @@ def model_parts(name: str) -> tuple[Any, nn.Linear | None]:
     if is_luar(name):
         luar = load_luar(name)
         return luar["transformer"], luar["linear"]
-    return read_pretrained(name, AutoModel), None
+    model, about = read_pretrained(name, AutoModel, output_loading_info=True)
+    # transformers would begin with random numbers in place of missing weights
+    missing = sorted(key for key in about["missing_keys"] if not key.startswith("pooler."))
+    if missing:
+        raise file_error(locate_model(name), f"lacks the weights {missing[0]!r}")
+    for key, value in model.state_dict().items():
+        if not value.isfinite().all():
+            raise file_error(locate_model(name), f"holds weights {key!r} that are not finite")
+    return model, None

@@ -23,7 +23,6 @@ from helpers.encoders.transformer import Transformer
 from helpers.tokens.batch import Batch
 from helpers.tokens.tokenizer import Tokenizer
 
-
 MAX_WIDTH = 4096  # of a layer: eight times the paper's, beyond which weights fill any memory
 
 

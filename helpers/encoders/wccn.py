@@ -87,9 +87,11 @@ def init_as_wccn(encoder, samples: Samples, max_tokens: int = 32) -> None:
     # without projection and normalisation the encoder returns what the projection reads
     encoder.projection = nn.Sequential()
     encoder.unit = False
-    fitted = WCCN(encoder).fit(samples, max_tokens)
-    encoder.projection = projection
-    encoder.unit = unit
+    try:
+        fitted = WCCN(encoder).fit(samples, max_tokens)
+    finally:
+        encoder.projection = projection
+        encoder.unit = unit
 
     weight = fitted.whiten.T * encoder.dim**0.5 / fitted.whiten.norm()
     projection[0].weight.copy_(weight)

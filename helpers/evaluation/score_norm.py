@@ -7,9 +7,10 @@ other scores of the same query and target,
 .. math:: s'(q, t) = (s(q, t) - \mu_q) / \sigma_q + (s(q, t) - \mu_t) / \sigma_t
 
 The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm*
-(adaptive s-norm, Matejka et al. 2017) takes them from the nearest NEAREST samples only. Statistics
-are arrays (2, N): for each of N samples the mean of its scores, and the scale 1 / their standard
-deviation. The scale is 0 where the scores do not spread.
+(adaptive s-norm, Matejka et al. 2017) takes them from the nearest samples only: from NEAREST of a
+cohort, or, where a list of accounts is compared with itself, from NEIGHBOURS of the list.
+Statistics are arrays (2, N): for each of N samples the mean of its scores, and the scale 1 / their
+standard deviation. The scale is 0 where the scores do not spread.
 """
 
 import numpy as np
@@ -19,6 +20,10 @@ from helpers.evaluation.scores import TILE, Rows, round_in_place, score_blocks, 
 
 REFERENCE = 4096  # targets at most that give the statistics of a target
 NEAREST = 300  # members of a cohort that give the statistics of a sample
+NEIGHBOURS = 30  # accounts of a list that give the statistics of one of them
+# The nearest scores spread at least by this share of the spread of all. Those of a system of few
+# values, such as the hour profile, are nearly equal, and would make every difference a large one.
+LEAST_SPREAD = 0.5
 MIN_SPREAD = 1e-5  # if a sample's scores spread less, their scale is 0
 
 
@@ -88,23 +93,52 @@ def as_norm(
     return s_norm(scores, of_queries, statistics(target_cohort, nearest))
 
 
-def statistics(scores: np.ndarray, nearest: int | None = None) -> np.ndarray:
+def statistics(
+    scores: np.ndarray, nearest: int | None = None, least_spread: float = 0
+) -> np.ndarray:
     """Return mean and 1 / standard deviation of each row of scores.
 
     Parameters
     ----------
     scores : (N, T) float32, scores of N samples with T others
     nearest : number of highest scores of a row that count; all by default
+    least_spread : smallest standard deviation of the nearest, as a share of that of all
 
     Returns
     -------
     (2, N) float64: the means, and the scales as in the module's docstring
     """
-    if nearest is not None:
-        last = min(nearest, scores.shape[1]) - 1
-        scores = -np.partition(-scores, last, axis=1)[:, :nearest]
-    mean, square = score_moments(scores, 1) / scores.shape[1]
-    return _mean_and_scale(mean, square)
+    if nearest is None:
+        mean, square = score_moments(scores, 1) / scores.shape[1]
+        return _mean_and_scale(mean, square)
+    last = min(nearest, scores.shape[1]) - 1
+    highest = -np.partition(-scores, last, axis=1)[:, :nearest]
+    mean, scale = statistics(highest)
+    if least_spread:
+        largest_scale = statistics(scores)[1] / least_spread
+        scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
+    return np.stack([mean, scale])
+
+
+def neighbour_norm(scores: np.ndarray, neighbours: int = NEIGHBOURS) -> np.ndarray:
+    """Normalise the scores of a list of accounts with itself by AS-norm, the list as cohort.
+
+    Every account is query and target at once, so each knows its nearest neighbours: colleagues
+    who write about the same things. What counts is how far a score stands out among theirs.
+
+    Parameters
+    ----------
+    scores : (N, N) float32, symmetric; the diagonal is not read
+    neighbours : number of nearest accounts that give the statistics of an account
+
+    Returns
+    -------
+    (N, N) float32, a new array
+    """
+    count = len(scores)
+    without_diagonal = scores[~np.eye(count, dtype=bool)].reshape(count, count - 1)
+    of_accounts = statistics(without_diagonal, neighbours, LEAST_SPREAD)
+    return s_norm(scores.copy(), of_accounts, of_accounts)
 
 
 def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray:

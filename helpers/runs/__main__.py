@@ -7,10 +7,11 @@ python -m helpers.runs [run] --list    list the stages, and say which of them ar
 
 import argparse
 import os
-import sys
+from functools import partial
 
 from helpers.core import paths
-from helpers.runs.pipeline import DISK_FULL, StageFailed, disk_full, run_all
+from helpers.core.terminal import run_command
+from helpers.runs.pipeline import run_all
 from helpers.runs.stages import stages
 
 # Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
@@ -36,24 +37,18 @@ def main(arguments: list[str] | None = None) -> int:
     if options.jobs > 1:
         threads = max(1, (os.cpu_count() or 1) // options.jobs)
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    try:
-        if options.list:
-            for stage in stages(options.run):
-                state = "  (current)" if stage.is_current else ""
-                print(f"{stage.name}{state}", flush=True)
-        else:
-            page = run_all(options.run, options.jobs)
-            print(f"\nopen in a browser: {paths.display_path(page)}", flush=True)
-    except (ValueError, StageFailed, OSError) as error:
-        message = error
-        if isinstance(error, OSError) and DISK_FULL.search(str(error)):
-            message = disk_full(error)
-        print(message, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\nstopped; the same command continues from here", file=sys.stderr)
-        return 130
-    return 0
+    return run_command(partial(_run, options))
+
+
+def _run(options):
+    """List the stages, or run them and say where the report is."""
+    if options.list:
+        for stage in stages(options.run):
+            state = "  (current)" if stage.is_current else ""
+            print(f"{stage.name}{state}", flush=True)
+    else:
+        page = run_all(options.run, options.jobs)
+        print(f"\nopen in a browser: {paths.display_path(page)}", flush=True)
 
 
 def _parse(arguments):

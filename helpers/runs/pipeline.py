@@ -8,25 +8,16 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
-from helpers.core import artifacts, paths, progress
+from helpers.core import artifacts, locks, made, paths, progress, results
+from helpers.core.errors import DISK_FULL, disk_full
 from helpers.runs.stages import Stage, stages
 
-# the environment variable that tells the kernels which lock this process holds
-LOCK_VARIABLE = "AUTHORBOOK_HOLDS"
-ORPHAN_SECONDS = 3  # after so long, the kernels of a killed run have ended
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
-# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
-DISK_FULL = re.compile(
-    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
-)
 # option of a kernel that sets an environment variable in this kernel only, given name and value
 SET = "--IPKernelApp.exec_lines=__import__('os').environ.__setitem__({!r}, {!r})"
 # no progress bars, neither of papermill nor in the notebooks: they would fill the saved page
@@ -62,25 +53,29 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     import papermill
 
     if stage.is_current and not force:
+        stage.renew_sidecar()
         return None
     source = paths.NOTEBOOKS / f"{stage.notebook}.ipynb"
     running = stage.output.with_name(f"{stage.name}.running.ipynb")
     failed = stage.output.with_name(f"{stage.name}.failed.ipynb")
-    stage.output.parent.mkdir(parents=True, exist_ok=True)
+    artifacts.make_folder(stage.output.parent)
+    lost = stage.prepare()  # before the sidecar is removed, which names it if this is killed here
+    if lost:
+        _say(f"{stage.name} runs again, since this is missing or has changed: {_shortened(lost)}")
     stage.sidecar.unlink(missing_ok=True)  # so that a killed stage does not count as current
-    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
-    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
-    set_progress_file = SET.format(progress.PLACE, progress_file)
-    options = PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], set_progress_file]}
+    stage.notes_file.unlink(missing_ok=True)
 
+    running.unlink(missing_ok=True)
+    running.touch(0o600)  # what is written over it keeps its mode; so with the bar's text
+    stage.progress_file.touch(0o600)
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
-            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **options
+            source, running, stage.parameters, cwd=paths.NOTEBOOKS, **_kernel_options(stage)
         )
         os.replace(running, stage.output)
     except Exception as error:
-        if running.exists():
+        if running.exists() and running.stat().st_size:
             os.replace(running, failed)
         where = f"\n  the notebook up to that cell: {paths.display_path(failed)}"
         raise StageFailed(f"{stage.name} failed {failure(error)}{where}") from None
@@ -90,16 +85,37 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     seconds = round(time.perf_counter() - start, 1)
 
     failed.unlink(missing_ok=True)
-    artifacts.write_json(stage.sidecar, {**vars(stage), "seconds": seconds})
+    stage.write_sidecar(seconds)
     return seconds
 
 
-def disk_full(error: object) -> str:
-    """Return a one-line message that says what to do about a full disk."""
-    return (
-        f"the disk is full ({error}): free some space, then give the same command again; "
-        "finished files are kept"
-    )
+def _kernel_options(stage):
+    """Return papermill's options, with the files to which the kernel writes its bar and notes."""
+    # in a kernel that runs another notebook, the bar of that notebook is shown as the kernel's own
+    progress_file = os.environ.get(progress.PLACE) or str(stage.progress_file.absolute())
+    variables = {
+        progress.PLACE: progress_file,
+        made.NOTES: str(stage.notes_file.absolute()),
+        locks.VARIABLE: locks.held_folders(),
+    }
+    arguments = [SET.format(name, value) for name, value in variables.items()]
+    return PAPERMILL | {"extra_arguments": [*PAPERMILL["extra_arguments"], *arguments]}
+
+
+def _shortened(names):
+    """Return the first name and how many more there are; rows of results are one name."""
+    files = [name for name in names if not name.startswith("[")]
+    if len(files) < len(names):
+        files.append(f"{len(names) - len(files)} measurements in results.csv")
+    if len(files) > 2:
+        return f"{files[0]} and {len(files) - 1} more"
+    return " and ".join(files)
+
+
+def _say(line):
+    """Print a line above the progress bars of running stages."""
+    with progress.tqdm.external_write_mode():
+        print(line, flush=True)
 
 
 def failure(error: Exception) -> str:
@@ -123,59 +139,6 @@ def failure(error: Exception) -> str:
     ]
     first = f"{where}: {error.ename}: {error.evalue}"
     return "\n  ".join([first, *lines[-TRACEBACK_LINES:]])
-
-
-@contextmanager
-def run_lock(run: str, wait: bool = False) -> Iterator[None]:
-    """Keep other processes from executing the same run while the context lasts.
-
-    The kernels that this process starts may enter the context, too. The operating system releases
-    the lock when this process ends, even if it is killed.
-
-    Parameters
-    ----------
-    run : str
-        name of the run
-    wait : bool
-        if another process executes the run, print a line and wait until it has ended; by default
-        this is an error
-
-    Raises
-    ------
-    ValueError
-        where another process executes the run and ``wait`` is False
-    """
-    folder = paths.Run(run).folder
-    lock = FileLock(folder / ".lock")
-    running = folder / ".running"
-    if os.environ.get(LOCK_VARIABLE) == lock.lock_file:  # a kernel of this run, or a thread
-        yield
-        return
-
-    folder.mkdir(parents=True, exist_ok=True)
-    busy = f"another process is executing the run {run!r}: "
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        if not wait:
-            raise ValueError(
-                f"{busy}wait until it has ended, stop it, or give this run another name "
-                "(params/<name>/)"
-            ) from None
-        print(f"{busy}waiting until it has ended", flush=True)
-        lock.acquire()
-    try:
-        # The last run was killed. Its kernels check every second whether it lives, and kernels that
-        # they have started check them, so all end within a few seconds.
-        if running.exists():
-            time.sleep(ORPHAN_SECONDS)
-        running.touch()
-        os.environ[LOCK_VARIABLE] = lock.lock_file
-        yield
-    finally:
-        os.environ.pop(LOCK_VARIABLE, None)
-        running.unlink(missing_ok=True)
-        lock.release()
 
 
 def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None) -> None:
@@ -215,7 +178,7 @@ def ensure(run: str, notebook: str, path: str | Path, variant: str | None = None
     if path.exists():
         return
     todo = _stages_of(run, notebook, variant, shown_path)
-    with run_lock(run, wait=True):
+    with locks.folder_lock(folder, wait=True):
         if not path.exists():  # checked again: another process may have made it
             print(f"{notebook} has not been run for {run!r}: running it now", flush=True)
             current = [stage for stage in todo if stage.is_current]
@@ -268,22 +231,42 @@ def run_all(run: str, jobs: int = 1) -> Path:
     Raises
     ------
     ValueError
-        as :func:`stages` and :func:`run_lock`
+        as :func:`stages`, and where another process works in the run's folder
     StageFailed
         where a notebook fails; no further stage is started then
     """
+    todo = stages(run)
+    files = paths.Run(run)
+    with locks.folder_lock(files.folder):
+        damaged = results.set_aside_damaged(files)
+        if damaged:
+            print(
+                f"{paths.display_path(files.results)} is damaged: it is now {damaged.name}, "
+                "and the stages that recorded results run again",
+                flush=True,
+            )
+        _execute_all(todo, jobs)
+        return _write_report(run, todo)
+
+
+# Write the report of a run whose stages have all been executed, and return its path.
+def _write_report(run: str, todo: list[Stage]) -> Path:
     from helpers.runs import report, summary
 
-    todo = stages(run)
-    with run_lock(run):
-        _execute_all(todo, jobs)
     files = paths.Run(run)
-    seconds = [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo]
+    about = {
+        "run": run,
+        "stages": todo,
+        "seconds": [artifacts.read_json(stage.sidecar)["seconds"] for stage in todo],
+        "incomplete": [stage.name for stage in todo if stage.lost()],
+    }
+    if about["incomplete"]:
+        print(f"the report is not complete: see {', '.join(about['incomplete'])}", flush=True)
     return report.build_report(
         [stage.output for stage in todo],
         files.folder / "report.html",
         f"authorbook: {run}",
-        summary.results_html(files, run=run, stages=todo, seconds=seconds),
+        summary.results_html(files, **about),
     )
 
 
@@ -306,14 +289,13 @@ def _execute_all(todo: list[Stage], jobs: int) -> None:
         ready = [stage for stage in waiting if unfinished.isdisjoint(stage.needs)]
         for stage in ready[: jobs - len(running)]:
             waiting.remove(stage)
-            running[pool.submit(execute, stage)] = stage
+            running[pool.submit(copy_context().run, execute, stage)] = stage
 
         finished, _ = wait(running, LOOK_SECONDS, FIRST_COMPLETED)
         for future in finished:
             done.append(future)
             name = running.pop(future).name
-            with progress.tqdm.external_write_mode():
-                print(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}", flush=True)
+            _say(f"[{len(done)}/{len(todo)}] {name} ... {_outcome(future)}")
             if future.exception():
                 waiting.clear()  # stages that are running are still waited for
         watch.show({stage.name: stage.progress_file for stage in running.values()})

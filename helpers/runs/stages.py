@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from helpers.core import artifacts, paths
+from helpers.core.errors import readable_file
+from helpers.core.parameter_files import read_parameter_file
 from helpers.core.parameters import check, unknown
+from helpers.runs.inventory import (
+    find_lost,
+    records_to_remove,
+    take_inventory,
+    with_present_times,
+)
 
 ENSURED = re.compile(r'ensure\(\w+, "(\w+)"')  # ensure(run, "01_collect" ...
 REGISTRY = re.compile(r"(import_module|resolve_name)\(")  # code that imports modules by name
@@ -67,9 +73,61 @@ class Stage:
         return self.output.with_suffix(".progress")
 
     @property
+    def notes_file(self) -> Path:
+        """Return the path of the file in which its kernel notes what it makes."""
+        return self.output.with_suffix(".made")
+
+    @property
     def is_current(self) -> bool:
-        """Tell whether the executed notebook exists and was made from the same inputs."""
-        return self.output.exists() and artifacts.is_current(self.sidecar, self.fingerprint)
+        """Tell whether it was made from the same inputs, and all that it made is still there."""
+        if not self.output.exists() or not artifacts.is_current(self.sidecar, self.fingerprint):
+            return False
+        return not self.lost()
+
+    def lost(self) -> list[str]:
+        """Return what it made that is missing or has changed: files, and keys of rows of results.
+
+        The names are those of its inventory, see :mod:`helpers.runs.inventory`.
+        """
+        sidecars = self.sidecar.parent.glob("*.json")
+        others = (_inventory(sidecar) for sidecar in sidecars if sidecar != self.sidecar)
+        return find_lost(paths.Run(self.run), _inventory(self.sidecar), others)
+
+    def prepare(self) -> list[str]:
+        """Remove the records of what is lost, so that it is made again; return :meth:`lost`."""
+        files = paths.Run(self.run)
+        lost = self.lost()
+        for name in records_to_remove(files, _inventory(self.sidecar), lost):
+            (files.folder / name).unlink(missing_ok=True)
+        return lost
+
+    def write_sidecar(self, seconds: float) -> None:
+        """Write the sidecar, with the inventory of what is noted, and remove the notes.
+
+        Parameters
+        ----------
+        seconds : float
+            how long the execution took
+        """
+        inventory = take_inventory(paths.Run(self.run), self.notes_file, self.output)
+        content = {**vars(self), "seconds": seconds, "inventory": inventory}
+        artifacts.write_json(self.sidecar, content)
+        self.notes_file.unlink(missing_ok=True)
+
+    def renew_sidecar(self) -> None:
+        """Store the present times of its files, which differ where the run's folder was copied."""
+        content = artifacts.read_json(self.sidecar)
+        present = with_present_times(paths.Run(self.run), content["inventory"])
+        if present != content["inventory"]:
+            artifacts.write_json(self.sidecar, content | {"inventory": present})
+
+
+def _inventory(sidecar):
+    """Return the inventory in a sidecar, {} where this is missing or damaged."""
+    try:
+        return artifacts.read_json(sidecar)["inventory"]
+    except (ValueError, KeyError, TypeError):
+        return {}
 
 
 def stages(run: str) -> list[Stage]:
@@ -136,15 +194,14 @@ def _code_cells(notebook, where):
         raise ValueError(
             f"{where}: there is no notebook {notebook!r}; the notebooks are: {names or 'none'}"
         )
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    with readable_file(path):
+        cells = nbformat.read(path, as_version=4).cells
+        return [cell for cell in cells if cell.cell_type == "code"]
 
 
 def _read_parameters(path, where, cells):
     """Read one YAML file, and check it against the names and types that the notebook declares."""
-    try:
-        parameters = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{where} is not valid YAML: {' '.join(str(error).split())}") from None
+    parameters = read_parameter_file(path, where) or {}
     if not isinstance(parameters, dict):
         kind = type(parameters).__name__
         raise ValueError(f"{where} must hold lines of `name: value`, not a {kind}")

@@ -87,7 +87,8 @@ def results_html(files: Run, **about: object) -> str:
     files : Run
         the run whose results are shown
     **about : object
-        ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage
+        ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage;
+        ``incomplete``, names of stages of which files or results are missing
     """
     from jinja2 import Environment
 

@@ -8,7 +8,7 @@ resumes at a part: its posts are written whole or not at all. Reading a part yie
 columns of the posts table:
 
 =======  ===========================================================================
-author   text, as the source names the person
+author   text, as the source writes the name, see :mod:`helpers.cleaning.author_names`
 time     int64, seconds since 1970-01-01 UTC
 topic    text: stream, list, newsgroup, subreddit ...
 text     text, the format's own markup and quotes removed unless ``raw``
@@ -32,13 +32,26 @@ from pathlib import Path
 
 import pandas as pd
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import check_readable
 from helpers.core.parameters import check, unknown
-from helpers.sources import json_lines
+from helpers.core.terminal import printable
 
 COLUMNS = ["author", "time", "topic", "text"]
-SOURCES = ("demo", "zulip", "pipermail", "pushshift", "mud", "newsgroups", "pan", "amazon", "table")
+SOURCES = (
+    "demo",
+    "zulip",
+    "pipermail",
+    "pushshift",
+    "mud",
+    "newsgroups",
+    "pan",
+    "amazon",
+    "git",
+    "table",
+)
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ
 # from machine to machine
 INVENTED = ("demo",)
@@ -145,7 +158,7 @@ def list_files(root: Path) -> list[Path]:
     if links_out:
         print(
             f"{paths.display_path(root)}: {len(links_out)} links that lead out of it are not "
-            f"followed, such as {links_out[0].name}"
+            f"followed, such as {printable(links_out[0].name)}"
         )
     return files
 
@@ -171,8 +184,8 @@ def source_files(
     Raises
     ------
     ValueError
-        A location is missing, two files would have the same name, a file is UTF-16, or a file is
-        not compressed as its ending says.
+        A location is missing, two files would have the same name, or a file does not hold what its
+        ending says, see :func:`helpers.core.files.check_readable`.
     """
     by_name = {}
     for root in existing_paths(kind, location):
@@ -185,7 +198,7 @@ def source_files(
                 raise ValueError(
                     f"{kind}: {by_name[name]} and {path} have the same name; rename one"
                 )
-            json_lines.check_readable(kind, path)
+            check_readable(path)
             by_name[name] = path
     return by_name
 
@@ -235,8 +248,8 @@ def as_frames(
 ) -> Iterator[pd.DataFrame]:
     """Yield posts as frames; count the dropped records by reason.
 
-    A post whose author, topic or text is blank is dropped as "empty". Without posts there is no
-    frame.
+    A post whose author, topic or text is blank is dropped as "empty". Lone surrogates of an author
+    or a topic become escapes, so that two of them stay apart. Without posts there is no frame.
 
     Parameters
     ----------
@@ -260,6 +273,7 @@ def _posts(rows, drops):
         if isinstance(row, str):
             drops[row] += 1
         elif all(row[column].strip() for column in (0, 2, 3)):
-            yield row
+            author, second, topic, *extras = row
+            yield escape_surrogates(author), second, escape_surrogates(topic), *extras
         else:
             drops["empty"] += 1

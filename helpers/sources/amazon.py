@@ -76,7 +76,6 @@ def _row(review, topic, raw):
 
     if not (isinstance(author, str) and isinstance(text, str)):
         return "bad_review"
-    author = normalise_unicode(author)
     if not author.strip():
         return "bad_review"
     if type(time) not in (int, float) or not EARLIEST * units <= time <= LATEST * units:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from helpers.core import paths
 from helpers.core.artifacts import atomic_write, fingerprint_of
+from helpers.core.terminal import printable
 
 # "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")
@@ -25,10 +26,17 @@ MAX_FILE_BYTES = 1 << 32  # largest file and largest folder of a clone
 PORTS = {None, 80, 443}
 
 
-def clone_repository(url: str) -> Path:
-    """Return the folder of a shallow clone of a git repository; an earlier clone is reused.
+def clone_repository(url: str, history: bool = False) -> Path:
+    """Return the folder of a clone of a git repository; an earlier clone is reused.
 
     Clones lie in ``data/clones/``.
+
+    Parameters
+    ----------
+    url : str
+        address of the repository
+    history : bool
+        fetch all commits and folders but no file; by default the files of the last commit only
 
     Raises
     ------
@@ -40,6 +48,8 @@ def clone_repository(url: str) -> Path:
     name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
     # many archives are called "archive": the hash of the address keeps them apart
     folder = paths.ROOT / "data" / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
+    if history:
+        folder = folder.with_name(f"{folder.name}.git")
     if folder.is_dir():
         print(f"reusing the clone of {url} in data/clones/{folder.name} (remove it to fetch anew)")
         return folder
@@ -49,13 +59,14 @@ def clone_repository(url: str) -> Path:
     if not shutil.which("git"):
         raise ValueError("cloning needs git, which is not installed")
     with atomic_write(folder) as partial_folder:
-        _clone(url, partial_folder)
+        _clone(url, partial_folder, history)
     return folder
 
 
-def _clone(url, folder):
+def _clone(url, folder, history):
     """Clone a repository; stop where the folder, checked every second, is over MAX_FILE_BYTES."""
-    command = ["git", "clone", "--quiet", "--depth", "1", "--", url, str(folder)]
+    extent = ["--bare", "--filter=blob:none"] if history else ["--depth", "1"]
+    command = ["git", "clone", "--quiet", *extent, "--", url, str(folder)]
     # no prompt: a private or misspelt address must fail, not wait for a password
     environment = os.environ | {"GIT_TERMINAL_PROMPT": "0"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as git:
@@ -126,7 +137,7 @@ def same_host_links(url: str, links: list[str]) -> list[str]:
     if links_out:
         print(
             f"{url}: {len(links_out)} links that leave its host are not followed, "
-            f"such as {links_out[0]}"
+            f"such as {printable(links_out[0])}"
         )
     return list(addresses)
 

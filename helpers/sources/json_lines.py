@@ -3,39 +3,18 @@
 Of a damaged or cut file everything before the damage is read.
 """
 
-import bz2
 import codecs
-import gzip
 import json
-import lzma
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
-import zstandard
+from helpers.core.files import read_pieces
 
-# bytes read at a time: they fit into the processor's cache; 16 MB take 1.5 times as long to parse
-BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 1 << 26  # a longer line is skipped and counted as broken_json
-# window of zstd --long=31, which the Reddit dumps use; the decoder holds so much output in memory
-ZSTD_WINDOW_BYTES = 1 << 31
-OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-COMPRESSED = (*OPENERS, ".zst")
 JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"
-# first bytes of compressed files, as expressions; zstd files may begin with a skippable frame
-MAGIC = {
-    ".gz": rb"\x1f\x8b",
-    ".bz2": rb"BZh",
-    ".xz": rb"\xfd7zXZ",
-    ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
-}
 NO_JSON = (ValueError, RecursionError)  # errors for a line that is not JSON, or nested too deeply
-# errors for a damaged or cut file
-DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
 
 def _as_cp1252(error):
@@ -51,39 +30,11 @@ def _as_cp1252(error):
 codecs.register_error("cp1252", _as_cp1252)
 
 
-def check_readable(kind: str, path: Path) -> None:
-    """Check that a file is compressed as its ending says, and is not UTF-16.
-
-    Parameters
-    ----------
-    kind : str
-        name of the source, for the error message
-    path : Path
-        path of the file; an empty file passes
-
-    Raises
-    ------
-    ValueError
-        The file is not compressed as its ending says, or is UTF-16.
-    """
-    with open(path, "rb") as file:
-        head = file.read(6)
-        if head and path.suffix in MAGIC and not re.match(MAGIC[path.suffix], head):
-            raise ValueError(
-                f"{kind}: {path} is not packed as its ending {path.suffix} says: "
-                "download or rename it"
-            )
-        file.seek(0)
-        with suppress(*DAMAGE):
-            head = next(_unpacked(file, path.suffix), b"")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise ValueError(f"{kind}: {path} is UTF-16: save it as UTF-8")
-
-
 def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines; every block ends with a newline.
 
-    A block holds about BLOCK_BYTES, or one longer line. Memory does not grow with the file.
+    A block holds about :data:`helpers.core.files.PIECE_BYTES`, or one longer line. Memory does not
+    grow with the file.
 
     Drops counted: truncated_file, where the file is damaged or cut (the lines before the damage are
     yielded) or its last line is not JSON and has no newline; broken_json, a line longer than
@@ -92,15 +43,14 @@ def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:
     Parameters
     ----------
     path : Path
-        path of the file; ``.zst`` (with windows up to ZSTD_WINDOW_BYTES), ``.gz``, ``.bz2`` and
-        ``.xz`` are unpacked, with any number of frames; any other file is read as it is
+        path of the file, which :func:`helpers.core.files.read_pieces` unpacks
     drops : Counter
         number of drops by reason, increased in place
 
     Raises
     ------
-    OSError
-        The file cannot be opened.
+    ValueError
+        The file unpacks to far more than its size.
     """
     pending = []  # the pieces of a line whose end is not read yet
     pending_bytes = 0
@@ -185,39 +135,7 @@ def parse_json(line: bytes, drops: Counter):
 
 def _pieces(path):
     """Yield the unpacked content of a file in pieces, and None last where it is damaged or cut."""
-    with open(path, "rb") as file:
-        try:
-            yield from _unpacked(file, path.suffix)
-        except DAMAGE:
-            yield None
-
-
-def _unpacked(file, suffix):
-    """Yield the unpacked content of an open file in pieces.
-
-    A cut file raises one of DAMAGE, after everything that could be unpacked was yielded.
-    """
-    if suffix == ".zst":
-        yield from _zstd_pieces(file)
-        return
-    if suffix in OPENERS:
-        file = OPENERS[suffix](file)
-    # read1, because read() would lose what it has gathered when it meets the damage
-    yield from iter(partial(file.read1, BLOCK_BYTES), b"")
-
-
-def _zstd_pieces(file):
-    """Yield the unpacked content of a zstd file, of one frame or several, in pieces."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW_BYTES)
-    # zstandard's stream reader does not notice a cut file; this object knows its frame's end
-    frame = None
-    while packed := file.read(BLOCK_BYTES // 8):
-        while packed:
-            if frame is None:
-                frame = decompressor.decompressobj()
-            yield frame.decompress(packed)
-            packed = frame.unused_data
-            if frame.eof:
-                frame = None
-    if frame:
-        raise EOFError("the last frame is cut")
+    try:
+        yield from read_pieces(path)
+    except EOFError:
+        yield None

@@ -87,7 +87,7 @@ def _rows(path, drops, model, first_day):
         if not _is_readable(record, model):
             yield "bad_record"
             continue
-        author = normalise_unicode(str(record["author_id"])).strip()
+        author = str(record["author_id"]).strip()
         texts = [_text(subwords, model) for subwords in record["syms"]]
         times = _times(record, first_day)
         for time, topic, text in zip(times, record["action_type"], texts, strict=True):

@@ -24,7 +24,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
     """Return one part per group; of "bydate" one per group in its training and its test half.
 
     Drops counted: too_large, no_author, no_date, bad_date (see
-    :func:`helpers.cleaning.email_headers.parse_date`), empty. Noted: see
+    :func:`helpers.cleaning.email_headers.parse_date`), empty (also where only quotes and a
+    signature are there). Noted: see
     :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters

@@ -13,9 +13,11 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, existing_paths, json_lines, row_part, source_files
+from helpers.core.files import check_readable
+from helpers.sources import Part, existing_paths, row_part, source_files
 from helpers.sources.json_lines import json_records
 
 FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
@@ -80,7 +82,7 @@ def pan_truth_path(path: Path) -> Path:
         truth_path = path.with_name(path.name.replace(".jsonl", "-truth.jsonl"))
     if not truth_path.is_file() or truth_path == path:
         raise ValueError(f"pan: {truth_path.name}, the truth of {path}, is missing")
-    json_lines.check_readable("pan", truth_path)
+    check_readable(truth_path)
     return truth_path
 
 
@@ -119,7 +121,7 @@ def _texts(pair, authors, pair_name, digests):
     ``digests`` holds a hash of author and text of all texts so far; it is added to in place.
     """
     for side, author, topic, text in zip("ab", authors, pair["fandoms"], pair["pair"]):
-        author = normalise_unicode(str(author))
+        author = escape_surrogates(str(author))
         text = normalise_unicode(text)
         digest = blake2b(f"{author}\n{text}".encode(), digest_size=16).digest()
         if digest in digests:

@@ -4,10 +4,8 @@ They are read from disk or downloaded from a list's archive page. The posts tabl
 name of the list: that of the folder, on disk or on the web, that holds its monthly files.
 """
 
-import gzip
 import re
 import urllib.parse
-import zlib
 from collections import Counter
 from functools import partial
 from itertools import islice, pairwise
@@ -17,13 +15,13 @@ from helpers.cleaning.email_headers import decode_header, parse_headers
 from helpers.cleaning.text import is_bot, mask_mentions
 from helpers.core import paths
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import read_pieces
 from helpers.sources import Part, as_list, existing_paths, list_files, row_part
 from helpers.sources.downloads import download, fetch_bytes, same_host_links
 
 PIECE_BYTES = 1 << 20  # bytes read at a time
 MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large
 MAX_SEPARATOR_BYTES = 1000  # matches of SEPARATOR are shorter
-GZIP_MAGIC = b"\x1f\x8b"
 WEB_ADDRESS = re.compile(r"https?://", re.I)
 # the target of href="2012-March.txt.gz"
 LINK = re.compile(r"""href\s*=\s*["']([^"'<>]{1,500})["']""", re.I)
@@ -45,7 +43,8 @@ def parts(location: str | list[str], *, raw: bool = False) -> list[Part]:
 
     Drops counted: broken_file (a file of a folder without a message), truncated_file (what precedes
     the damage is kept), too_large, broken_header (no sender or no date), bad_date, bot, scrubbed
-    (the archive kept only a link to a removed part), empty. Noted: lines_before_messages, and see
+    (the archive kept only a link to a removed part), empty (also where only quotes and a signature
+    are there). Noted: lines_before_messages, and see
     :func:`helpers.cleaning.email_headers.decode_header`.
 
     Parameters
@@ -165,21 +164,17 @@ def _messages(path, drops):
 
 
 def _pieces(path, drops):
-    """Yield the content of a file, plain or gzipped, in pieces; it ends where damage begins."""
-    with open(path, "rb") as file:
-        if file.peek(2)[:2] == GZIP_MAGIC:
-            file = gzip.open(file)
-        piece = b""
-        try:
-            # read1, because read() would lose what it has gathered when it meets the damage
-            while chunk := file.read1(PIECE_BYTES):
-                piece += chunk
-                if len(piece) >= PIECE_BYTES:
-                    yield piece
-                    piece = b""
-        except (EOFError, zlib.error, gzip.BadGzipFile):
-            drops["truncated_file"] += 1
-        yield piece
+    """Yield the content of a file in pieces of some PIECE_BYTES; it ends where damage begins."""
+    piece = b""
+    try:
+        for chunk in read_pieces(path):
+            piece += chunk
+            if len(piece) >= PIECE_BYTES:
+                yield piece
+                piece = b""
+    except EOFError:
+        drops["truncated_file"] += 1
+    yield piece
 
 
 def _row(text, topic, raw):

@@ -2,7 +2,8 @@
 
 A dump holds one JSON object per line. Its fields come in any order and differ from month to month;
 ``author``, ``created_utc``, ``subreddit``, ``body`` and ``id`` are read. The posts table's topic is
-the subreddit.
+the subreddit. The pages of users, "u_<name>", are one topic, "u_", because their names are those of
+people.
 """
 
 import json
@@ -18,14 +19,16 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import OPENERS
 from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.json_lines import COMPRESSED, NO_JSON, byte_blocks, parse_json
+from helpers.sources.json_lines import NO_JSON, byte_blocks, parse_json
 from helpers.sources.timestamps import LATEST
 
 FRAME_ROWS = 16_384  # most rows of one frame
-SUFFIXES = (*COMPRESSED, ".ndjson", ".jsonl", ".json")
+SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")
 SUBMISSIONS = re.compile(r"RS_|.*_submissions\b")  # dumps of titles and links, not comments
 REQUIRED = ["author", "created_utc", "subreddit", "body"]
 FIELDS = [*REQUIRED, "id"]
@@ -52,8 +55,9 @@ QUERY = f"""
             try(json_extract_string(line, {[f"$.{name}" for name in FIELDS]})) AS field
         FROM lines
     ), posts AS (
-        SELECT line, field[1] AS author, field[2] AS created, field[3] AS topic, field[4] AS text,
-            field[5] AS id, try_cast(created AS DOUBLE) AS time
+        SELECT line, field[1] AS author, field[2] AS created, field[4] AS text, field[5] AS id,
+            CASE WHEN starts_with(field[3], 'u_') THEN 'u_' ELSE field[3] END AS topic,
+            try_cast(created AS DOUBLE) AS time
         FROM parsed
     ), judged AS (
         SELECT *, CASE
@@ -248,6 +252,8 @@ def _repaired(lines, drops):
             drops["missing_field"] += 1
             continue
         for name, value in texts.items():
+            if value and name in ("author", "subreddit"):
+                value = escape_surrogates(str(value))
             if value:
                 texts[name] = normalise_unicode(str(value))
         repaired.append(json.dumps(texts) + "\n")

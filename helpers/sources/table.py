@@ -1,18 +1,16 @@
 """Tables with one post per row: Parquet, CSV (or TSV) and JSON lines.
 
-CSV and JSON lines may be gzipped. Files are read in batches, so a file may be larger than memory.
-Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written as digits, or
-numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is UTF-8; bytes that
-are not are read as cp1252.
+CSV and JSON lines may be packed (.gz, .bz2, .xz, .zst). Files are read in batches, so a file may be
+larger than memory. Times may be timestamps (naive ones count as UTC), ISO 8601 text, dates written
+as digits, or numbers since 1970, see :func:`helpers.sources.timestamps.unix_seconds`. Text is
+UTF-8, or UTF-16 with a mark at its start; bytes that are not UTF-8 are read as cp1252.
 """
 
-import csv
-import gzip
 import math
-import warnings
-from collections import Counter, deque
+from collections import Counter
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,21 +18,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from helpers.cleaning.author_names import escape_surrogates
 from helpers.cleaning.text import is_bot
 from helpers.core.artifacts import file_stats_fingerprint
+from helpers.core.files import OPENERS, bare_path, check_readable, check_size
 from helpers.core.parameters import unknown
+from helpers.core.paths import resolve
 from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.json_lines import DAMAGE, MAX_LINE_BYTES, json_records
+from helpers.sources.csv_rows import csv_rows
+from helpers.sources.json_lines import MAX_LINE_BYTES, json_records
 from helpers.sources.timestamps import unix_seconds
 
 FRAME_ROWS = 50_000  # most rows of one frame
-# a broken CSV row of more lines is an error: a quote that is never closed swallowed them
-MAX_ROW_LINES = 1000
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # errors for a file that cannot be read as its kind
 UNREADABLE = (ValueError, OSError, pa.ArrowException)
 TEXT = pa.large_string()
-csv.field_size_limit(MAX_LINE_BYTES)
 
 
 def parts(
@@ -45,7 +45,11 @@ def parts(
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
     than columns; a warning names the first of a file), broken_json, truncated_file; empty_author,
     empty_text, empty_topic, bad_time, bot (a row counts under the first of these five that fits).
-    Noted: note_cp1252, rows with bytes that are not UTF-8.
+    Noted: note_cp1252, rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file
+    with a value that seems to hold other rows (a warning names the first of a file).
+
+    A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
+    "True" or "False".
 
     Parameters
     ----------
@@ -76,16 +80,75 @@ def parts(
     ]
 
 
+def column_names(location: str | Path) -> list[str]:
+    """Return the names of a file's columns; of JSON lines those in its first 1,000 objects.
+
+    Raises
+    ------
+    ValueError
+        There is no such file, it is of no kind of KINDS, or it is empty or unreadable.
+    """
+    path = resolve(location)
+    check_readable(path)
+    if not _kind(path):
+        raise ValueError(
+            f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds, packed as "
+            f"{', '.join(OPENERS)})"
+        )
+    try:
+        names = _column_names(path)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    if not names:
+        row = "JSON object" if _kind(path) == "jsonl" else "row"
+        raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
+    return names
+
+
+def author_names(location: str | Path, column: str) -> list[str]:
+    """Return the different names of authors in a file, as :func:`parts` reads them.
+
+    Parameters
+    ----------
+    location : str or Path
+        path of the file
+    column : str
+        the file's column of authors
+
+    Raises
+    ------
+    ValueError
+        The file is unreadable.
+    """
+    path = resolve(location)
+    names = set()
+    try:
+        for batch in _batches(path, [column], Counter()):
+            names.update(_text(batch, [column], "author", path.stem).dropna())
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    return sorted(names)
+
+
 def _frames(columns, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
-    reader = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}[_kind(path)]
     try:
-        for batch in reader(path, _needed(columns), drops):
-            frame = _frame(batch, columns, _path_without_gz(path).stem, drops)
+        for batch in _batches(path, _needed(columns), drops, columns["text"]):
+            frame = _frame(batch, columns, bare_path(path).stem, drops)
             if len(frame):
                 yield frame
     except UNREADABLE as error:
         raise _unreadable(path, error) from None
+
+
+def _batches(path, needed, drops, prose=()):
+    """Return an iterator over tables with the needed columns of a file.
+
+    Lone surrogates, which only JSON can hold, become "?" in columns of prose, escapes in others.
+    """
+    read_jsonl = partial(_read_jsonl, prose)
+    readers = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": read_jsonl}
+    return readers[_kind(path)](path, needed, drops)
 
 
 def _file_columns(columns):
@@ -162,7 +225,7 @@ def _text(batch, file_columns, name, stem):
             if file_column is None:
                 texts.append(pa.scalar(stem, TEXT))
             else:
-                texts.append(batch.column(file_column).cast(TEXT))
+                texts.append(_as_texts(batch.column(file_column), name))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ValueError(
             f"column {', '.join(map(str, file_columns))} for {name!r} is not text: {error}"
@@ -172,24 +235,62 @@ def _text(batch, file_columns, name, stem):
     return pc.binary_join_element_wise(*texts, pa.scalar("/", TEXT)).to_pandas()
 
 
+def _as_texts(column, name):
+    """Return a column of values as one of texts, for a column of the posts table."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
+        column = pa.array([_value_text(value) for value in column.to_pylist()], TEXT)
+    column = column.cast(TEXT)
+    if name == "author":  # the number of a person may be a text such as "10.0"
+        column = pc.replace_substring_regex(column, r"^(-?\d+)\.0+$", r"\1")
+    return column
+
+
 def _read_parquet(path, needed, drops):
     """Yield batches with the needed columns of a Parquet file; nothing is dropped."""
-    with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-        yield from file.iter_batches(FRAME_ROWS, columns=needed)
+    metadata = pa.parquet.read_metadata(path)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    check_size(path, sum(group.total_byte_size for group in groups))
+    n_bytes = 0
+    # as a dictionary, a long text that stands in many rows is in memory once; lists cannot be one
+    flat_columns = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    dictionaries = [column for column in needed if column in flat_columns]
+    options = {"read_dictionary": dictionaries, "page_checksum_verification": True}
+    with pa.parquet.ParquetFile(path, **options) as file:
+        for batch in file.iter_batches(FRAME_ROWS, columns=needed):
+            text_bytes = _text_bytes(batch)
+            n_bytes += text_bytes.sum()
+            check_size(path, n_bytes)
+            frames = text_bytes.cumsum() // MAX_LINE_BYTES
+            begins = np.flatnonzero(np.diff(frames, prepend=-1))
+            for begin, end in pairwise([*begins, len(batch)]):
+                yield batch.slice(begin, end - begin)
+
+
+def _text_bytes(batch):
+    """Return the bytes of texts in each row of a batch whose texts are dictionaries."""
+    n_bytes = np.zeros(len(batch), np.int64)
+    for column in batch.columns:
+        if pa.types.is_dictionary(column.type):
+            of_row = pc.binary_length(column.dictionary).take(column.indices)
+            n_bytes += of_row.fill_null(0).to_numpy(zero_copy_only=False)
+    return n_bytes
 
 
 def _read_csv(path, needed, drops):
     """Return an iterator over tables with the needed columns of a CSV file."""
-    rows = _csv_rows(path, drops)
+    rows = csv_rows(path, DELIMITERS[_suffix(path)], drops)
     header = next(rows)
     places = [header.index(column) for column in needed]
     return _tables(([row[place] for place in places] for row in rows), needed)
 
 
-def _read_jsonl(path, needed, drops):
+def _read_jsonl(prose, path, needed, drops):
     """Return an iterator over tables with the needed columns of a JSON lines file."""
     rows = (
-        [_json_text(post.get(column)) for column in needed] for post in _json_objects(path, drops)
+        [_value_text(post.get(column), column in prose) for column in needed]
+        for post in _json_objects(path, drops)
     )
     return _tables(rows, needed)
 
@@ -215,109 +316,6 @@ def _table(rows, names):
     return pa.table(columns, names=names)
 
 
-class _CsvLines:
-    """Iterate over the lines of a CSV file; the lines of a broken row can be read again.
-
-    The end of the file and damage to it end the iteration.
-    """
-
-    def __init__(self, file, drops):
-        self.file = file
-        self.drops = drops
-        self.pending = deque()  # lines that are to be read again
-        self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
-        self.row_chars = 0
-        self.row_number = 1  # number, in the file, of the row's first line
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        line = self.pending.popleft() if self.pending else self.read_line()
-        self.row_lines.append(line)
-        if not line:
-            raise StopIteration
-        self.row_chars += len(line)
-        if self.row_chars > MAX_LINE_BYTES:
-            raise ValueError(
-                f"the row that begins in line {self.row_number} is over {MAX_LINE_BYTES:,} "
-                "characters; an open quote?"
-            )
-        return line
-
-    def read_line(self):
-        """Return the next line, "" at the end of the file, None where it is damaged (counted)."""
-        try:
-            return self.file.readline(MAX_LINE_BYTES + 1)
-        except DAMAGE:
-            self.drops["truncated_file"] += 1
-            return None
-
-    def begin_row(self):
-        """Count the lines of the last row as read, and begin a new row."""
-        self.row_number += len(self.row_lines)
-        self.row_lines = []
-        self.row_chars = 0
-
-    def read_again(self):
-        """Count only the first line of the row as read; the lines after it are read again."""
-        self.pending.extendleft(reversed(self.row_lines[1:]))
-        del self.row_lines[1:]
-
-
-def _csv_rows(path, drops):
-    """Yield the rows of a CSV file, its header first; blank lines are skipped.
-
-    Of a row with a stray quote only the first line is dropped: the lines that the open quote
-    swallowed are read again. ValueError is raised where that is impossible.
-    """
-    opener = gzip.open if path.suffix == ".gz" else open
-    delimiter = "\t" if ".tsv" in path.suffixes else ","
-    with opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        lines = _CsvLines(file, drops)
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        n_columns = 0
-        is_warned = False
-        while True:
-            lines.begin_row()
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error:
-                # the file is damaged within a quote: counted already
-                if lines.row_lines[-1] is None:
-                    return
-                row = None
-            if row == []:
-                continue
-            if row and n_columns in (0, len(row)):
-                n_columns = len(row)
-                yield _as_utf8(row, drops)
-                continue
-
-            place = f"the row that begins in line {lines.row_number}"
-            n_lines = len(lines.row_lines)
-            if not n_columns or not lines.row_lines[-1] or n_lines > MAX_ROW_LINES:
-                raise ValueError(f"{place} has a quote that is not closed")
-            if not is_warned:
-                warnings.warn(f"table: {path}: {place} is broken", stacklevel=2)
-            is_warned = True
-            drops["broken_row"] += 1
-            if row is None:
-                lines.read_again()
-
-
-def _as_utf8(row, drops):
-    """Return the values of a row with bytes that are not UTF-8, here surrogates, read as cp1252."""
-    try:
-        "".join(row).encode()
-        return row
-    except UnicodeEncodeError:
-        drops["note_cp1252"] += 1
-    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
-
-
 def _json_objects(path, drops):
     """Yield the objects of a JSON lines file; an empty one or another value is broken_json."""
     for record in json_records(path, drops):
@@ -327,30 +325,22 @@ def _json_objects(path, drops):
             drops["broken_json"] += 1
 
 
-def _json_text(value):
-    """Return a JSON value as text; None where it is neither text nor a finite number."""
+def _value_text(value, is_prose=False):
+    """Return a value as text; None where it is neither text, truth value nor finite number."""
+    if isinstance(value, str) and is_prose:
+        return value.encode("utf-8", "replace").decode()
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # lone surrogates
-    if type(value) in (int, float) and math.isfinite(value):
+        return escape_surrogates(value)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, int | float) and math.isfinite(value):
         return str(value)
     return None
 
 
 def _check_columns(path, columns):
     """Raise ValueError unless a file is readable and has each needed column exactly once."""
-    kind = _kind(path)
-    if not kind:
-        raise ValueError(
-            f"table: {path} is none of {', '.join(KINDS)} (or one of the text kinds with .gz)"
-        )
-    try:
-        present = _column_names(path, kind)
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from None
-    if not present:
-        row = "JSON object" if kind == "jsonl" else "row"
-        raise ValueError(f"table: {path.name} is empty or cut: it holds no {row}")
-
+    present = column_names(path)
     missing = [column for column in _needed(columns) if column not in present]
     if missing:
         raise ValueError(
@@ -365,12 +355,13 @@ def _check_columns(path, columns):
             )
 
 
-def _column_names(path, kind):
-    """Return the names of a file's columns; of JSON lines those in its first 1,000 objects."""
+def _column_names(path):
+    """Return the names of a file's columns, which may be none."""
+    kind = _kind(path)
     if kind == "parquet":
         return pa.parquet.read_schema(path).names
     if kind == "csv":
-        return next(_csv_rows(path, Counter()), [])
+        return next(csv_rows(path, DELIMITERS[_suffix(path)], Counter()), [])
     objects = islice(_json_objects(path, Counter()), 1000)
     return list(dict.fromkeys(chain.from_iterable(objects)))
 
@@ -378,14 +369,17 @@ def _column_names(path, kind):
 def _unreadable(path, error):
     """Return the error that says in one line why a file cannot be read."""
     words = " ".join(str(error).split())  # Arrow's messages have several lines
+    words = words.removeprefix(f"{path} ")
     return ValueError(f"table: cannot read {path}: {words}")
 
 
 def _kind(path):
-    """Return which of KINDS a file is, None where it is none of them."""
-    return KINDS.get(_path_without_gz(path).suffix.lower())
+    """Return which of KINDS a file is, None where it is none of them; Parquet is never packed."""
+    if _suffix(path) == ".parquet" and path != bare_path(path):
+        return None
+    return KINDS.get(_suffix(path))
 
 
-def _path_without_gz(path):
-    """Return the path without the ending .gz."""
-    return path.with_name(path.name.removesuffix(".gz"))
+def _suffix(path):
+    """Return the ending of a file's name in lower case, before that of a packed file."""
+    return bare_path(path).suffix.lower()

@@ -145,8 +145,7 @@ def _row(message, topic, latest, raw):
         return "too_many_tags"
     text = html_to_text(content, raw)
     names = normalise_unicode("\n".join([author, *MENTIONED.findall(content)]))
-    author = normalise_unicode(author).strip()
-    return author, int(seconds), topic, text, str(message.get("id", "")), names
+    return author.strip(), int(seconds), topic, text, str(message.get("id", "")), names
 
 
 def html_to_text(content: str, raw: bool = False) -> str:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from duckdb import DuckDBPyConnection
 
+from helpers.core import made
 from helpers.core.artifacts import (
     file_fingerprint,
     fingerprint_of,
@@ -14,6 +15,7 @@ from helpers.core.artifacts import (
     write_json,
 )
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.corpus.near_duplicates import NORMAL
 from helpers.corpus.posts_table import SCHEMA, open_database, write_posts
 from helpers.splits.audit import audit_split
@@ -116,6 +118,7 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
     """Write one file ``<split>.parquet`` per split and ``split.json``; return the latter's content.
 
     Nothing is written where the folder holds undamaged files made from the same posts and rule.
+    Else the files of earlier splits that are now empty are removed.
 
     Parameters
     ----------
@@ -144,12 +147,21 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
         Where the rule does not give every post exactly one row.
     """
     folder = Path(out_folder)
+    with folder_lock(folder.parent, wait=True):
+        return _make_split(posts_path, folder, rule, memory_limit)
+
+
+def _make_split(posts_path, folder, rule, memory_limit):
+    """Do what :func:`make_split` does, while nobody else is at work in the folder above."""
     record = folder / "split.json"
     fingerprint = fingerprint_of(VERSION, rule.fingerprint, file_fingerprint(posts_path))
     if is_current(record, fingerprint):
         report = read_json(record)
-        if all(verify_checksum(folder / f"{name}.parquet") for name in report["splits"]):
+        files = [folder / f"{name}.parquet" for name in report["splits"]]
+        if all(verify_checksum(file) for file in files):
+            made.note(record, *files)
             return report
+    earlier_splits = _splits_of(record)
     record.unlink(missing_ok=True)  # while it is missing the files beside it count for nothing
 
     with open_database(folder / "work", memory_limit) as connection:
@@ -161,6 +173,9 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
             SEMI JOIN (SELECT n FROM assignment WHERE split = ? AND reason = '') USING (n)"""
         for name in sizes:
             write_posts(connection, query, folder / f"{name}.parquet", [name])
+    for name in {*earlier_splits, *rule.splits} - sizes.keys():
+        for suffix in ("parquet", "parquet.sha256"):
+            (folder / f"{name}.{suffix}").unlink(missing_ok=True)
     report = {
         "rule": type(rule).__name__,
         "settings": rule.model_dump(),
@@ -172,6 +187,14 @@ def make_split(posts_path: Path, out_folder: Path, rule: Rule, memory_limit: str
     audit_split(folder, report, memory_limit)
     write_json(record, report | {"fingerprint": fingerprint})
     return read_json(record)
+
+
+def _splits_of(record):
+    """Return the names of the splits in ``split.json``, none where it is missing or damaged."""
+    try:
+        return list(read_json(record)["splits"])
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def _number_posts(connection, posts_path):

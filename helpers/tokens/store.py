@@ -36,16 +36,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
     is_current,
+    make_folder,
+    make_private,
     read_json,
     verify_checksum,
     write_checksum,
     write_json,
 )
+from helpers.core.errors import file_error, readable_file
 from helpers.core.progress import progress_bar
 
 FILES = {
@@ -136,14 +140,38 @@ def open_store(folder: str | Path) -> TokenStore:
     folder = Path(folder)
     description = folder / "store.json"
     meta = read_json(description)
+    with readable_file(description):
+        checksums = dict(meta["sha256"])
     for path in _paths(folder):
-        if not path.exists() or file_checksum(path) != meta.get("sha256", {}).get(path.name):
-            raise ValueError(
-                f"{path} is not the file that {description} describes: delete {folder} and run "
-                "the notebook that makes it"
-            )
+        with readable_file(path):
+            if file_checksum(path) != checksums.get(path.name):
+                raise file_error(path, f"is not the file that {description.name} describes")
     arrays = {name: _map_array(_array_path(folder, name), FILES[name]) for name in FILES}
     return TokenStore(folder, meta, **arrays)
+
+
+def check_arrays(store: TokenStore) -> None:
+    """Raise ValueError where a store's arrays do not fit each other; all of them are read."""
+    lengths = {
+        "post_offsets": len(store.tokens),
+        "author_offsets": store.posts,
+    }
+    for name, length in lengths.items():
+        offsets = getattr(store, name)
+        if offsets[0] != 0 or offsets[-1] != length or (np.diff(offsets) < 0).any():
+            raise ValueError(f"{name} do not run from 0 to {length}")
+    per_post = {len(store.hour), len(store.time), len(store.topic), len(store.post_offsets) - 1}
+    if len(per_post) > 1:
+        raise ValueError(f"arrays of posts have {sorted(per_post)} values")
+    limits = {
+        "tokens": store.meta["vocabulary"],
+        "hour": 24,
+        "topic": len(store.meta["topics"]) + 1,  # the last one is "other"
+    }
+    for name, limit in limits.items():
+        values = getattr(store, name)
+        if (values < 0).any() or (values >= limit).any():
+            raise ValueError(f"{name} has values outside of 0..{limit - 1}")
 
 
 def _map_array(path, dtype):
@@ -281,7 +309,8 @@ def build_store(
     store = _open_current(folder, fingerprint)
     if store:
         return store
-    with FileLock(folder / ".lock"):
+    make_folder(folder)
+    with FileLock(folder / ".lock", mode=0o600):
         store = _open_current(folder, fingerprint)  # another notebook may have built it by now
         if store:
             return store
@@ -306,6 +335,7 @@ def build_store(
             "tokens": counts["tokens"],
         }
         write_json(folder / "store.json", meta)
+        made.note(folder)
         return open_store(folder)
 
 
@@ -313,13 +343,15 @@ def _open_current(folder, fingerprint):
     # None where the store is missing, out of date or damaged
     if is_current(folder / "store.json", fingerprint):
         with suppress(ValueError):  # a damaged store is built again
-            return open_store(folder)
+            store = open_store(folder)
+            made.note(folder)
+            return store
     return None
 
 
 def _encode_parts(posts, folder, encode_part, run_jobs):
     """Encode every row group of a table into a part; return the paths of the parts."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     groups = range(pq.ParquetFile(posts).num_row_groups)
     paths = [folder / f"{group:06d}.npz" for group in groups]
     run_jobs(encode_part, list(enumerate(paths)))
@@ -371,6 +403,7 @@ def _join_parts(folder, paths, counts):
     """
     for name in FILES:
         _array_path(folder, name).write_bytes(b"")
+        make_private(_array_path(folder, name))
     _append(folder, "post_offsets", [counts["tokens"]], counts)
     names = []
     for path in paths:

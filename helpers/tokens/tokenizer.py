@@ -16,6 +16,7 @@ import numpy as np
 import sentencepiece
 
 from helpers.cleaning.text import PLACEHOLDERS
+from helpers.core import made
 from helpers.core.artifacts import (
     atomic_write,
     file_fingerprint,
@@ -24,6 +25,8 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
+from helpers.core.errors import file_error, readable_file
+from helpers.core.locks import folder_lock
 from helpers.tokens import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
@@ -298,19 +301,22 @@ def prepare_text(
         model = pretrained_tokenizers.tokenizer_file(pretrained_model)
         made_of.append(model)
     fingerprint = fingerprint_of(*made_of)
-    if is_current(folder / "tokenizer.json", fingerprint):
-        with suppress(ValueError):  # a damaged tokenizer is made again
-            return load_tokenizer(folder)
+    with folder_lock(folder.parent, wait=True):
+        if is_current(folder / "tokenizer.json", fingerprint):
+            with suppress(ValueError):  # a damaged tokenizer is made again
+                tokenizer = load_tokenizer(folder)
+                made.note(folder)
+                return tokenizer
 
-    if kind == "sentencepiece":
-        tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
-    else:
-        tokenizer = TOKENIZERS[kind](model)
-    tokenizer.fingerprint = fingerprint
-    with atomic_write(folder) as partial:
-        partial.mkdir()
-        save_tokenizer(tokenizer, partial)
-    return load_tokenizer(folder)
+        if kind == "sentencepiece":
+            tokenizer = SentencePiece.train(sample_texts(posts, sentences, seed), vocabulary)
+        else:
+            tokenizer = TOKENIZERS[kind](model)
+        tokenizer.fingerprint = fingerprint
+        with atomic_write(folder) as partial:
+            partial.mkdir()
+            save_tokenizer(tokenizer, partial)
+        return load_tokenizer(folder)
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: str | Path) -> None:
@@ -344,10 +350,13 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     folder = Path(folder)
     description = read_json(folder / "tokenizer.json")
     path = folder / "tokenizer.model"
-    if not path.exists() or file_fingerprint(path) != description.get("sha256"):
-        raise ValueError(
-            f"{path} is missing or damaged: delete {folder} and run the notebook that makes it"
-        )
-    tokenizer = TOKENIZERS[description["kind"]](path.read_bytes())
-    tokenizer.fingerprint = description["fingerprint"]
+    with readable_file(folder / "tokenizer.json"):
+        kind = TOKENIZERS[description["kind"]]
+        checksum = description["sha256"]
+        fingerprint = description["fingerprint"]
+    with readable_file(path):
+        if file_fingerprint(path) != checksum:
+            raise file_error(path)
+        tokenizer = kind(path.read_bytes())
+    tokenizer.fingerprint = fingerprint
     return tokenizer

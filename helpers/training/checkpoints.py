@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
+from helpers.core.errors import file_error, readable_file
+from helpers.encoders.base import load_tensors
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -58,18 +60,17 @@ def read_checkpoint(path: str | Path) -> tuple[dict[str, Tensor], dict]:
     Raises
     ------
     ValueError
-        the file is missing or damaged
+        the file is missing or damaged, or holds values that are not finite
     """
-    try:
+    with readable_file(path):
         with safe_open(path, "pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}
             state = json.loads(file.metadata()["state"])
-        is_whole = state.pop("sha256") == weights_checksum(tensors, state)
-    except (OSError, SafetensorError, TypeError, KeyError, ValueError, AttributeError):
-        is_whole = False
-    if not is_whole:
-        folder = Path(path).parent
-        raise ValueError(f"{path} is missing or damaged: delete {folder} and train again")
+        if state.pop("sha256") != weights_checksum(tensors, state):
+            raise file_error(path)
+        for name, value in tensors.items():
+            if not value.isfinite().all():
+                raise file_error(path, f"holds values in {name!r} that are not finite")
     return tensors, state
 
 
@@ -122,8 +123,8 @@ def resume_training(
             return 0, []
         read_checkpoint(folder / "best.safetensors")
         history = _read_history(folder / "history.csv", state)
-    except (ValueError, KeyError, OSError) as error:
-        print(f"training starts from the beginning: {error}")
+    except (ValueError, KeyError, OSError):
+        print(f"training starts from the beginning: a file in {folder} is missing or damaged")
         return 0, []
 
     optimizer_state = {}
@@ -146,7 +147,7 @@ def _read_history(path, state):
     rows = pd.read_csv(path)
     history = rows[rows["step"] <= state["step"]].to_dict("records")
     if history_fingerprint(history) != state["history"]:
-        raise ValueError(f"{path} is damaged")
+        raise file_error(path)
     return history
 
 
@@ -166,10 +167,10 @@ def load_weights(encoder: nn.Module, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        the file is missing or damaged
+        the file is missing or damaged, or of another encoder
     """
     tensors, _ = read_checkpoint(path)
-    encoder.load_state_dict(_without_prefix("encoder.", tensors))
+    load_tensors(encoder, _without_prefix("encoder.", tensors), path)
 
 
 def _without_prefix(prefix, tensors):
@@ -187,9 +188,13 @@ def read_summary(folder: str | Path) -> dict:
         there is none, or a file that it names is missing or damaged
     """
     folder = Path(folder)
-    summary = read_json(folder / "training.json")
-    for name, fingerprint in summary["sha256"].items():
+    path = folder / "training.json"
+    summary = read_json(path)
+    with readable_file(path):
+        checksums = dict(summary["sha256"])
+    for name, checksum in checksums.items():
         path = folder / name
-        if not path.exists() or file_fingerprint(path) != fingerprint:
-            raise ValueError(f"{path} is missing or damaged: delete {folder} and train again")
+        with readable_file(path):
+            if file_fingerprint(path) != checksum:
+                raise file_error(path)
     return summary

@@ -5,6 +5,7 @@ folder. Equal experiments on equal data have equal fingerprints, by which result
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +14,10 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from helpers.core.artifacts import fingerprint_of, is_current, read_json, write_json
+from helpers.core import made
+from helpers.core.artifacts import fingerprint_of, read_json, write_json
 from helpers.core.config import Config
+from helpers.core.locks import folder_lock
 from helpers.core.paths import checked_name
 from helpers.encoders.base import Encoder
 from helpers.encoders.stream import StreamConfig, build_stream_encoder
@@ -119,7 +122,8 @@ def run_experiment(
     Raises
     ------
     ValueError
-        the named folder holds a complete training of something else, or the name is not allowed
+        the named folder holds a complete training of something else or a damaged one, the name is
+        not allowed, or ``experiment.start`` names a training and ``start`` is not given
     """
     if start:
         experiment = experiment.model_copy(update={"start": start.fingerprint})
@@ -134,7 +138,6 @@ def run_experiment(
     encoder = _new_encoder(experiment, description, tokenizer)
     fingerprint = _fingerprint(experiment, train, dev, encoder)
     folder = _model_folder(Path(models), name, fingerprint)
-
     begin = _first_weights(encoder, experiment, train, start)
     if loss is None:
         settings = experiment.loss.settings
@@ -145,12 +148,27 @@ def run_experiment(
         config = config.in_steps(train.posts, int(draw(0).mask.sum()))
 
     trainer = Trainer(encoder, loss, config, experiment.seed, folder, fingerprint)
-    if trainer.accelerator.is_main_process:  # one of several processes writes the files
-        write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
-        if tokenizer:
-            tokenizers.save_tokenizer(tokenizer, folder)
-    history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
-    return Trained(encoder.eval(), experiment, history, checkpoints.read_summary(folder), folder)
+    with _writer_lock(trainer):
+        if trainer.accelerator.is_main_process:  # one of several processes writes the files
+            _model_folder(Path(models), name, fingerprint)  # again, after another training
+            write_json(folder / "experiment.json", {"fingerprint": fingerprint, **description})
+            if tokenizer:
+                tokenizers.save_tokenizer(tokenizer, folder)
+        history = trainer.train(draw, dev_score(dev, experiment.sampler), begin)
+        made.note(folder)
+        summary = checkpoints.read_summary(folder)
+    return Trained(encoder.eval(), experiment, history, summary, folder)
+
+
+def _writer_lock(trainer):
+    """Return a context that keeps other trainings from the folder of this one.
+
+    One of several processes writes the files, and so holds the lock. It does not wait for another
+    training, since the other processes would wait for it, and have read the files too early.
+    """
+    if not trainer.accelerator.is_main_process:
+        return nullcontext()
+    return folder_lock(trainer.folder, wait=trainer.accelerator.num_processes == 1)
 
 
 def _new_encoder(experiment, description, tokenizer):
@@ -163,17 +181,26 @@ def _new_encoder(experiment, description, tokenizer):
 def _first_weights(encoder, experiment, train, start):
     """Load the weights of another training into the encoder, or return how to initialise it.
 
-    The return value is a function to call before the first step, which sets the projection to WCCN;
-    None where this is not wanted.
+    The return value is a function to call before the first step, which sets the projection to WCCN,
+    or raises ValueError where that training is missing; None where nothing is to be done.
     """
     if start:
         encoder.load_state_dict(start.encoder.state_dict())
         return None
+    if experiment.start:
+        return partial(_refuse_start, experiment.start)
     if experiment.encoder.projection != "wccn":
         return None
     sampler = experiment.sampler
     windows = training_windows(train, sampler.max_posts, WINDOWS_PER_AUTHOR)
     return partial(init_as_wccn, encoder, windows, sampler.max_tokens)
+
+
+def _refuse_start(fingerprint):
+    raise ValueError(
+        f"the training begins with the weights of another one, {fingerprint}: pass that one as "
+        "start=load_trained(...)"
+    )
 
 
 def _fingerprint(experiment, train, dev, encoder):
@@ -187,10 +214,10 @@ def _fingerprint(experiment, train, dev, encoder):
 
 
 def _model_folder(models, name, fingerprint):
-    """Return the folder of a training; ValueError where it holds another complete training."""
+    """Return the folder of a training; ValueError where it holds another one, or a damaged one."""
     folder = models / (checked_name("model", name) if name else fingerprint)
     summary = folder / "training.json"
-    if summary.exists() and not is_current(summary, fingerprint):
+    if summary.exists() and read_json(summary).get("fingerprint") != fingerprint:
         raise ValueError(
             f"{folder.name} is already trained with other settings, data or code: "
             f"give this one another name, or delete {folder}"

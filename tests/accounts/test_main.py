@@ -1,12 +1,18 @@
 """The command line: vectors in a file, nearest accounts, two files compared, one-line errors."""
 
+import gzip
 import json
+import os
 
+import duckdb
 import pandas as pd
 import pytest
 
 from helpers.accounts.__main__ import main
-from helpers.accounts.commands import CARE
+from helpers.accounts.commands import CARE, _has_vectors
+from helpers.accounts.reading import own_names, pseudonym_of
+from helpers.core.errors import DEFECT
+from helpers.core.files import check_target
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +25,31 @@ def test_encode(invented, tmp_path, capsys):
     frame = pd.read_parquet(tmp_path / "out.parquet")
     assert len(frame) == 41 and len(frame.vector[0]) > 500 and "newcomer" not in set(frame.account)
     assert "41 accounts" in capsys.readouterr().out
+    assert (tmp_path / "out.parquet").stat().st_mode & 0o777 == 0o600
+    check_target(tmp_path / "out.parquet", [invented], _has_vectors)  # so it may be replaced
+
+
+@pytest.mark.parametrize("spelling", ["a.csv", "./a.csv", "link.parquet", "b.csv", "b.parquet"])
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_encode_replaces_no_posts(tmp_path, monkeypatch, capsys, spelling, force):
+    """Neither its input, by whatever path, nor a file of another kind; told before the work."""
+    monkeypatch.chdir(tmp_path)
+    posts = "user,message\na,x\n"
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(posts)
+    pd.DataFrame({"user": ["a"], "message": ["x"]}).to_parquet("b.parquet")
+    (tmp_path / "link.parquet").symlink_to("a.csv")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(["encode", "a.csv", spelling, *force]) == 1
+    told = capsys.readouterr().err
+    if spelling != "b.parquet":
+        words = "is the file to read" if "link" in spelling else "authorbook compare a.csv"
+        assert words in told
+    elif not force:
+        assert "b.parquet exists and was not made by this command" in told and "--force" in told
+    else:  # the work began
+        assert "accounts have 4 posts or more" in told or "nothing is left" in told
+    assert before == {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 
 def test_nearest_with_names_and_without(invented, tmp_path, capsys):
@@ -69,3 +100,92 @@ def test_the_same_file_twice_is_said(invented, capsys):
 def test_a_prior_is_a_probability(invented, capsys):
     assert main(["nearest", str(invented), "newcomer", "--prior", "7"]) == 1
     assert "'prior' is 7.0" in capsys.readouterr().err
+
+
+HOSTILE = "demo\x1b]0;x\x07\x1b[2J\u202e3"
+
+
+def test_names_cannot_steer_the_terminal(invented, tmp_path, capsys):
+    frame = pd.read_csv(invented)
+    frame["nick"] = frame.nick.replace("demo-0003", HOSTILE)
+    frame.to_csv(tmp_path / "posts.csv", index=False)
+    assert main(["nearest", str(tmp_path / "posts.csv"), "newcomer", "-k", "3", "--names"]) == 0
+    printed = capsys.readouterr().out
+    assert not set("\x1b\x07\u202e") & set(printed) and "demo" in printed
+    assert main(["nearest", str(tmp_path / "posts.csv"), f"who{HOSTILE}", "--names"]) == 1
+    assert not set("\x1b\x07\u202e") & set(capsys.readouterr().err)
+
+
+def test_a_cut_file_is_told_in_one_line(invented, tmp_path, capsys):
+    whole = gzip.compress(invented.read_bytes())
+    (tmp_path / "posts.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert main(["nearest", str(tmp_path / "posts.csv.gz"), "newcomer"]) in (0, 1)
+    printed = capsys.readouterr().err
+    assert "Traceback" not in printed and DEFECT not in printed
+
+
+def raise_full_disk(*_, **__):
+    raise duckdb.TransactionException(
+        'TransactionContext Error: Failed to commit: Could not write file "/full/work.wal": '
+        "No space left on device"
+    )
+
+
+def find_name(*_, **__):
+    return {}["newcomer"]
+
+
+def test_a_full_disk_is_told_in_one_line(invented, monkeypatch, capsys):
+    monkeypatch.setattr("helpers.accounts.reading.collect", raise_full_disk)
+    assert main(["nearest", str(invented), "newcomer"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("the disk is full at /full/work.wal: free some space, then")
+    assert printed.count("\n") == 1
+
+
+def test_a_defect_is_told_in_one_line(invented, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("helpers.accounts.reading.collect", find_name)
+    assert main(["nearest", str(invented), "newcomer"]) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"{DEFECT}: KeyError") and printed.count("\n") == 1
+    assert "in find_name" in (tmp_path / "outputs" / "traceback.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_number_is_one_name_for_the_reader_and_the_user(invented, tmp_path, capsys, kind):
+    frame = pd.read_csv(invented)
+    frame["nick"] = pd.factorize(frame.nick)[0] + 10.0
+    path = tmp_path / f"posts.{kind}"
+    if kind == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        {"parquet": frame.to_parquet, "csv": frame.to_csv}[kind](path, index=False)
+    assert own_names(str(path))[pseudonym_of("10")] == "10"
+    if kind == "parquet":
+        assert main(["nearest", str(path), "10", "-k", "2", "--names"]) == 0
+        table = capsys.readouterr().out.split("\n\n")[0]
+        names = [line.split()[0] for line in table.splitlines()[1:]]
+        assert names == ["10"] * 3 and "u" not in [
+            line.split()[2][0] for line in table.splitlines()[1:]
+        ]
+
+
+def test_a_cut_file_is_read_up_to_the_cut(invented, tmp_path, capsys):
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(gzip.compress(invented.read_bytes())[:-1000])
+    assert main(["nearest", str(path), "newcomer", "-k", "1", "--names"]) == 0
+    assert "accounts were compared" in capsys.readouterr().out
+    card = json.loads((tmp_path / "outputs" / "mine" / "data_card.json").read_text())
+    assert card["dropped_truncated_file"] == 1
+
+
+def test_outputs_are_for_their_owner_alone(invented, tmp_path):
+    before = os.umask(0o022)
+    try:
+        assert main(["nearest", str(invented), "newcomer", "-k", "1"]) == 0
+    finally:
+        os.umask(before)
+    outputs = tmp_path / "outputs"
+    made = [outputs, *outputs.rglob("*")]
+    assert outputs / "mine" / "asked.jsonl" in made and len(made) > 15
+    assert not [path for path in made if path.stat().st_mode & 0o077]

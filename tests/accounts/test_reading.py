@@ -1,16 +1,22 @@
 """Own files: columns of any name, ten shapes of data, and clear words for what is wrong."""
 
+import bz2
+import gzip
 import json
+import lzma
 import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from backports import zstd
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
+from helpers.accounts.samples import NoPosts
 from helpers.core.paths import Run
+from helpers.corpus.collect import parts_folder
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +60,22 @@ def test_columns_are_guessed_or_given(tmp_path):
     assert columns.column_types(str(tmp_path / "b.csv"), {"author": "wer"})["time"] is None
     with pytest.raises(ValueError, match="no column 'x'"):
         columns.column_types(str(tmp_path / "b.csv"), {"author": "x"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.bz2", "tsv.xz", "jsonl.zst"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_columns_and_names_of_packed_files(tmp_path, ending, encoding):
+    frame = written(tmp_path / "a.csv")
+    text = (tmp_path / "a.csv").read_text("utf-8")
+    if ending.startswith("jsonl"):
+        text = frame.to_json(orient="records", lines=True)
+    elif ending.startswith("tsv"):
+        text = text.replace(",", "\t")
+    pack = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd.compress}
+    path = tmp_path / f"posts.{ending}"
+    path.write_bytes(pack.get(path.suffix[1:], bytes)(text.encode(encoding)))
+    assert columns.column_types(str(path), {})["author"] == "user"
+    assert set(reading.own_names(str(path)).values()) == set(frame.user)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
@@ -182,6 +204,30 @@ def test_habits_change_the_answer(mine, encoder):
     )
 
 
+def no_posts(*_):
+    raise NoPosts("account 0 has no post of its own words")
+
+
+def damage(*_):
+    raise ValueError("another error")
+
+
+def test_a_habit_that_leaves_no_post_has_a_row_and_other_errors_are_none(
+    mine, encoder, monkeypatch
+):
+    gallery, older = validation.split_half_trials(mine, encoder)
+    monkeypatch.setattr(validation, "HABITS", {"as written": str, "lower case": str.lower})
+    real = gallery.queries
+    answers = iter([real, no_posts, real])
+    monkeypatch.setattr(gallery, "queries", lambda *texts: next(answers)(*texts))
+    table = validation.rank_after_obfuscation(gallery, older, gallery.names[0])
+    assert list(table.habit) == ["as written", "lower case", "posted at random hours"]
+    assert table[["rank", "probability", "llr"]].isna().all(axis=1).tolist() == [False, True, False]
+    monkeypatch.setattr(gallery, "queries", damage)
+    with pytest.raises(ValueError, match="another error"):
+        validation.rank_after_obfuscation(gallery, older, gallery.names[0])
+
+
 @pytest.mark.parametrize(
     ("written", "common"),
     [
@@ -285,6 +331,11 @@ def test_chance_is_shared_with_accounts_that_were_not_compared(mine, encoder, ma
     )
 
 
+def test_a_gallery_for_nobody_is_refused(mine, encoder, many):
+    with pytest.raises(ValueError, match="no account is asked about"):
+        mine.gallery_for(encoder, mine.samples([]))
+
+
 def test_letters_that_cannot_be_read_are_said(tmp_path, encoder):
     frame = written(tmp_path / "a.csv")
     frame.assign(
@@ -312,7 +363,7 @@ def test_accounts_of_shared_passages_are_counted(tmp_path, encoder):
     assert mine.card["accounts"] == 6 and mine.card["accounts_of_shared_passages"] == 1
     with pytest.raises(ValueError, match="1 of the accounts asked about"):
         reading.choose_queries(mine, ["clerk"])
-    assert not list((Run("forms").folder).glob("collect/*")), "parts list authors by name"
+    assert not parts_folder(Run("forms")).exists(), "parts list authors by name"
 
 
 def test_a_semicolon_is_no_comma(tmp_path):

@@ -146,6 +146,17 @@ ANSWER = "I do not think so.\nThe moon is no cheese."
         "Nntp-Posting-Host: cs.example.edu\nOrganization: Nowhere\nLines: 12\n\nANSWER",
         "In article <1@x> jd@cs.example.edu writes:\n> theirs\n\n--\nANSWER",
         "ANSWER\nOrganization: University of Nowhere",
+        "In article <1993Apr6.0413.24997> Jane Doe writes:\n> theirs\n\nANSWER",
+        "In article <1@x>,\njd@cs.example.edu\n(Jane Doe) writes:\n% theirs\n\nANSWER",
+        "In article <1@x> jd@cs.example.edu (Jane Doe)\n\nANSWER",
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes: ANSWER",
+        "In article <1@x> jd@cs.example.edu wrote on 6 Apr 93 01:23:45 in sci.space:\nANSWER",
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes: > theirs\n> more\n\nANSWER",
+        "Jane Doe writes:\n\nANSWER",
+        "JANE B. DOE wrote:\n# theirs\n# more\n\nANSWER",
+        "jd@cs.example.edu (Jane Doe) writes\n% theirs\n\nANSWER",
+        "jd@cs.example.edu (Jane Doe) writes...\n> theirs\n\nANSWER",
+        "jd@cs.example.edu (Jane Doe) asks:\n> theirs\n\nANSWER",
     ],
 )
 def test_an_answer_in_a_newsgroup_is_all_that_stays(body):
@@ -160,10 +171,39 @@ def test_an_answer_that_looks_like_a_quote_stays():
         ":-) That was a joke.",
         "I wrote a short list as below:\n\n* it is\n* not long",
         "In article 5 of the law it says something else.",
+        "I think Jane Doe writes:\nwell.",
+        "--\nSee www.example.org for it",
         "Subject: this is not what I meant, I think.\nAnd so on.",
     ):
         assert own_paragraphs(text).split()[-2:] == text.split()[-2:], text
     assert own_paragraphs("Mine.\n\n: one smile only").count("smile") == 1
+
+
+@pytest.mark.parametrize(
+    ("attribution", "own"),
+    [
+        ("", "In article <1@x> you said that it works.\nIt does."),
+        ("", "In article <1@x> you say so.\n- the first reason\n- the second one"),
+        ("In article <1@x> Jane Doe\n", "Here is what I think:\n\nit is so."),
+        ("In article <1@x> jd@x.org (Jane Doe)\n", "I can only repeat what\npeople say."),
+        ("In article <1@x> jd@x.org (Jane Doe) writes: ", "I think that:\nit is so."),
+    ],
+)
+def test_an_attribution_with_an_article_takes_no_own_line_with_it(attribution, own):
+    assert own_paragraphs(attribution + own) == own
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "--\nJane Doe\nUniversity of Nowhere\njd@example.edu",
+        "In article <1@x> jd@example.edu writes:\n> theirs\n\n-- \nJane Doe\nUniversity of Nowhere",
+        '> theirs\n\n--\nJane Doe\n"A plural is no singular, as they always say."',
+        "On Tue, 6 Apr 1993, Jane Doe wrote:\n> theirs\n> more\n",
+    ],
+)
+def test_quotes_and_a_signature_alone_leave_nothing(body):
+    assert own_paragraphs(body) == ""
 
 
 def test_an_answer_below_the_quoted_head_of_a_mail_stays():
@@ -208,7 +248,15 @@ def test_own_prose_stays():
 
 
 @pytest.mark.parametrize(
-    "piece", ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"]
+    "piece",
+    ["a@", "(", "a at ", "-", "> ", "a at b dot ", "\n-- \n", "\n\nTel:", "\nOn wrote"]
+    + [
+        "\nIn article <1@x>",
+        "In article <1@x> ",
+        "Jane ",
+        "\nJane Doe writes:",
+        "In <a@b) writes ",
+    ],
 )
 def test_hostile_mail_costs_linear_time(piece):
     start = time.perf_counter()

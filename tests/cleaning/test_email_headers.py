@@ -44,7 +44,20 @@ def test_dates(date, expected, monkeypatch):
 def test_senders():
     assert sender_of("jd@cs.example.edu (Jane Doe)") == ("Jane Doe", "jd@cs.example.edu")
     assert sender_of('"Jane Doe" <JD@cs.Example.edu>') == ("Jane Doe", "jd@cs.example.edu")
+    assert sender_of("uunet!mcvax!jd (Jane Doe)") == ("Jane Doe", "uunet!mcvax!jd")
     assert sender_of("root@vax") == ("", "root@vax") and sender_of(" ") == ("", "")
+
+
+def test_names_of_attributions_and_signatures():
+    body = (
+        "On Mon, 2 Jul 2007,\nBo Berg <bo at example.org>\nwrote:\n> Dear Jane,\n> it works.\n"
+        "> Best regards,\n>\n> Ann-Lee B. Moser\n\nCy Clay (cyc) writes\nok\nschrieb Ida Ott:\n"
+        "Cheers,\nJane Doe\n\nWith regards\nto it\n"
+    )
+    names = parse_headers(f"From: jd@x.org (Jane)\n\n{body}").names.split("\n")
+    assert names[0] == "Jane" and len(names) == len(set(names))
+    found = {name.strip() for name in names}
+    assert found == {"Jane", "Bo Berg", "Ann-Lee B. Moser", "Cy Clay", "Ida Ott", "Jane Doe"}
 
 
 def test_a_message_in_parts():

@@ -31,6 +31,21 @@ from helpers.cleaning.text import clean_post
         ("It works\nMy 2c,\nJane", "It works\nMy 2c,\n@self"),
         ("It works, thanks for your help, Jane", "It works, thanks for your help, @self"),
         ("It works\nMany thanks, jane", "It works\nMany thanks, @self"),
+        ("It works.\n\nregards, otto m.", "It works.\n\nregards, @self"),
+        ("It works. Regards, otto moser", "It works. Regards, @self"),
+        ("It works, with regards to him", "It works, with regards to him"),
+        ("It works.\n\ncheers, otto m.", "It works.\n\ncheers, @self"),
+        ("It works.\n\n/otto", "It works.\n\n/@self"),
+        (
+            "It works.\n\nThanks for any ideas!\n\nOtto\n\nHere is the log:\n\nall of it",
+            "It works.\n\nThanks for any ideas!\n\n@self\n\nHere is the log:\n\nall of it",
+        ),
+        (
+            "Ok.\nBest regards,\nOtto M.\n\nOne more thing",
+            "Ok.\nBest regards,\n@self\n\nOne more thing",
+        ),
+        ("Thanks for all.\nLinux works\n\nso far", "Thanks for all.\nLinux works\n\nso far"),
+        ("Hi,\nTry this.\n", "Hi,\nTry this.\n"),
         ("it is the best solution", "it is the best solution"),
         ("It runs on Linux and\nWindows", "It runs on Linux and\nWindows"),
         ("Dear all,\nit works.\n\nThanks", "Dear all,\nit works.\n\nThanks"),
@@ -68,6 +83,8 @@ def test_whom_a_letter_names():
         "+1 555 ",
         "555-",
         "tel 1",
+        "\nthanks ",
+        "\nregards\nJane",
     ],
 )
 def test_hostile_texts_cost_linear_time(piece):

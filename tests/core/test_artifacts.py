@@ -116,6 +116,24 @@ except OSError as error:
         assert done.returncode == errno.EFBIG
         assert read_json(tmp_path / "x.json") == ["old"] and names(tmp_path) == ["x.json"]
 
+    def test_what_is_made_is_for_its_owner_alone(self, tmp_path, monkeypatch):
+        """But for files of the repository that are no outputs; and what exists keeps its mode."""
+        monkeypatch.setattr(artifacts.paths, "ROOT", tmp_path)
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+        (tmp_path / "outputs" / "shared").mkdir(parents=True)
+        for path in ("outputs/run/model", "outputs/shared/model", "docs/model"):
+            with atomic_write(tmp_path / path) as partial:
+                (partial / "deep").mkdir(parents=True)
+                (partial / "deep" / "x").touch()
+        modes = {
+            path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777
+            for path in tmp_path.rglob("*")
+        }
+        open_to_all = {"docs", "docs/model", "docs/model/deep", "docs/model/deep/x"}
+        open_to_all |= {"outputs", "outputs/shared"}
+        assert {path for path, mode in modes.items() if mode & 0o077} == open_to_all
+        assert modes["outputs/run"] == 0o700 and modes["outputs/shared/model/deep/x"] == 0o600
+
     def test_a_name_that_cannot_be_taken(self, tmp_path, monkeypatch):
         def full(*_):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -136,11 +154,11 @@ class TestJson:
         assert "日本" in (tmp_path / "x.json").read_text(encoding="utf-8")
 
     def test_errors(self, tmp_path):
-        with pytest.raises(ValueError, match="x.json is missing: run the notebook that makes it"):
+        with pytest.raises(ValueError, match="x.json is missing: look whether its name is right"):
             read_json(tmp_path / "x.json")
         for damage in (b"", b'{"a": 1', b"\xff\xfe\x00"):
             (tmp_path / "x.json").write_bytes(damage)
-            with pytest.raises(ValueError, match="x.json is not valid JSON"):
+            with pytest.raises(ValueError, match="x.json is damaged"):
                 read_json(tmp_path / "x.json")
 
     def test_a_changed_byte_is_never_read_as_another_value(self, tmp_path):
@@ -184,7 +202,7 @@ def test_a_sealed_file_is_read_as_it_was_or_not_at_all(tmp_path):
         assert not verify_checksum(path)
         with pytest.raises(
             ValueError,
-            match="posts.parquet is damaged: delete it and run the notebook that makes it",
+            match="posts.parquet is damaged: look at it, and make or download it again",
         ):
             file_fingerprint(path)
     with atomic_write(path) as partial:

@@ -2,22 +2,31 @@
 
 import hashlib
 import hmac
+import json
+import os
 import pkgutil
 import random
 import stat
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers import sources
 from helpers.cleaning import pseudonyms
+from helpers.cleaning.author_names import author_name, joined_names, same_author
 from helpers.core import artifacts, paths
 from helpers.corpus import collect as corpus
+from helpers.corpus import daft_engine
 from helpers.corpus import posts_table as table_module
 from helpers.corpus.collect import CollectConfig
+from helpers.corpus.selection import Selection
 from helpers.sources import Part
 from tests.factories import read_posts
 
@@ -192,7 +201,7 @@ def test_equal_input_gives_equal_bytes_however_it_is_read(source, monkeypatch):
     monkeypatch.setattr(sources, "open_source", lambda *args, **options: stub()[0][::-1])
     assert collect("b", workers=2, memory_limit="500MB", **settings)["sha256"] == first["sha256"]
     assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
-    assert not (paths.Run("a").folder / "collect" / "merge").exists()
+    assert not (corpus.parts_folder(paths.Run("a")) / "merge").exists()
 
 
 @pytest.mark.parametrize(
@@ -243,7 +252,7 @@ def test_what_is_current_is_reused_and_what_is_stale_is_not(source):
     assert collect(min_chars=20, location="elsewhere")["posts"] == len(load("a"))
     whole, part = (
         posts_of("a").read_bytes(),
-        sorted(paths.Run("a").folder.glob("collect/*.parquet"))[1],
+        sorted(corpus.parts_folder(paths.Run("a")).glob("*.parquet"))[1],
     )
     data = bytearray(part.read_bytes())
     data[len(data) // 3] ^= 1
@@ -334,6 +343,16 @@ def test_the_key_is_made_once_and_is_private(source, monkeypatch):
         pseudonyms.pseudonym_key()
 
 
+def test_what_is_collected_is_for_its_owner_alone(source):
+    before = os.umask(0o022)
+    try:
+        collect()
+    finally:
+        os.umask(before)
+    made = list(paths.outputs().rglob("*"))
+    assert len(made) > 10 and not [path for path in made if path.stat().st_mode & 0o077]
+
+
 def test_nothing_left_is_an_error_that_says_why(source):
     with pytest.raises(ValueError, match="nothing is left of 366 posts.*dropped_short"):
         collect(min_chars=9_000)
@@ -372,3 +391,159 @@ def test_missing_ids_stay_missing_where_authors_keep_their_names(tmp_path, monke
         "x",
         None,
     ]
+
+
+FORMS = [
+    "Amélie Doe",
+    "Ame\u0301lie Doe",
+    "Amélie\u00a0Doe",
+    "Amé\u200blie Doe",
+    "AMÉLIE DOE",
+    "Bo",
+]
+
+
+def written(folder, rows, name="posts.jsonl"):
+    """A table of (author, topic, text), one post a second, as JSON lines."""
+    folder.mkdir(exist_ok=True)
+    records = [
+        {"author": author, "time": 1_600_000_000 + second, "topic": topic, "text": text}
+        for second, (author, topic, text) in enumerate(rows)
+    ]
+    (folder / name).write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
+
+
+def gathered(run, folder, workers=1, engine="duckdb", **settings):
+    settings = {"near_duplicate": 0, "strip_signatures": False} | settings
+    config = CollectConfig(source="table", location=str(folder), **settings)
+    card = corpus.collect(paths.Run(run), config, workers=workers, engine=engine)
+    assert accounted(card)
+    return card
+
+
+@pytest.mark.parametrize("pseudonymise", [True, False])
+def test_the_form_of_a_name_makes_no_second_author(tmp_path, outputs, monkeypatch, pseudonymise):
+    rows = [(name, "t", f"words of post {number}") for number, name in enumerate(FORMS * 3)]
+    rows += [("Amélie Doe", "t", "one more of the first form")]
+    folder = written(tmp_path / "in", rows[:11], "a.jsonl")
+    written(folder, rows[11:], "b.jsonl")
+    card = gathered("a", folder, pseudonymise=pseudonymise)
+    assert card["authors"] == 2 and card["note_name_forms"] == 5 and card["posts"] == 19
+    shown = {"Amélie Doe", "Bo"}
+    if pseudonymise:
+        shown = {pseudonym(name) for name in shown}
+    assert {row[0] for row in load("a")} == shown
+    # whatever the order of parts, the number of workers and the engine
+    (folder / "a.jsonl").rename(folder / "c.jsonl")
+    monkeypatch.setattr(daft_engine, "map_parts", corpus._run_jobs)
+    gathered("b", folder, workers=2, engine="daft", pseudonymise=pseudonymise)
+    assert posts_of("a").read_bytes() == posts_of("b").read_bytes()
+
+
+def test_half_a_letter_leaves_no_escape_in_a_text(tmp_path, outputs):
+    """Programs that cut texts cut emoji in two."""
+    gathered("a", written(tmp_path / "in", [("Ann", "t", "what a day \ud83d")]))
+    assert load("a")[0][3] == "what a day ?"
+
+
+def test_names_without_other_forms_are_not_counted(tmp_path, outputs):
+    folder = written(
+        tmp_path / "in", [("Ann", "t", "ten letters"), ("Bo", "t", "ten more letters")]
+    )
+    assert "note_name_forms" not in gathered("a", folder)
+
+
+@pytest.mark.parametrize("pseudonymise", [True, False])
+def test_what_is_no_name_or_topic_is_counted_and_what_is_stays_apart(
+    tmp_path, outputs, pseudonymise
+):
+    rows = [
+        ("\u200b", "t", "of nobody that can be seen"),
+        ("\u3164\u00a0", "t", "of nobody either, but other words"),
+        ("\ud800", "t", "half of a letter as a name"),
+        ("\ud801", "t", "half of another letter as a name"),
+        ("?", "t", "a question mark as a name"),
+        ("Ann", "t\0x", "on a topic that is damaged"),
+        ("Ann", "\ud800", "on a topic of half a letter"),
+        ("Ann", "?", "on a topic of a question mark"),
+    ]
+    card = gathered("a", written(tmp_path / "in", rows), pseudonymise=pseudonymise)
+    assert card["dropped_empty_author"] == 2 and card["dropped_broken_topic"] == 1
+    assert card["posts"] == 5 and card["authors"] == 4
+    assert {row[2] for row in load("a")} == {"t", "\\ud800", "?"}
+    if not pseudonymise:
+        assert {row[0] for row in load("a")} == {"\\ud800", "\\ud801", "?", "Ann"}
+
+
+def test_a_text_that_is_cut_before_it_is_cleaned_is_counted(tmp_path, outputs):
+    quotes = "\n".join(["> what somebody else wrote"] * 100)
+    rows = [
+        ("Ann", "t", f"my own words\n{quotes}\nand words that nobody reads"),
+        ("Bo", "t", "word " * 50),
+        ("Cy", "t", f"{quotes}\nwords below what is read"),
+        ("Di", "t", "a short post"),
+    ]
+    card = gathered("a", written(tmp_path / "in", rows), max_chars=100)
+    assert card["truncated"] == 2 and card["dropped_short"] == 1 and card["posts"] == 3
+
+
+HOSTILE = st.text(st.sampled_from("aAé\u0301 \u00a0\u200b\ud800\ud83d\0\n\t?ｱ"), max_size=6)
+TEXTS = st.text(st.sampled_from("ab >\n`@.\0\ud800\u200b"), max_size=60)
+
+
+ROWS = st.lists(st.tuples(HOSTILE, HOSTILE, TEXTS), min_size=1, max_size=40)
+
+
+def check_rows(rows, table, card):
+    """Each row is kept or counted; each author's rows stay together, apart from those of others."""
+    dropped = sum(number for name, number in card.items() if name.startswith("dropped_"))
+    assert card["rows_read"] == len(rows) == len(table) + dropped
+    author_of = {1_600_000_000 + second: row[0] for second, row in enumerate(rows)}
+    same = {(same_author(author_of[second]), author) for author, second, *_ in table}
+    assert len(same) == len({name for name, _ in same}) == len({author for _, author in same})
+    assert all(name and author for name, author in same)
+    assert all(topic.strip() and text for _, _, topic, text in table)
+
+
+@given(ROWS, st.booleans())
+def test_rows_of_a_part_are_kept_or_counted_by_reason(rows, pseudonymise):
+    with tempfile.TemporaryDirectory() as folder:
+        archive = written(Path(folder) / "in", rows)
+        config = CollectConfig(source="table", location=str(archive), min_chars=1)
+        (part,) = corpus._open_parts(config)
+        file = Path(folder) / "0000.parquet"
+        key = bytes.fromhex(KEY) if pseudonymise else None
+        record = corpus._read_part(part, file, config=config, origin="", key=key)
+        table = pq.read_table(file).select(sources.COLUMNS).to_pylist()
+    joined = joined_names(Counter(record["authors"]))
+    shown = {author_name(name): joined[name] for name in joined}
+    kept = [(shown.get(row["author"], row["author"]), *list(row.values())[1:]) for row in table]
+    check_rows(rows, kept, corpus._account(Counter(record["counts"]), Counter()))
+
+
+# a tenth of the examples, because each takes a second
+@settings(max_examples=max(settings.default.max_examples // 10, 2))
+@given(ROWS, st.booleans())
+def test_rows_read_are_kept_or_counted_by_reason(rows, pseudonymise):
+    rows += [("sure", "t", "a post that is surely kept")]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", folder)
+        monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
+        archive = written(Path(folder) / "in", rows)
+        card = gathered("a", archive, pseudonymise=pseudonymise, min_chars=1)
+        check_rows(rows, load("a"), card)
+
+
+def test_bounds_that_leave_nothing_are_refused():
+    with pytest.raises(ValueError, match="max_posts"):
+        Selection.of({"min_posts": 20, "max_posts": 10})
+    with pytest.raises(ValueError, match="before end"):
+        Selection.of({"start": "2020-01-02", "end": "2020-01-02"})
+    assert Selection(min_posts=20, max_posts=0).max_posts == 0

@@ -61,6 +61,28 @@ def test_names_of_a_corpus_are_masked_and_words_are_not(tmp_path):
         assert known(tmp_path, list(pairs), people, heard, parts) == list(pairs.values())
 
 
+def test_a_full_name_that_others_write_in_lower_case_is_masked(tmp_path):
+    texts = ["as neil gandler said", "ask neil b. gandler", "will hope is no person"]
+    masked = ["as @user said", "ask @user", "will hope is no person"]
+    assert known(tmp_path, texts, ["NEIL B. GANDLER", "Will Hope"]) == masked
+
+
+def test_a_first_name_that_is_a_word_is_masked_where_it_stands_as_a_name(tmp_path):
+    pairs = {
+        "as Mark said, and Mark's point": "as @user said, and @user's point",
+        "But Mark did. Thanks, Mark": "But @user did. Thanks, @user",
+        "mark it. Mark the line, the Mark, please MARK it": (
+            "mark it. Mark the line, the Mark, please MARK it"
+        ),
+        "see Mark II, use Mark.txt, in Mark": "see Mark II, use Mark.txt, in Mark",
+        "as Hope goes, so said Grant": "as Hope goes, so said Grant",
+        "I don't, as Don said": "I don't, as @user said",
+        "don't, Don't, won\u2019t": "don't, Don't, won\u2019t",
+    }
+    people = ["Mark Doe", "Mark Moser", "Will Hope", "Ulysses Grant", "Don Doe", "Ben Won"]
+    assert known(tmp_path, list(pairs), people, ["Don"]) == list(pairs.values())
+
+
 def test_names_that_letters_hold_count_as_capitalised_uses(tmp_path):
     assert known(tmp_path, ["ask Bob, said bob"], [], ["Bob"] * 20) == ["ask @user, said @user"]
 
@@ -87,6 +109,14 @@ def test_a_path_says_nothing_about_a_name(tmp_path):
     assert known(tmp_path, ["/bob x/bob $bob, ask Bob"], [], ["Bob"] * 3) == [
         "/bob x/bob $bob, ask @user"
     ]
+
+
+def test_what_is_left_counts_no_emphasis_months_or_organisations():
+    people = {"Mark April Doe", "School of Biological Sciences", "Policy Institute"}
+    words = personal_names.identifying_words(people, Counter())
+    assert words == {"mark", "doe"}
+    texts = ["you MARK it", "in April", "the School", "a Policy", "so Mark did"]
+    assert personal_names.share_with_names(texts, words) == 0.2
 
 
 def test_what_is_left_is_a_share():

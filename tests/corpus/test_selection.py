@@ -57,6 +57,7 @@ def test_select_counts_posts_inside_the_window(tmp_path):
     with pytest.raises(ValueError, match="none of .* authors has 9999"):
         corpus.select_posts(path, tmp_path / "none.parquet", Selection(min_posts=9999, max_posts=0))
     assert sorted(file.name for file in tmp_path.iterdir()) == [
+        ".lock",
         "in.parquet",
         "out.parquet",
         "out.parquet.sha256",

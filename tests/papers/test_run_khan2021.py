@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_right
 
-import zstandard
+from backports import zstd
 
 from helpers.core import results
 from tests.paper_runs import People, execute, lines, second
@@ -62,7 +62,7 @@ def write_dumps(folder):
         month = bisect_right(starts, post["created_utc"]) - 1
         month_of[MONTHS[month]].append(post)
     for name, written in month_of.items():
-        packed = zstandard.ZstdCompressor().compress(lines(written) + b'{"cut":\n')
+        packed = zstd.compress(lines(written) + b'{"cut":\n')
         (folder / f"RC_{name}.zst").write_bytes(packed)
 
 

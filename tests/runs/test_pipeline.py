@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import io
 import os
 import re
 import signal
@@ -11,11 +10,10 @@ import sys
 import threading
 import time
 
-import nbformat
 import psutil
 import pytest
 
-from helpers.core import paths
+from helpers.core import locks, paths
 from helpers.runs import pipeline
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
@@ -23,23 +21,15 @@ from helpers.runs.stages import stages
 from tests.toy_runs import log, notebook, params
 
 
-@pytest.fixture
-def without_kernels(monkeypatch):
-    """papermill runs the cells in this process: for what does not depend on a kernel."""
-    import papermill
-
-    def execute_notebook(source, out, parameters, cwd, **_):
-        book = nbformat.read(source, as_version=4)
-        namespace = {}
-        with contextlib.chdir(cwd), contextlib.redirect_stdout(io.StringIO()):
-            for cell in book.cells:
-                if cell.cell_type == "code":
-                    exec(cell.source, namespace)
-                if "parameters" in cell.metadata.get("tags", []):
-                    namespace |= parameters
-        nbformat.write(book, out)
-
-    monkeypatch.setattr(papermill, "execute_notebook", execute_notebook)
+@pytest.mark.usefixtures("without_kernels")
+def test_what_a_run_makes_is_for_its_owner_alone(toy):
+    before = os.umask(0o022)
+    try:
+        assert main(["demo"]) == 0
+    finally:
+        os.umask(before)
+    made = list((toy / "outputs").rglob("*"))
+    assert len(made) > 8 and not [path for path in made if path.stat().st_mode & 0o077]
 
 
 @pytest.mark.usefixtures("without_kernels")
@@ -114,7 +104,8 @@ def test_ensure_runs_what_is_missing_from_inside_a_kernel_once(toy, capsys, requ
     notebook(toy / "notebooks/02_b.ipynb", patch, call)
     for name in ("02_b.T", "02_b.Z"):
         (toy / f"params/demo/{name}.yaml").unlink()
-    execute(stages("demo")[1])
+    with locks.folder_lock(toy / "outputs/demo"):  # its kernels are let in
+        execute(stages("demo")[1])
     assert made.exists() and len(log(toy)) == 1
     text = (toy / "outputs/demo/notebooks/02_b.ipynb").read_text()
     assert "01_a has not been run for 'demo': running it now" in text
@@ -219,7 +210,7 @@ def ends(process, seconds=10):
 
 HERE = """
 import pathlib, sys
-from helpers.core import paths
+from helpers.core import locks, paths
 from helpers.runs import pipeline, stages
 toy = pathlib.Path(sys.argv[1])
 paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
@@ -284,17 +275,18 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
 
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
-    monkeypatch.setattr(pipeline, "ORPHAN_SECONDS", 0.1)
+    monkeypatch.setattr(locks, "ORPHAN_SECONDS", 0.1)
     hold = (
         HERE
-        + "with pipeline.run_lock('demo'):\n    print('held', flush=True)\n    sys.stdin.read()"
+        + "with locks.folder_lock(paths.Run('demo').folder):\n"
+        + "    print('held', flush=True)\n    sys.stdin.read()"
     )
     holder = python(hold, toy, stdin=subprocess.PIPE)
     assert holder.stdout.readline() == "held\n"
     assert main(["demo"]) == 1
-    assert (
-        "another process is executing the run 'demo': wait until it has ended"
-        in capsys.readouterr().err
+    assert re.match(
+        r"\S+/outputs/demo is in use by -c \(process \d+, since .*\): wait until it has ended",
+        capsys.readouterr().err,
     )
     assert not log(toy)
     made = toy / "outputs/demo/made.txt"
@@ -311,17 +303,29 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
     holder.wait()
     waiting.join(20)
     assert not waiting.is_alive() and log(toy)
-    assert "waiting until it has ended" in capsys.readouterr().out
+    assert "waiting until it has ended" in capsys.readouterr().err
     assert main(["demo"]) == 0
-    assert "AUTHORBOOK_HOLDS" not in os.environ and not (toy / "outputs/demo/.running").exists()
 
 
-def test_what_runs_under_a_run_is_let_in(toy):
-    with pipeline.run_lock("demo"), pipeline.run_lock("demo"), pipeline.run_lock("demo", wait=True):
-        pass
-    with pipeline.run_lock("demo"):
-        code = HERE + "with pipeline.run_lock('demo'):\n    print('in')"
-        assert python(code, toy).communicate()[0] == "in\n"
+def test_two_notebooks_of_a_run_do_not_make_one_file_at_once(toy, monkeypatch):
+    """02_b and its variants run at once, and find that what 01_a made has been deleted."""
+    notebook(toy / "notebooks/02_b.ipynb", 'ensure(run, "01_a", "somewhere")')
+    made = toy / "outputs/demo/made.txt"
+    executions = []
+
+    def pretend(stage, force=False):
+        if stage.name != "01_a":
+            return ensure("demo", "01_a", made)
+        executions.append(stage.name)
+        time.sleep(0.2)
+        if len(executions) > 1:
+            made.touch()
+
+    monkeypatch.setattr(pipeline, "execute", pretend)
+    monkeypatch.setattr(pipeline.artifacts, "read_json", lambda path: {"seconds": 1})
+    monkeypatch.setattr("helpers.runs.report.build_report", lambda *_: "page")
+    assert pipeline.run_all("demo", jobs=3) == "page"
+    assert len(executions) == 2
 
 
 def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
@@ -332,8 +336,7 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
     assert main(["demo"]) == 1
     message = capsys.readouterr().err
     assert re.match(
-        r"02_b failed in cell \[3\]: the disk is full \(\[Errno 28\] .*: "
-        "free some space, then give the same",
+        r"02_b failed in cell \[3\]: the disk is full: free some space, then give the same",
         message,
     )
     assert len(message.splitlines()) == 2
@@ -344,6 +347,4 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
 
     monkeypatch.setattr(pipeline.artifacts, "write_json", full)
     assert main(["demo"]) == 1
-    assert capsys.readouterr().err.startswith(
-        "the disk is full ([Errno 28] No space left on device): free some space"
-    )
+    assert capsys.readouterr().err.startswith("the disk is full: free some space")

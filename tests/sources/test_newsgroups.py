@@ -92,6 +92,25 @@ def test_every_drop_is_counted(tmp_path):
     assert len(rows) == 1 and drops == {reason: len(group) for reason, group in lost.items()}
 
 
+def test_what_is_only_quotes_or_a_signature_is_dropped_and_no_attribution_stays(tmp_path):
+    attributions = [
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes:\n> theirs",
+        "In article <1993Apr6.0413.24997> Jane Doe writes:\n|> theirs",
+        "In article <1@x> jd@cs.example.edu (Jane Doe) writes: > theirs",
+        "NEIL B. GANDLER writes:\n\n% theirs\n% more",
+        "jd@cs.example.edu (Jane Doe) writes\n: theirs",
+    ]
+    signature = "-- \nNeil Gandler   uunet!host!neil\nDept. of Physics  +49 89 1234567"
+    sender = "ng@cs.example.edu (NEIL B. GANDLER)"
+    bodies = [f"{attribution}\n\n{signature}\n" for attribution in attributions]
+    bodies += [signature]
+    answers = [f"{attribution}\n\nMine, says neil gandler.\n" for attribution in attributions]
+    tree(tmp_path, *(message(body, sender) for body in bodies + answers))
+    rows, drops = read("newsgroups", tmp_path)
+    assert drops == {"empty": 6}
+    assert rows["text"].tolist() == ["Mine, says @self."] * 5
+
+
 def test_encodings_are_told_apart_and_noted(tmp_path):
     latin = message("na\u00efve \u00ff words\n").replace("\n", "\r\n")
     tree(tmp_path, latin, message("utf \u00e9\n").encode(), message("no \x81\u00e9\n"))

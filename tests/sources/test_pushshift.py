@@ -10,9 +10,10 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-import zstandard
+from backports import zstd
 
 from helpers.cleaning.text import QUOTE_LINE, clean_post, is_bot
+from helpers.core import files
 from helpers.sources import json_lines, open_source, pushshift
 
 TIME = 1_435_708_800
@@ -32,8 +33,9 @@ def comment(**changes):
 
 
 def long_window(data):
-    settings = zstandard.ZstdCompressionParameters.from_level(1, window_log=31, enable_ldm=True)
-    packer = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+    setting = zstd.CompressionParameter
+    options = {setting.window_log: 31, setting.enable_long_distance_matching: 1}
+    packer = zstd.ZstdCompressor(options={setting.compression_level: 1} | options)
     return packer.compress(data) + packer.flush()
 
 
@@ -130,7 +132,7 @@ def test_blocks_and_frames_of_any_size_give_the_same(tmp_path, monkeypatch):
     path = dump(tmp_path, map(json.dumps, records), end="")
     expected = slow(records)[0]
     for size in (1, 7, 1000, 1 << 20):
-        monkeypatch.setattr(json_lines, "BLOCK_BYTES", size)
+        monkeypatch.setattr(files, "PIECE_BYTES", size)
         assert read(path, raw=True)[0].values.tolist() == expected
     monkeypatch.setattr(pushshift, "FRAME_ROWS", 100)
     frames = list(pushshift.read_comments(path, Counter(), raw=True))
@@ -224,10 +226,8 @@ def test_a_cut_file_yields_what_precedes_the_cut(tmp_path, suffix):
 
 
 def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
-    packer = zstandard.ZstdCompressor().compressobj()
-    data = packer.compress(f"{comment()}\n".encode() * 10) + packer.flush(
-        zstandard.COMPRESSOBJ_FLUSH_BLOCK
-    )
+    packer = zstd.ZstdCompressor()
+    data = packer.compress(f"{comment()}\n".encode() * 10, packer.FLUSH_BLOCK)
     (tmp_path / "RC_2015-07.zst").write_bytes(data)
     rows, drops = read(tmp_path)
     assert len(rows) == 10 and drops == {"truncated_file": 1}
@@ -236,9 +236,9 @@ def test_a_zstd_file_cut_between_two_lines_is_known_to_be_cut(tmp_path):
 def test_zstd_frames_follow_each_other_and_damage_ends_the_file(tmp_path):
     lines = (comment() + "\n").encode() * 3000
     path = tmp_path / "RC_2015-07.zst"
-    path.write_bytes(long_window(lines) + zstandard.compress(lines))
+    path.write_bytes(long_window(lines) + zstd.compress(lines))
     assert len(read(path)[0]) == 6000
-    path.write_bytes(zstandard.compress(lines) + b"no frame")
+    path.write_bytes(zstd.compress(lines) + b"no frame")
     rows, drops = read(path)
     assert len(rows) == 3000 and drops == {"truncated_file": 1}
     for content in (b"<html>not found</html>", f"{comment()}\n".encode()):
@@ -258,9 +258,7 @@ def test_long_lines_and_endless_ones(tmp_path, monkeypatch):
     rows, drops = read(path)
     assert len(rows) == 2 and drops == {"broken_json": 1}
     monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(
-        json_lines, "BLOCK_BYTES", 64
-    )  # the line after the long one is in several pieces
+    monkeypatch.setattr(files, "PIECE_BYTES", 64)  # the line after the long one is in several
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000, comment(), comment()]))
     assert len(rows) == 3 and drops == {"broken_json": 1}
     rows, drops = read(dump(tmp_path, [comment(), "x" * 3000], end=""))

@@ -1,16 +1,21 @@
 """Tables of any columns: formats, times, and what a broken row does."""
 
+import bz2
 import gzip
 import json
+import lzma
 import random
+import tracemalloc
 from collections import Counter
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from backports import zstd
 
-from helpers.sources import COLUMNS, open_source, table
+from helpers.core import files
+from helpers.sources import COLUMNS, csv_rows, json_lines, open_source, table
 from tests.factories import read_source as read
 
 
@@ -192,7 +197,8 @@ def test_csv_of_any_line_end_with_long_rows(tmp_path, end):
 
 
 def test_a_csv_row_of_any_length_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "MAX_LINE_BYTES", 1000)
+    for module in (csv_rows, table):
+        monkeypatch.setattr(module, "MAX_LINE_BYTES", 1000)
     for text in ("x" * 2000, '"' + "x\n" * 1000 + '"'):
         (tmp_path / "p.csv").write_text(HEAD + ROW + f"a,1577836800,t,{text}\n")
         with pytest.raises(ValueError, match="p.csv: the row that begins in line 3 is over"):
@@ -237,9 +243,10 @@ GOOD = '{"author": "a", "time": 1577836800, "topic": "t", "text": "x"}\n'
         ("p.csv.gz", gzip.compress(b"", mtime=0), "p.csv.gz is empty"),
         ("p.jsonl", b"", "p.jsonl is empty"),
         ("p.jsonl", b"null\n[1]\n", "p.jsonl is empty or cut: it holds no JSON object"),
-        ("p.csv", (HEAD + ROW).encode("utf-16"), "p.csv is UTF-16: save it as UTF-8"),
-        ("p.jsonl", GOOD.encode("utf-16"), "p.jsonl is UTF-16: save it as UTF-8"),
-        ("p.jsonl.gz", gzip.compress(GOOD.encode("utf-16"), mtime=0), "p.jsonl.gz is UTF-16"),
+        ("p.csv", (HEAD + ROW).encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
+        ("p.csv", (HEAD + ROW).encode("utf-16") + b"\0\xd8a\0", "p.csv is no utf-16: .*UTF-8"),
+        ("p.csv", gzip.compress(ROW.encode(), mtime=0), "p.csv is a .gz file inside: rename it"),
+        ("p.csv", b"PK\x03\x04 a sheet", "p.csv is a .zip file inside: rename it, or unpack it"),
         ("p.csv.gz", (HEAD + ROW).encode(), "p.csv.gz is not packed as its ending .gz says"),
         ("p.jsonl.gz", GOOD.encode(), "p.jsonl.gz is not packed as its ending .gz says"),
         (
@@ -338,3 +345,137 @@ def test_a_table_without_time(tmp_path):
     (frame,) = part.read(drops)
     assert frame.values.tolist() == [["a1", 0, "Books", "one, two"], ["a2", 0, "Music", "three"]]
     assert frame["time"].dtype == "int64" and drops == {"empty_text": 1}
+
+
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("name", ["p.csv", "p.TSV", "p.jsonl"])
+def test_text_files_of_any_packing_and_encoding(tmp_path, name, encoding):
+    content = HEAD + "é,1577836800,t,größe\n"
+    if name == "p.TSV":
+        content = content.replace(",", "\t")
+    if name == "p.jsonl":
+        content = GOOD.replace('"a"', '"é"').replace('"x"', '"größe"')
+    (tmp_path / name).write_bytes(content.encode(encoding))
+    for ending, pack in PACK.items():
+        (tmp_path / (name + ending)).write_bytes(pack(content.encode(encoding)))
+    rows, drops = read("table", tmp_path)
+    assert rows[["author", "text"]].values.tolist() == [["é", "größe"]] * 5 and not drops
+    assert table.author_names(tmp_path / (name + ".zst"), "author") == ["é"]
+
+
+def test_parquet_is_never_packed(tmp_path):
+    (tmp_path / "p.parquet.gz").write_bytes(gzip.compress(b"PAR1"))
+    with pytest.raises(ValueError, match="p.parquet.gz is none of .parquet, .csv, .*packed as .gz"):
+        open_source("table", str(tmp_path / "p.parquet.gz"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("authors", "names"),
+    [
+        ([10.0, 11.5, None, -3.0], ["10", "11.5", "-3"]),
+        ([10.0, float("nan"), 2.0**50, 7.0], ["10", "1125899906842624", "7"]),
+        (pd.array([10, None, 2**62 + 1, 7], "Int64"), ["10", "4611686018427387905", "7"]),
+        ([10, 0, 2**62 + 1, 7], ["10", "0", "4611686018427387905", "7"]),
+        ([True, False, None, True], ["True", "False", "True"]),
+        (["10.0", "10", "1.0.0", "v1.0"], ["10", "10", "1.0.0", "v1.0"]),
+        (pd.Categorical([10.0, 10.0, 12.0, 12.0]), ["10", "10", "12", "12"]),
+    ],
+)
+def test_a_number_is_one_name_in_every_kind_of_file(tmp_path, kind, authors, names):
+    frame = pd.DataFrame({"author": authors, "time": 1577836800, "topic": "t", "text": "x"})
+    path = tmp_path / f"p.{kind}"
+    if kind == "csv":
+        frame.to_csv(path, index=False)
+    elif kind == "parquet":
+        frame.to_parquet(path)
+    else:  # pandas would write 10.0 as 10
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    rows, drops = read("table", path)
+    assert rows["author"].tolist() == names
+    assert drops == {reason: 4 - len(names) for reason in ["empty_author"] if len(names) < 4}
+    assert set(table.author_names(path, "author")) - {""} == set(names)
+
+
+def test_a_small_parquet_file_does_not_fill_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "p.parquet"
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), ["x" * 1_000_000])
+    columns = {"author": ["a"] * 3000, "time": [1577836800] * 3000, "topic": ["t"] * 3000}
+    pa.parquet.write_table(pa.table(columns | {"text": texts}), path, compression="zstd")
+    monkeypatch.setattr(table, "MAX_LINE_BYTES", 10_000_000)
+    (part,) = open_source("table", str(path))
+    before = pa.total_allocated_bytes()
+    n_rows = 0
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over 1,000 times its size"):
+        for frame in part.read(Counter()):
+            n_rows += len(frame)
+    assert n_rows == 0
+    monkeypatch.setattr(files, "FREE_BYTES", 1 << 40)
+    for frame in part.read(Counter()):
+        n_rows += len(frame)
+        assert len(frame) <= 10 and pa.total_allocated_bytes() - before < 1 << 28
+        if n_rows > 100:
+            break
+
+
+def test_a_page_of_one_text_without_end(tmp_path, monkeypatch):
+    path = tmp_path / "p.parquet"
+    columns = {"author": ["a"], "time": [1577836800], "topic": ["t"], "text": ["x" * (1 << 24)]}
+    pa.parquet.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False)
+    monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(pa.parquet.ParquetFile, "iter_batches", None)  # nothing was unpacked before
+    with pytest.raises(ValueError, match="p.parquet: unpacks to over"):
+        read("table", path)
+
+
+@pytest.mark.parametrize("ending", PACK)
+def test_a_small_packed_file_does_not_fill_the_memory(tmp_path, monkeypatch, ending):
+    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 1 << 20)
+    content = (GOOD * 2).encode() + b"x" * 30_000_000 + b"\n" + GOOD.encode()
+    (tmp_path / f"p.jsonl{ending}").write_bytes(PACK[ending](content))
+    del content
+    (part,) = open_source("table", str(tmp_path))
+    drops = Counter()
+    tracemalloc.start()
+    n_rows = sum(len(frame) for frame in part.read(drops))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_rows == 3 and drops == {"broken_json": 1} and peak < 1 << 24  # xz: a window of 8 MB
+
+
+def test_rows_that_a_quote_may_have_swallowed_are_noted(tmp_path):
+    """An open quote that a later line happens to close makes one legal row of many."""
+    rows = "".join(f'd,1577836800,t,"post, number {number}"\n' for number in range(18))
+    path = tmp_path / "p.csv"
+    swallowing = 'b,1577836800,t,"two inches\n' + ROW * 18 + 'c,1577836800,t,5"\n'
+    path.write_text(HEAD + ROW + swallowing + rows)
+    with pytest.warns(UserWarning, match="p.csv: the row that begins in line 3 seems to hold the"):
+        frame, drops = read("table", path)
+    assert len(frame) == 20 and drops == {"note_rows_in_quotes": 1}
+
+
+@pytest.mark.filterwarnings("ignore:table")
+def test_rows_behind_a_row_of_another_width_are_read(tmp_path):
+    path = tmp_path / "p.csv"
+    path.write_text(HEAD + 'b,1577836800,"open\n' + ROW * 18 + 'c,1577836800,t,5"\n' + ROW)
+    frame, drops = read("table", path)
+    assert len(frame) == 20 and drops == {"broken_row": 1}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "one, two\nthree, four, five\nsix\n\nseven, eight\nnine",
+        "read.csv(a, b, c, d)\nx\ny, z\nw\nv",
+        "dear all,\n\nplease, if you can, bring tea, coffee\nand more\n\nyours,\nj",
+    ],
+)
+def test_a_post_of_many_lines_is_not_noted(tmp_path, text):
+    frame = pd.DataFrame({"author": ["a"], "time": 1577836800, "topic": "t", "text": text})
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    rows, drops = read("table", tmp_path)
+    assert rows["text"].tolist() == [text] and not drops

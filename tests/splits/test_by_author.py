@@ -58,9 +58,7 @@ def test_a_damaged_file_is_refused_by_others_and_written_again(tmp_path, write_p
     for damaged in (whole[:-1], whole[:500] + bytes([whole[500] ^ 1]) + whole[501:], None):
         path.unlink() if damaged is None else path.write_bytes(damaged)
         if damaged is not None:
-            with pytest.raises(
-                ValueError, match="dev.parquet is damaged: delete it and run the notebook"
-            ):
+            with pytest.raises(ValueError, match="dev.parquet is damaged: look at it"):
                 file_fingerprint(path)
         by_authors(posts, tmp_path / "out", test=0.2, dev=0.1)
         assert path.read_bytes() == whole

@@ -260,10 +260,21 @@ def test_the_audit_catches(tmp_path, made_once, change, check):
     assert check in str(error.value)
 
 
+def test_files_of_splits_that_are_now_empty_are_removed(tmp_path):
+    def names():
+        return sorted(path.stem for path in (tmp_path / "posts").glob("*.parquet*"))
+
+    assert "seen" in make(tmp_path)["splits"] and "seen" in names()
+    assert "seen" not in make(tmp_path, min_posts=70)["splits"]
+    assert not [name for name in names() if name.startswith("seen")]
+    make_split(tmp_path / "posts.parquet", tmp_path / "posts", NoSplit())  # none of its splits
+    assert names() == ["all", "all.parquet"]
+
+
 def test_the_audit_names_a_missing_file(tmp_path):
     make(tmp_path)
     (tmp_path / "posts/dev.parquet").unlink()
-    with pytest.raises(ValueError, match="no dev.parquet"):
+    with pytest.raises(ValueError, match="posts/dev.parquet: missing; the command that"):
         audit_split(tmp_path / "posts")
 
 

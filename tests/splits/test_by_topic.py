@@ -399,7 +399,7 @@ def test_the_audit_names_what_is_missing(tmp_path, made_once):
     shutil.copytree(made_once, tmp_path / "out")
     assert len(json.loads((tmp_path / "out/split.json").read_text())["clusters"]) == TOPICS
     (tmp_path / "out/test_in.parquet").unlink()
-    with pytest.raises(ValueError, match="no test_in.parquet in out"):
+    with pytest.raises(ValueError, match="out/test_in.parquet: missing; the command that"):
         audit_split(tmp_path / "out")
     (tmp_path / "out/split.json").unlink()
     with pytest.raises(ValueError, match="split.json is missing"):

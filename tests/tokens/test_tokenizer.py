@@ -223,9 +223,7 @@ class TestPrepare:
         (folder / "tokenizer.model").unlink()
         if damage != "missing":
             (folder / "tokenizer.model").write_bytes(data + b"\0" * (damage == "longer"))
-        with pytest.raises(
-            ValueError, match="tokenizer.model is missing or damaged: delete .*tokenizer and run"
-        ):
+        with pytest.raises(ValueError, match="tokenizer.model is (missing|damaged): look"):
             load_tokenizer(folder)
         assert prepare_text(folder, kind, 350, posts).model == whole == load_tokenizer(folder).model
 

@@ -52,16 +52,14 @@ class TestDamage:
         for place in {0, 8, 30, size // 3, size // 2, size - 1}:
             flip(path, place)
             for open_it in (lambda: read_summary(tmp_path), lambda: tiny.train(tmp_path)):
-                with pytest.raises(
-                    ValueError, match=f"{name} is missing or damaged: delete .* and train again"
-                ):
+                with pytest.raises(ValueError, match=f"{name} is (missing|damaged): look"):
                     open_it()
             if name == "best.safetensors":
-                with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
+                with pytest.raises(ValueError, match=f"{name} is (missing|damaged)"):
                     load_weights(tiny.encoder(), path)
             flip(path, place)
         path.unlink()
-        with pytest.raises(ValueError, match=f"{name} is missing or damaged"):
+        with pytest.raises(ValueError, match=f"{name} is (missing|damaged)"):
             read_summary(tmp_path)
 
     def test_no_byte_of_a_checkpoint_can_change_unseen(self, tmp_path):
@@ -83,5 +81,5 @@ class TestDamage:
                     torch.equal(damaged[name], tensors[name]) for name in tensors
                 )
             except ValueError as error:
-                assert "x is missing or damaged" in str(error)
+                assert "x is damaged" in str(error)
             flip(tmp_path / "x", place)

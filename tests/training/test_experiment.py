@@ -3,11 +3,14 @@ fingerprint.
 """
 
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
 import torch
 
+from helpers.core.locks import folder_lock
 from helpers.encoders.base import embed
 from helpers.encoders.stream import stream_config
 from helpers.losses import LossConfig
@@ -55,6 +58,32 @@ def test_a_model_comes_back_as_it_was(store, tmp_path):
     assert trained.history.MRR.max() == trained.summary["best_dev_MRR"] > 0.1
     assert trained.about["experiment"] == loaded.about["experiment"]
     assert 0 <= trained.about["seconds"] == round(trained.history.seconds.iloc[-1], 1)
+
+
+def test_two_trainings_of_one_model_at_once_are_one(store, tmp_path):
+    """The second one waits, and finds a complete training: equal to its own, or another one."""
+    others = described(training=TrainingConfig(steps=6, lr=2e-3, eval_every=3))
+    results = {}
+
+    def train(name, experiment):
+        try:
+            results[name] = run(store, tmp_path, "m", experiment)
+        except ValueError as error:
+            results[name] = error
+
+    with folder_lock(tmp_path / "m"):
+        threads = [
+            threading.Thread(target=train, args=["equal", described()]),
+            threading.Thread(target=train, args=["others", others]),
+        ]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.2)
+        first = run(store, tmp_path, "m")
+    for thread in threads:
+        thread.join(30)
+    assert results["equal"].summary == first.summary
+    assert "m is already trained with other settings" in str(results["others"])
 
 
 def test_equal_experiments_are_one_training_and_others_are_not(store, tmp_path):
@@ -140,3 +169,14 @@ def test_an_interrupted_training_is_none_yet(store, tmp_path, monkeypatch):
 def test_what_makes_no_sense_is_said_before_any_work(settings, message):
     with pytest.raises(ValueError, match=message):
         Experiment.of({**described().model_dump(), **settings})
+
+
+def test_a_training_that_begins_with_another_needs_it(store, tmp_path):
+    first = run(store, tmp_path, "first")
+    begun = run(store, tmp_path, "second", start=first)
+    again = run(store, tmp_path, "second", experiment=begun.experiment)
+    assert again.fingerprint == begun.fingerprint, "a complete one is loaded"
+    with pytest.raises(
+        ValueError, match=f"begins with the weights of another one, {first.fingerprint}"
+    ):
+        run(store, tmp_path, "third", experiment=begun.experiment)

@@ -1,6 +1,5 @@
 """Training in two processes ends where one ends."""
 
-import subprocess
 from functools import cache
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from helpers.core import paths
 from helpers.training.checkpoints import read_summary
 from tests.factories import store_in_memory
 from tests.tiny_training import Setting, losses, run
@@ -89,12 +87,3 @@ class TestProcesses:
                 [alone_losses[step] for step in range(50)],
                 rtol=1e-5,
             )
-
-
-def test_the_documented_command_names_both_files_of_a_variant():
-    command = ["make", "-n", "train", "RUN=open", "MODEL=03_train.T", "PROCESSES=3"]
-    said = subprocess.run(
-        command, cwd=paths.ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    assert "-f params/open/03_train.yaml -f params/open/03_train.T.yaml" in said, "the base first"
-    assert "--nproc-per-node 3" in said and "train/03_train.T.py" in said

@@ -1,0 +1,74 @@
+"""The one rule of what is one author's name, and how the name is shown.
+
+Names that differ only in case, in white space, in characters that nobody sees, or in the form that
+Unicode gives to the same letters ("é" as one character or as two, full-width letters) are one
+author's. Otherwise one person would be two authors, whom a comparison then finds to be alike.
+"""
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from functools import lru_cache
+
+from helpers.cleaning.text import normalise_unicode
+
+# what nobody sees in a name: C0 and C1 controls but tab and line ends, interlinear marks, and the
+# characters that Unicode calls default-ignorable, such as zero-width marks and variation selectors
+UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+@lru_cache(maxsize=100_000)
+def same_author(name: str) -> str:
+    """Return what the names of one author have in common, "" for a name that nobody can see.
+
+    It is Unicode's NFKC_Casefold, which is made to compare identifiers, with white space collapsed
+    and without UNSEEN characters. Lone surrogates count as :func:`escape_surrogates` writes them.
+    """
+    name = UNSEEN.sub("", escape_surrogates(name))
+    name = unicodedata.normalize("NFKC", unicodedata.normalize("NFD", name).casefold())
+    # NFKC makes capital letters of some symbols, such as the sign for a trade mark
+    name = unicodedata.normalize("NFKC", name.casefold())
+    return " ".join(name.split())
+
+
+@lru_cache(maxsize=100_000)
+def author_name(name: str) -> str:
+    """Return a name as the posts table shows it: with normalised Unicode and single blanks.
+
+    Unlike :func:`same_author` it keeps case, and letters of other widths.
+    """
+    return " ".join(normalise_unicode(escape_surrogates(name)).split())
+
+
+def escape_surrogates(name: str) -> str:
+    r"""Return a name with each lone surrogate as an escape such as ``\ud800``.
+
+    No file can hold a lone surrogate; without it, two names would become one.
+    """
+    if name.isascii():
+        return name
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
+def joined_names(authors: Counter) -> dict[str, str]:
+    """Return the names of those authors who have several, each with the name to show for it.
+
+    That is the author's most frequent name, as :func:`author_name` gives it; of equally frequent
+    ones the first in the order of their letters.
+
+    Parameters
+    ----------
+    authors : Counter
+        Number of posts of each name, as the source has it.
+    """
+    names_of_author = Counter(same_author(name) for name in authors)
+    joined = [name for name in authors if names_of_author[same_author(name)] > 1]
+    posts_of_form = defaultdict(Counter)
+    for name in joined:
+        posts_of_form[same_author(name)][author_name(name)] += authors[name]
+    shown = {author: max(sorted(forms), key=forms.get) for author, forms in posts_of_form.items()}
+    return {name: shown[same_author(name)] for name in joined}

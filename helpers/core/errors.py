@@ -1,0 +1,200 @@
+"""Turn exceptions into one sentence: which file, what is wrong with it, and what to do.
+
+What to do depends on where a file comes from: one that ships is restored, one that was made here is
+deleted and made again, one of the user's is looked at. No word of a library is quoted about a file,
+since libraries advise what is not safe, such as to unpickle it all the same.
+"""
+
+import lzma
+import os
+import pickle
+import re
+import traceback
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from helpers.core import paths
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SHIPPED = ("helpers", "docs", "notebooks")  # folders of the repository that nobody's run writes to
+# folders of a run, in which each subfolder's files belong together and are made together
+SETS_OF_FILES = ("models", "tokens", "tokenizer")
+# "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
+DISK_FULL = re.compile(
+    r"No space left on device|[Ee]rrno 28\b|os error 28\b|Disk quota exceeded|File too large"
+)
+OUT_OF_MEMORY = re.compile(
+    r"out of memory|(?:can't|cannot|could not|unable to|failed to) allocate|not enough memory",
+    re.IGNORECASE,
+)
+FILE_IN_MESSAGE = re.compile(r"""(?<=["'])/[^"'\\\n]+""")  # the first full path in quotes
+DEFECT = "this is a defect of authorbook"
+CUT = (EOFError, zlib.error, lzma.LZMAError)  # of a compressed file that ends early or is changed
+
+
+class FileError(ValueError):
+    """A file that cannot be used; the message is a sentence that names it and says what to do."""
+
+
+@contextmanager
+def readable_file(path: str | Path, problem: str = "") -> Iterator[None]:
+    """Let a block that reads a file raise nothing but FileError about it.
+
+    The block should do no more than read the file and build what it describes: any error in it is
+    laid to the file, but a FileError, which may be about another file.
+
+    Parameters
+    ----------
+    path : str or Path
+        the file that the block reads
+    problem : str
+        what is wrong where the error itself does not tell, such as "holds no weights"; needed for
+        the path of a folder
+
+    Raises
+    ------
+    FileError
+        where the block raises any other exception
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        raise FileError(_about_file(error, path, problem)) from None
+
+
+def file_error(path: str | Path, problem: str = "is damaged") -> FileError:
+    """Return the error to raise about a file, with what is wrong and what to do.
+
+    Parameters
+    ----------
+    path : str or Path
+        the file
+    problem : str
+        what is wrong, as it follows the file's name
+    """
+    return FileError(f"{paths.display_path(Path(path))} {problem}: {remedy(path)}")
+
+
+def remedy(path: str | Path) -> str:
+    """Say what to do about a missing or damaged file; this depends on where it comes from."""
+    path = Path(os.path.abspath(path))
+    shown = paths.display_path(path)
+    outputs = Path(os.path.abspath(paths.outputs()))
+    if path.is_relative_to(outputs):
+        return _remake(path, path.relative_to(outputs).parts)
+    if "site-packages" in path.parts:
+        return "install the package that brings it again"
+    if any(path.is_relative_to(PACKAGE.parent / folder) for folder in SHIPPED):
+        return f"restore it with `git checkout -- {shown}`, or install authorbook again"
+    if not path.exists():
+        return "look whether its name is right, or make or download it again"
+    return "look at it, and make or download it again"
+
+
+def _remake(path, parts):
+    """Say how a file below the outputs folder is made again; ``parts`` is its path there."""
+    run = parts[0] if parts else ""
+    command = "the command that made it makes it again"
+    if run and (paths.PARAMS / run).is_dir():
+        command = f"`make reproduce RUN={run}` makes it again"
+    whole = path
+    if len(parts) > 2 and parts[1] in SETS_OF_FILES:
+        whole = path.parent
+    if not whole.exists():
+        return command
+    return f"delete {paths.display_path(whole)}; {command}"
+
+
+def _about_file(error, path, problem=""):
+    """Return the sentence about a file that could not be read or written."""
+    if DISK_FULL.search(str(error)):
+        return disk_full(error)
+    shown = paths.display_path(Path(path))
+    if _is_out_of_memory(error):
+        return f"{shown} needs more memory than there is: close other programs, or {remedy(path)}"
+    if isinstance(error, PermissionError):
+        return f"{shown} may not be read or written: see its permissions"
+    if isinstance(error, pickle.UnpicklingError) or "weights_only" in str(error):
+        return (
+            f"{shown} holds a pickle, which could run code and is never read: get the weights as "
+            "model.safetensors"
+        )
+    return str(file_error(path, _problem(error, Path(path), problem)))
+
+
+def _problem(error, path, problem):
+    """Say what is wrong with a file: what the error tells, else ``problem``."""
+    if isinstance(error, FileNotFoundError) or not os.path.lexists(path):
+        return "is missing"
+    if isinstance(error, CUT):
+        return "ends early or is damaged"
+    if problem:
+        return problem
+    if path.is_dir():
+        return "is a folder and should be a file"
+    if isinstance(error, OSError) and error.strerror:
+        return f"cannot be used ({error.strerror.lower()})"
+    return "is damaged"
+
+
+def _is_out_of_memory(error):
+    return isinstance(error, MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))
+
+
+def explain_error(error: BaseException, path: str | Path | None = None) -> str:
+    """Return one sentence about any exception, for the end of a command.
+
+    Parameters
+    ----------
+    error : BaseException
+        the exception
+    path : str or Path, optional
+        the file that was read or written; by default the one that the exception names
+
+    Returns
+    -------
+    The message of an error that our own code raised; else a sentence about a full disk, too little
+    memory or a file. Of an error that nobody foresaw, a sentence that begins with DEFECT.
+    """
+    first_line = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+    if is_foreseen(error):
+        return str(error)
+    if DISK_FULL.search(str(error)):
+        return disk_full(error)
+    if path is None and _is_out_of_memory(error):
+        return "the memory is full: close other programs, or take fewer posts"
+    if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
+        path = path or os.fsdecode(error.filename)
+    if path is not None:
+        return _about_file(error, path)
+    if isinstance(error, CUT):
+        return f"a compressed file ends early or is damaged ({first_line}): get it again"
+    if isinstance(error, ModuleNotFoundError):
+        return f"the package {error.name} is not installed: run `make setup`"
+    if isinstance(error, OSError):
+        return first_line
+    return f"{DEFECT}: {first_line}"
+
+
+def is_foreseen(error: BaseException) -> bool:
+    """Tell whether a ``raise`` of our own made an error, so that its message is for the user."""
+    if type(error).__module__.startswith("helpers."):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return False
+    return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
+
+
+def disk_full(error: object) -> str:
+    """Return a one-line message that says what to do about a full disk."""
+    file = FILE_IN_MESSAGE.search(str(error))
+    where = f" at {file[0]}" if file else ""
+    return (
+        f"the disk is full{where}: free some space, then give the same command again; "
+        "finished files are kept"
+    )

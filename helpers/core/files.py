@@ -1,0 +1,283 @@
+"""Files that a user names: read whatever packs and encodes them, written so that nothing is lost.
+
+A file may be far larger than memory: it is read in pieces. What it unpacks to is limited by its own
+size, so that a small file cannot fill a disk.
+"""
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import re
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from backports import zstd
+
+# most bytes of a piece: it fits into the processor's cache; 16 MB take 1.5 times as long to parse
+PIECE_BYTES = 1 << 18
+MAX_RATIO = 1000  # text packs to a tenth, a log full of repetitions to a hundredth
+FREE_BYTES = 1 << 28  # a file may unpack to so many bytes, whatever its size
+# the window of zstd --long=31, which the Reddit dumps use; as much of the output stays in memory
+ZSTD_OPTIONS = {zstd.DecompressionParameter.window_log_max: 31}
+OPENERS = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": partial(zstd.open, options=ZSTD_OPTIONS),
+}
+# first bytes of packed files, as expressions; zstd files may begin with a skippable frame
+MAGIC = {
+    ".gz": rb"\x1f\x8b",
+    ".bz2": rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)",
+    ".xz": rb"\xfd7zXZ\x00",
+    ".zst": rb"\(\xb5/\xfd|[P-_]\*M\x18",
+    ".zip": rb"PK\x03\x04",
+    ".parquet": rb"PAR1",
+}
+MAGIC_BYTES = 10
+# the mark at the start of a text -> its encoding; that of UTF-32 begins with that of UTF-16
+ENCODINGS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# errors of the libraries that unpack, for a damaged or cut file
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+
+
+def bare_path(path: Path) -> Path:
+    """Return the path without the ending of a packed file: posts.csv for posts.csv.gz."""
+    if path.suffix.lower() in OPENERS:
+        return path.with_suffix("")
+    return path
+
+
+def check_readable(path: Path) -> None:
+    """Check that a file holds what its ending says, and text of a known encoding if it is no table.
+
+    Parameters
+    ----------
+    path : Path
+        path of the file; an empty file passes
+
+    Raises
+    ------
+    ValueError
+        There is no such file, it is packed in another way than its ending says, or its text is
+        UTF-16 without a mark.
+    """
+    if not path.exists():
+        raise ValueError(f"{path} is missing")
+    if not path.is_file():
+        raise ValueError(f"{path} is a folder or a device: name a file")
+    content = _content_type(path)
+    ending = path.suffix.lower()
+    if ending in MAGIC and ending != content and path.stat().st_size:
+        raise ValueError(f"{path} is not packed as its ending {ending} says: download or rename it")
+    if content not in (None, ending):
+        raise ValueError(f"{path} is a {content} file inside: rename it, or unpack it")
+    if ending != ".parquet":
+        head = b""
+        with suppress(EOFError):
+            head = next(read_pieces(path), b"")
+        if b"\0" in head[:2]:
+            raise ValueError(f"{path} is no text, or UTF-16 without a mark: save it as UTF-8")
+
+
+def read_pieces(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked, in pieces of bounded size.
+
+    How a file is packed is told from its first bytes: as one of OPENERS, or not at all. UTF-16 and
+    UTF-32, which a mark at the start tells, become UTF-8; other bytes stay as they are.
+
+    Parameters
+    ----------
+    path : Path
+        path of the file
+
+    Raises
+    ------
+    ValueError
+        The file unpacks to more bytes than :func:`check_size` allows, or is no valid UTF-16.
+    EOFError
+        The file is damaged or cut; what precedes the damage was yielded before.
+    OSError
+        The file cannot be read at all.
+    """
+    n_bytes = 0
+    try:
+        with OPENERS.get(_content_type(path), open)(path, "rb") as file:
+            # read1, because read() would lose what it has gathered when it meets the damage
+            first = file.read1(PIECE_BYTES)
+            pieces = chain([first], iter(partial(file.read1, PIECE_BYTES), b""))
+            marks = [mark for mark in ENCODINGS if first.startswith(mark)]
+            if marks:
+                pieces = _as_utf8(path, pieces, ENCODINGS[marks[0]])
+            for piece in pieces:
+                n_bytes += len(piece)
+                check_size(path, n_bytes)
+                yield piece
+    except DAMAGE as error:
+        if isinstance(error, OSError) and error.errno:  # the disk's error, not the content's
+            raise
+        raise EOFError(f"{path} is damaged or cut: {error}") from None
+
+
+def check_size(path: Path, unpacked_bytes: int) -> None:
+    """Check that a file does not unpack to more than MAX_RATIO times its size, and FREE_BYTES.
+
+    Parameters
+    ----------
+    path : Path
+        path of the packed file
+    unpacked_bytes : int
+        bytes that it has been unpacked to so far
+
+    Raises
+    ------
+    ValueError
+        The file unpacks to more.
+    """
+    if unpacked_bytes > FREE_BYTES and unpacked_bytes > MAX_RATIO * path.stat().st_size:
+        raise ValueError(
+            f"{path} unpacks to over {MAX_RATIO:,} times its size, which posts never do: it is "
+            "made to fill memory or disk"
+        )
+
+
+def open_text(path: Path) -> io.TextIOWrapper:
+    """Open a file as text with the line ends that it has; bytes that are not UTF-8 are surrogates.
+
+    Reading raises what :func:`read_pieces` raises.
+    """
+    content = io.BufferedReader(_Content(read_pieces(path)), PIECE_BYTES)
+    return io.TextIOWrapper(content, "utf-8-sig", errors="surrogateescape", newline="")
+
+
+class _Content(io.RawIOBase):
+    """Pieces of bytes as the content of a file."""
+
+    def __init__(self, pieces):
+        self.pieces = pieces
+        self.pending = b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        """Fill the start of a buffer and return the number of bytes, 0 at the end."""
+        self.pending = self.pending or next(self.pieces, b"")
+        size = min(len(buffer), len(self.pending))
+        buffer[:size] = self.pending[:size]
+        self.pending = self.pending[size:]
+        return size
+
+
+def _content_type(path):
+    """Return the ending of MAGIC that a file's first bytes tell, None for any other content."""
+    with open(path, "rb") as file:
+        head = file.read(MAGIC_BYTES)
+    for ending, magic in MAGIC.items():
+        if re.match(magic, head):
+            return ending
+    return None
+
+
+def _as_utf8(path, pieces, encoding):
+    """Yield the pieces of a text of another encoding as UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    for piece in pieces:
+        try:
+            text = decoder.decode(piece)
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is no {encoding}: {error}; save it as UTF-8") from None
+        if text:
+            yield text.encode()
+    if decoder.getstate()[0]:
+        raise EOFError("the last letter is cut")
+
+
+def check_target(
+    path: str | Path,
+    inputs: Iterable[str | Path],
+    may_replace: Callable[[Path], bool],
+    force: bool = False,
+) -> None:
+    """Check, before the work begins, that a file which a user named may be written.
+
+    Parameters
+    ----------
+    path : str or Path
+        path of the file to write
+    inputs : iterable of str or Path
+        files that are read, none of which is ever replaced, by whatever path or link
+    may_replace : function
+        called with the path of an existing file, returns whether an earlier run has made it
+    force : bool
+        replace an existing file of any kind, but for the inputs
+
+    Raises
+    ------
+    ValueError
+        The path is one of the inputs, a folder, or a file that may not be replaced; or its folder
+        is missing or cannot be written to.
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is no folder: make it, or name another one")
+    if not os.access(path.parent, os.W_OK):
+        raise ValueError(f"{path.parent} cannot be written to: name another folder")
+    if not path.exists():
+        return
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file")
+    for source in inputs:
+        if Path(source).exists() and path.samefile(source):
+            raise ValueError(f"{path} is the file to read: name another file to write")
+    if not force and not may_replace(path):
+        raise ValueError(
+            f"{path} exists and was not made by this command: name another file, or replace it "
+            "with --force"
+        )
+
+
+@contextmanager
+def write_target(
+    path: str | Path,
+    inputs: Iterable[str | Path],
+    may_replace: Callable[[Path], bool],
+    force: bool = False,
+) -> Iterator[Path]:
+    """Yield a temporary path, which becomes the file that a user named when the block ends.
+
+    Only its owner may read the file. If the block raises, an existing file stays as it was. Unlike
+    :func:`helpers.core.artifacts.atomic_write`, this touches no file beside it.
+
+    Parameters
+    ----------
+    path, inputs, may_replace, force
+        as in :func:`check_target`, which is called first
+
+    Raises
+    ------
+    ValueError
+        The file may not be written.
+    """
+    check_target(path, inputs, may_replace, force)
+    path = Path(path)
+    descriptor, partial_name = tempfile.mkstemp(".partial", f".{path.name}.", path.parent)
+    os.close(descriptor)
+    try:
+        yield Path(partial_name)
+        os.replace(partial_name, path)
+    finally:
+        Path(partial_name).unlink(missing_ok=True)

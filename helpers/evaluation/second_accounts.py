@@ -1,0 +1,293 @@
+"""Second accounts: which accounts of one list belong to one person.
+
+All other protocols compare halves of one account. Here a person really has several accounts, among
+those of colleagues who write about the same things. Every account of the list is asked about and
+may be the answer. What an account says of its neighbours in the list may be known, see
+:func:`helpers.evaluation.score_norm.neighbour_norm`; who is whose second account may not.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
+from helpers.evaluation.models import System, as_model
+from helpers.evaluation.score_norm import neighbour_norm
+from helpers.evaluation.scores import fuse
+from helpers.tokens.batch import Samples
+from helpers.tokens.store import TokenStore
+
+RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
+BEST_PAIRS = 50  # P@50 is the share of true pairs among so many mutual pairs
+PRECISION = 0.5  # M@P50 is the share of true pairs found at a threshold of this precision
+METRICS = ("MRR", *(f"R@{k}" for k in RECALL_AT), "P@50", "M@P50")
+
+
+@dataclass(frozen=True, eq=False)
+class AccountList:
+    """N accounts of one list, and whose they are.
+
+    Attributes
+    ----------
+    first, last : N samples each, the first and the last posts of every account; of an account with
+        few posts both hold the same ones
+    person : (N,) int, whose account it is
+    surname : (N,) text, "" where it is not known. Who shares it and nothing else is undecided: such
+        a pair is neither right nor wrong, and left out
+    """
+
+    first: Samples
+    last: Samples
+    person: np.ndarray
+    surname: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+    def __getitem__(self, rows: np.ndarray) -> "AccountList":
+        person = pd.factorize(self.person[rows])[0]
+        return AccountList(self.first[rows], self.last[rows], person, self.surname[rows])
+
+    @cached_property
+    def same(self) -> np.ndarray:
+        """Whether two accounts are one person's, (N, N) bool; False on the diagonal."""
+        same = self.person[:, None] == self.person
+        np.fill_diagonal(same, False)
+        return same
+
+    @cached_property
+    def compared(self) -> np.ndarray:
+        """Whether a pair is right or wrong, (N, N) bool; False on the diagonal."""
+        shares_surname = (self.surname[:, None] == self.surname) & (self.surname != "")
+        compared = ~shares_surname | self.same
+        np.fill_diagonal(compared, False)
+        return compared
+
+
+def account_list(
+    store: TokenStore, people: pd.DataFrame, posts: int = 16, min_posts: int = 8
+) -> AccountList:
+    """List the accounts that have enough posts.
+
+    Parameters
+    ----------
+    store : posts of the accounts
+    people : one row per account with the columns ``author``, ``person`` and ``surname``; accounts
+        without a row are left out
+    posts : number of first and of last posts, fewer where the account has fewer
+    min_posts : number of posts that an account must have
+
+    Raises
+    ------
+    ValueError
+        If ``people`` lacks a column or names an account twice, or no person has two accounts with
+        so many posts.
+    """
+    missing = {"author", "person", "surname"} - set(people.columns)
+    if missing or people["author"].duplicated().any():
+        raise ValueError(
+            "second accounts need one row per account with author, person and surname; "
+            f"missing columns: {', '.join(sorted(missing)) or 'none'}, "
+            f"accounts named twice: {people.get('author', pd.Series()).duplicated().sum()}"
+        )
+    people = people.set_index("author")
+    names = pd.Index(store.author_names())
+    count = store.posts_per_author()
+    author = np.flatnonzero((count >= min_posts) & names.isin(people.index))
+    of_author = people.loc[names[author]]
+    person = pd.factorize(of_author["person"])[0]
+    if not len(person) or np.bincount(person).max() < 2:
+        raise ValueError(
+            f"no person has two accounts with {min_posts} posts: {len(author)} accounts have so "
+            "many"
+        )
+    size = np.minimum(count[author], posts)
+    first = Samples(store, store.author_offsets[author], size, author)
+    last = Samples(store, store.author_offsets[author + 1] - size, size, author)
+    surname = of_author["surname"].fillna("").to_numpy(object)
+    return AccountList(first, last, person, surname)
+
+
+def score_list(
+    model: System, accounts: AccountList, max_tokens: int = 32, neighbours: int | None = None
+) -> np.ndarray:
+    """Score every account of a list with every other.
+
+    A pair's score is the mean of two: the first posts of one with the last posts of the other, both
+    ways. So it is symmetric.
+
+    Parameters
+    ----------
+    model : the model that scores the accounts
+    accounts : N accounts
+    max_tokens : tokens read of each post
+    neighbours : normalise the scores of each member by so many nearest accounts of the list, see
+        :func:`helpers.evaluation.score_norm.neighbour_norm`; by default they are not
+
+    Returns
+    -------
+    (N, N) float32; what stands on the diagonal means nothing
+    """
+    members = as_model(model).used_members
+    own_column = np.arange(len(accounts))
+    scores_of_members = []
+    for member in members:
+        gallery, queries = member.opened(accounts.first, accounts.last, max_tokens)
+        blocks = gallery.scores(queries, own_column)
+        scores = np.concatenate([block.copy() for _, block in blocks])
+        scores = (scores + scores.T) / 2
+        if neighbours is not None:
+            scores = neighbour_norm(scores, neighbours)
+        scores_of_members.append(scores)
+    return fuse(scores_of_members, [member.weight for member in members])
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the scores of a list answer, by person, so that persons can be resampled."""
+
+    rank: np.ndarray  # of the best second account of each account that has one
+    person: np.ndarray  # of these accounts
+    pair_persons: np.ndarray  # (K, 2), of the mutual pairs, the highest score first
+    true_pairs: np.ndarray  # (P,) number of true pairs of each person
+
+
+def _answers(scores, accounts):
+    scores = np.where(accounts.compared, scores, -np.inf)
+    same = accounts.same
+    has_second = same.any(1)
+    best = np.where(same, scores, -np.inf).max(1, keepdims=True)
+    rank = 1 + ((scores >= best) & ~same).sum(1)
+
+    pairs, _ = _mutual_pairs(scores)
+    accounts_of_person = np.bincount(accounts.person)
+    return _Answers(
+        rank[has_second],
+        accounts.person[has_second],
+        accounts.person[pairs],
+        accounts_of_person * (accounts_of_person - 1) // 2,
+    )
+
+
+def _values(answers, weights):
+    """Return METRICS, each person counted ``weights`` times."""
+    query_weight = weights[answers.person]
+    recalls = [answers.rank <= k for k in RECALL_AT]
+    by_query = [np.average(row, weights=query_weight) for row in [1 / answers.rank, *recalls]]
+
+    left_person, right_person = answers.pair_persons.T
+    is_true = left_person == right_person
+    weight_of_both = weights[left_person] * weights[right_person]
+    pair_weight = np.where(is_true, weights[left_person], weight_of_both)
+    pairs = np.cumsum(pair_weight)
+    true_pairs = np.cumsum(pair_weight * is_true)
+    best = np.searchsorted(pairs, BEST_PAIRS)
+    best = min(best, len(pairs) - 1)
+    precise = np.flatnonzero(true_pairs >= PRECISION * pairs)
+    found = true_pairs[precise[-1]] if len(precise) else 0
+    return [
+        *by_query,
+        true_pairs[best] / max(pairs[best], 1),
+        found / (weights @ answers.true_pairs),
+    ]
+
+
+def second_account_metrics(
+    scores: np.ndarray,
+    accounts: AccountList,
+    base: np.ndarray | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Measure how well the scores of a list find second accounts, with intervals over persons.
+
+    An account that has a second one is a query: MRR, R@1 and R@8 are of the rank of its best second
+    account among all others. Two accounts are a mutual pair if each is the other's only best. P@50
+    is the share of true pairs among the BEST_PAIRS mutual pairs of the highest scores. M@P50 is the
+    share of all true pairs that mutual pairs find, at the lowest threshold at which at least half
+    of the mutual pairs above it are true.
+
+    Parameters
+    ----------
+    scores : (N, N), scores of :func:`score_list`
+    accounts : the N accounts
+    base : (N, N), scores of another model; if given, what is returned is the difference to it, the
+        persons resampled alike
+    seed, resamples : seed and number of bootstrap resamples of persons
+
+    Returns
+    -------
+    Columns ``value``, ``low`` and ``high``, a row for each of METRICS, or for "MRR_difference" and
+    so on
+    """
+    answers = [_answers(scores, accounts)]
+    names = METRICS
+    if base is not None:
+        answers.append(_answers(base, accounts))
+        names = [f"{name}_difference" for name in METRICS]
+    values = _difference(answers, np.ones(len(answers[0].true_pairs)))
+    resampled = [
+        _difference(answers, weights)
+        for weights in resample_weights(accounts.person, resamples, seed)
+    ]
+    low, high = percentile_interval(resampled, len(METRICS))
+    return metric_table(dict(zip(names, values)), low, high)
+
+
+def _difference(answers, weights):
+    """Return the metrics of the first answers, less those of the second where there are any."""
+    values = np.array(_values(answers[0], weights))
+    if len(answers) == 1:
+        return values
+    return values - _values(answers[1], weights)
+
+
+def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
+    """List the pairs of accounts of which each is the other's only best, the highest score first.
+
+    Parameters
+    ----------
+    scores : (N, N), scores of :func:`score_list`
+    accounts : the N accounts
+
+    Returns
+    -------
+    Columns ``left`` and ``right`` (rows of the list), ``score``, ``same`` (whether they are one
+    person's) and ``colleagues`` (whether both write most in one topic)
+    """
+    pairs, pair_scores = _mutual_pairs(np.where(accounts.compared, scores, -np.inf))
+    left, right = pairs.T
+    topic = main_topics(accounts)
+    return pd.DataFrame(
+        {
+            "left": left,
+            "right": right,
+            "score": pair_scores,
+            "same": accounts.same[left, right],
+            "colleagues": topic[left] == topic[right],
+        }
+    )
+
+
+def _mutual_pairs(scores):
+    """Return the rows (K, 2) of the mutual pairs, the highest score first, and their scores."""
+    partner = scores.argmax(1)
+    highest = scores.max(1)
+    is_only_best = (scores == highest[:, None]).sum(1) == 1
+    row = np.arange(len(scores))
+    is_mutual = (partner[partner] == row) & is_only_best & is_only_best[partner]
+    left = np.flatnonzero(is_mutual & (row < partner))
+    left = left[np.argsort(-highest[left], kind="stable")]
+    return np.stack([left, partner[left]], 1), highest[left]
+
+
+def main_topics(accounts: AccountList) -> np.ndarray:
+    """Return the topic of most posts of each account, (N,) int; of several the first."""
+    store = accounts.first.store
+    topics = []
+    for author in accounts.first.authors:
+        posts = store.topic[store.author_offsets[author] : store.author_offsets[author + 1]]
+        topics.append(np.bincount(posts).argmax())
+    return np.array(topics)

@@ -1,0 +1,107 @@
+"""One rule for what is one author's name, and the pseudonyms that follow from it."""
+
+import hashlib
+import hmac
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.cleaning.author_names import (
+    author_name,
+    escape_surrogates,
+    joined_names,
+    same_author,
+)
+from helpers.cleaning.pseudonyms import pseudonymiser
+
+UNSEEN = "\u200b\u200c\u200d\u2060\ufeff\u00ad\u034f\u061c\u115f\u3164\ufe0f\U000e0041\x00\x07"
+BLANKS = " \t\n\u00a0\u2003\u3000\u202f"
+names = st.text(st.characters(codec="utf-8"), max_size=12)
+keys = st.binary(min_size=32, max_size=40)
+
+
+@st.composite
+def other_form(draw, name):
+    """A name in another form: cases, Unicode forms, unseen marks, blanks of other kinds."""
+    name = unicodedata.normalize(draw(st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"])), name)
+    pieces = []
+    for letter in name:
+        if letter in BLANKS:
+            letter = draw(st.text(st.sampled_from(BLANKS), min_size=1, max_size=3))
+        pieces += [draw(st.text(st.sampled_from(UNSEEN), max_size=2)), letter]
+    blanks = draw(st.text(st.sampled_from(BLANKS), max_size=2))
+    return draw(st.sampled_from([str, str.lower, str.casefold]))(blanks + "".join(pieces) + blanks)
+
+
+@given(names.flatmap(lambda name: st.tuples(st.just(name), other_form(name))), keys)
+def test_the_form_of_a_name_splits_nobody(forms, key):
+    name, form = forms
+    assert same_author(name) == same_author(form)
+    assert pseudonymiser(key)(name) == pseudonymiser(key)(form)
+
+
+@given(names, names, keys)
+def test_a_pseudonym_is_a_function_of_key_and_normalised_name(name, other_name, key):
+    pseudonym = pseudonymiser(key)
+    digest = hmac.new(key, same_author(name).encode(), hashlib.sha256).hexdigest()
+    assert pseudonym(name) == "u" + digest[:16]
+    is_same = same_author(name) == same_author(other_name)
+    assert (pseudonym(name) == pseudonym(other_name)) == is_same
+    assert pseudonymiser(key + b"x")(name) != pseudonym(name)
+
+
+@given(st.text(max_size=12))
+def test_a_name_is_normalised_once_and_can_be_stored(name):
+    for normalised in (same_author(name), author_name(name)):
+        normalised.encode()
+        assert normalised == " ".join(normalised.split())
+    assert same_author(same_author(name)) == same_author(author_name(name)) == same_author(name)
+
+
+@pytest.mark.torture
+def test_every_character_is_normalised_once():
+    for number in range(0x110000):
+        name = f"A{chr(number)}\u0345"
+        assert same_author(same_author(name)) == same_author(name), hex(number)
+
+
+@pytest.mark.parametrize(
+    "name, author",
+    [
+        ("Jane Doe", "jane doe"),
+        ("  Jane\u00a0\u3000DOE ", "jane doe"),
+        ("Ja\u200bne\ufeff Doe\x00", "jane doe"),
+        ("\uff2a\uff41\uff4e\uff45\u3000\uff24\uff4f\uff45", "jane doe"),
+        ("Ame\u0301lie", "amélie"),
+        ("WEISS", "weiss"),
+        ("Weiß", "weiss"),
+        ("@user", "@user"),
+        ("jd@example.org", "jd@example.org"),
+        ("\u200b \u3164", ""),
+        ("\ud800", "\\ud800"),
+        ("\ud801", "\\ud801"),
+        ("Jane Do", "jane do"),
+        ("Jan eDoe", "jan edoe"),
+    ],
+)
+def test_names(name, author):
+    assert same_author(name) == author
+
+
+def test_a_name_is_shown_as_it_is_written():
+    assert author_name(" Jane\u00a0  \u200bDoe ") == "Jane Doe"
+    assert author_name("Ame\u0301lie \ud800") == "Amélie \\ud800"
+    assert escape_surrogates("Zoë \U0001f600") == "Zoë \U0001f600"
+
+
+def test_the_most_frequent_form_is_shown():
+    names = {"Jane Doe": 3, "jane doe": 2, "JANE  DOE": 1, "Ame\u0301lie": 1, "Amélie": 1, "Bo": 9}
+    shown = {"Jane Doe": "Jane Doe", "jane doe": "Jane Doe", "JANE  DOE": "Jane Doe"}
+    shown |= {"Ame\u0301lie": "Amélie", "Amélie": "Amélie"}
+    assert joined_names(Counter(names)) == shown
+    assert joined_names(Counter(dict(reversed(names.items())))) == shown
+    assert joined_names(Counter({"b": 2, "B": 2, "a": 1})) == {"b": "B", "B": "B"}
+    assert joined_names(Counter()) == {}

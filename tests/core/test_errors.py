@@ -1,0 +1,193 @@
+"""One sentence for every exception: the file, what is wrong, and what to do by its origin."""
+
+import gzip
+import os
+import pickle
+import zlib
+
+import duckdb
+import numpy as np
+import pytest
+
+from helpers.core import errors, paths
+from helpers.core.errors import DEFECT, FileError, explain_error, file_error, readable_file, remedy
+
+
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    return tmp_path / "outputs"
+
+
+def raised(function, *arguments):
+    """Return what a function raises."""
+    with pytest.raises(Exception) as caught:
+        function(*arguments)
+    return caught.value
+
+
+def written(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x")
+    return path
+
+
+class TestRemedy:
+    def test_what_ships_is_restored(self):
+        path = errors.PACKAGE / "accounts" / "shipped" / "open-small" / "weights.safetensors"
+        shown = "helpers/accounts/shipped/open-small/weights.safetensors"
+        assert remedy(path) == (
+            f"restore it with `git checkout -- {shown}`, or install authorbook again"
+        )
+        assert str(file_error(path)).startswith(f"{shown} is damaged: restore it")
+
+    def test_what_was_made_is_deleted_and_made_again(self, outputs):
+        table = written(outputs / "demo" / "results.csv")
+        assert remedy(table) == f"delete {table}; `make reproduce RUN=demo` makes it again"
+        table.unlink()
+        assert remedy(table) == "`make reproduce RUN=demo` makes it again"
+
+    @pytest.mark.parametrize("name", ["models/a/best.safetensors", "tokens/train/store.json"])
+    def test_files_that_belong_together_are_deleted_together(self, outputs, name):
+        path = outputs / "demo" / name
+        written(path.with_name("another"))
+        assert remedy(path).startswith(f"delete {path.parent}; `make reproduce")
+
+    def test_a_run_without_parameters_is_made_by_its_command(self, outputs):
+        path = written(outputs / "mine" / "vectors.safetensors")
+        assert remedy(path) == f"delete {path}; the command that made it makes it again"
+
+    def test_what_is_the_users_is_looked_at(self, tmp_path, outputs):
+        path = tmp_path / "posts.csv"
+        assert remedy(path) == "look whether its name is right, or make or download it again"
+        assert remedy(written(path)) == "look at it, and make or download it again"
+
+
+def unpack(content):
+    return zlib.decompress(content)
+
+
+class TestReadable:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            KeyError("embedding_size"),
+            AttributeError("'list' object has no attribute 'get'"),
+            RuntimeError("Error(s) in loading state_dict"),
+            IndexError("index 7 is out of bounds"),
+            RecursionError("maximum recursion depth exceeded"),
+            StopIteration(),
+            raised(unpack, b"x"),
+            raised(pickle.loads, b"\x80\x04."),
+            raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9]),
+            OSError(19, "No such device"),
+        ],
+    )
+    def test_any_error_is_about_the_file(self, tmp_path, error):
+        path = written(tmp_path / "x.bin")
+        with pytest.raises(FileError, match="x.bin .*") as caught, readable_file(path):
+            raise error
+        message = str(caught.value)
+        assert "\n" not in message and f"{type(error).__name__}:" not in message
+        assert not str(error) or str(error) not in message
+        assert caught.value.__suppress_context__, "a notebook shows no other error above it"
+
+    def test_what_is_missing_a_folder_or_closed_is_said(self, tmp_path):
+        cases = {
+            "is missing": tmp_path / "nothing",
+            "is a folder and should be a file": tmp_path,
+        }
+        for problem, path in cases.items():
+            with pytest.raises(FileError, match=f"{path} {problem}: look"), readable_file(path):
+                path.read_bytes()
+        path = written(tmp_path / "closed")
+        with (
+            pytest.raises(FileError, match="closed may not be read or written"),
+            readable_file(path),
+        ):
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def test_an_error_about_a_file_passes_through_other_blocks(self, tmp_path):
+        with pytest.raises(FileError, match="^a is damaged"), readable_file(tmp_path / "b"):
+            with readable_file(tmp_path / "c"):
+                raise file_error("a")
+
+    def test_too_little_memory_and_a_full_disk_are_no_damage(self, tmp_path):
+        path = written(tmp_path / "x")
+        with (
+            pytest.raises(FileError, match="x needs more memory than there is"),
+            readable_file(path),
+        ):
+            np.empty(10**18)
+        with pytest.raises(FileError, match="^the disk is full: free"), readable_file(path):
+            raise OSError(28, os.strerror(28))
+
+    def test_nobody_is_told_to_unpickle_all_the_same(self, tmp_path):
+        path = written(tmp_path / "x.bin")
+        advice = "Re-running `torch.load` with `weights_only` set to `False` will likely succeed"
+        with pytest.raises(FileError, match="never read") as caught, readable_file(path):
+            raise pickle.UnpicklingError(advice)
+        assert "weights_only" not in str(caught.value) and "safetensors" in str(caught.value)
+
+
+FULL = [
+    OSError(28, "No space left on device"),
+    duckdb.TransactionException(
+        'TransactionContext Error: Failed to commit: Could not write file "/t/work.duckdb.wal": '
+        "No space left on device"
+    ),
+    duckdb.IOException(
+        'IO Error: Async write failed: {"exception_message":"Could not write file '
+        '\\"/t/unique.parquet\\": No space left on device","errno":"28"}'
+    ),
+    RuntimeError("I/O error: No space left on device (os error 28)"),
+]
+
+
+class TestExplain:
+    @pytest.mark.parametrize("error", FULL)
+    def test_a_full_disk_in_the_words_of_every_library(self, error):
+        message = explain_error(error)
+        assert message.startswith("the disk is full") and "free some space" in message
+        assert "Error" not in message and "{" not in message
+        assert isinstance(error, OSError | RuntimeError) or " at /t/" in message
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            MemoryError(),
+            raised(np.empty, 10**18),
+            duckdb.OutOfMemoryException("Out of Memory Error: could not allocate block of size"),
+            RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate"),
+        ],
+    )
+    def test_too_little_memory(self, error):
+        assert (
+            explain_error(error) == "the memory is full: close other programs, or take fewer posts"
+        )
+
+    def test_our_own_messages_stay(self):
+        assert explain_error(raised(paths.checked_name, "run", "../x")).startswith(
+            "run '../x': use"
+        )
+        assert explain_error(FileError("a sentence")) == "a sentence"
+
+    def test_a_librarys_value_error_is_a_defect(self):
+        assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
+        assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
+        assert explain_error(raised(errors.disk_full)).startswith(f"{DEFECT}: TypeError: "), (
+            "a call"
+        )
+
+    def test_files_that_the_system_names(self, tmp_path):
+        missing = raised(open, tmp_path / "posts.csv")
+        assert explain_error(missing).startswith(f"{tmp_path}/posts.csv is missing: look whether")
+        assert " is a folder and should be a file" in explain_error(raised(open, tmp_path))
+        cut = raised(gzip.decompress, gzip.compress(b"x" * 99)[:-9])
+        assert explain_error(cut).startswith("a compressed file ends early")
+        assert explain_error(cut, tmp_path).startswith(f"{tmp_path} ends early or is damaged")
+
+    def test_a_missing_package(self):
+        assert explain_error(raised(__import__, "nopackage")) == (
+            "the package nopackage is not installed: run `make setup`"
+        )

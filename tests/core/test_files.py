@@ -1,0 +1,149 @@
+"""Files that a user names: whatever packs them, damaged, far larger unpacked; and never lost."""
+
+import bz2
+import codecs
+import gzip
+import lzma
+import os
+import random
+from pathlib import Path
+
+import pytest
+from backports import zstd
+
+from helpers.core import files
+from helpers.core.files import check_readable, check_target, read_pieces, write_target
+
+PACK = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd.compress,
+}
+TEXT = "".join(f"größe {number} of {number * number}\n" for number in range(9000)).encode()
+
+
+@pytest.mark.parametrize("packing", PACK)
+class TestReading:
+    def test_the_content_comes_in_small_pieces(self, tmp_path, packing, monkeypatch):
+        path = tmp_path / f"p.csv{packing}"
+        path.write_bytes(PACK[packing](TEXT))
+        check_readable(path)
+        assert files.bare_path(path) == tmp_path / "p.csv"
+        for size in (1000, 1 << 18):
+            monkeypatch.setattr(files, "PIECE_BYTES", size)
+            pieces = list(read_pieces(path))
+            assert b"".join(pieces) == TEXT and max(map(len, pieces)) <= size
+        with files.open_text(path) as file:
+            assert file.read() == TEXT.decode()
+
+    def test_several_files_in_one(self, tmp_path, packing):
+        (tmp_path / "p").write_bytes(PACK[packing](TEXT) + PACK[packing](TEXT))
+        assert b"".join(read_pieces(tmp_path / "p")) == TEXT + TEXT
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+    def test_other_encodings_become_utf8(self, tmp_path, packing, encoding, monkeypatch):
+        mark = codecs.BOM_UTF16_BE if encoding == "utf-16-be" else b""
+        (tmp_path / "p").write_bytes(PACK[packing](mark + TEXT.decode().encode(encoding)))
+        monkeypatch.setattr(files, "PIECE_BYTES", 1001)  # ends within a letter
+        assert b"".join(read_pieces(tmp_path / "p")) == TEXT
+
+    def test_a_cut_file_gives_what_precedes_the_cut(self, tmp_path, packing):
+        text = random.Random(0).randbytes(1 << 20).hex().encode()
+        packed = PACK[packing](text)
+        (tmp_path / "p").write_bytes(packed[: len(packed) // 2])
+        content = b""
+        if packing:
+            with pytest.raises(EOFError, match="p is damaged or cut"):
+                for piece in read_pieces(tmp_path / "p"):
+                    content += piece
+        else:
+            content = b"".join(read_pieces(tmp_path / "p"))
+        assert text.startswith(content) and len(content) > len(text) / 4
+
+    def test_a_file_does_not_unpack_without_end(self, tmp_path, packing, monkeypatch):
+        path = tmp_path / "p"
+        path.write_bytes(PACK[packing](b"x" * (1 << 24)))
+        monkeypatch.setattr(files, "FREE_BYTES", 1 << 21)
+        monkeypatch.setattr(files, "MAX_RATIO", 0.1)  # gz cannot pack more than 1,000 bytes to one
+        n_bytes = 0
+        with pytest.raises(ValueError, match="p unpacks to over .* times its size"):
+            for piece in read_pieces(path):
+                n_bytes += len(piece)
+        assert n_bytes <= 1 << 21
+
+
+def test_an_error_of_the_disk_is_no_damage(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        list(read_pieces(tmp_path))
+
+
+def test_a_cut_letter_of_utf16_is_damage(tmp_path):
+    (tmp_path / "p").write_bytes("ab".encode("utf-16") + b"c")
+    with pytest.raises(EOFError, match="p is damaged or cut"):
+        list(read_pieces(tmp_path / "p"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.gz", TEXT, "p.gz is not packed as its ending .gz says: download or rename it"),
+        ("p.zst", gzip.compress(TEXT), "p.zst is not packed as its ending .zst says"),
+        ("p.csv", gzip.compress(TEXT), "p.csv is a .gz file inside: rename it"),
+        ("p.csv", b"PK\x03\x04...", "p.csv is a .zip file inside: rename it, or unpack it"),
+        ("p.csv", "a,b".encode("utf-16-le"), "p.csv is no text, or UTF-16 without a mark"),
+        ("none.csv", None, "none.csv is missing"),
+        (".", None, "is a folder or a device: name a file"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        check_readable(tmp_path / name)
+
+
+def never(path: Path) -> bool:
+    """No existing file may be replaced."""
+    return False
+
+
+class TestWriting:
+    def test_a_new_file_is_whole_and_private(self, tmp_path):
+        path = tmp_path / "x"
+        (tmp_path / "x.partial").write_text("another's")
+        (tmp_path / "x.sha256").write_text("another's")
+        with write_target(path, [], never) as partial:
+            partial.write_text("new")
+            assert not path.exists()
+        assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o600
+        with pytest.raises(KeyError):
+            with write_target(path, [], never, force=True) as partial:
+                partial.write_text("half")
+                raise KeyError
+        assert path.read_text() == "new"
+        assert sorted(os.listdir(tmp_path)) == ["x", "x.partial", "x.sha256"]
+
+    @pytest.mark.parametrize("spelling", ["a.csv", "./a.csv", "../{}/a.csv", "soft", "hard"])
+    def test_an_input_is_never_replaced(self, tmp_path, monkeypatch, spelling):
+        monkeypatch.chdir(tmp_path)
+        source = Path("a.csv")
+        source.write_text("posts")
+        Path("soft").symlink_to("a.csv")
+        os.link("a.csv", "hard")
+        with pytest.raises(ValueError, match="is the file to read: name another file"):
+            check_target(spelling.format(tmp_path.name), ["b.csv", source.absolute()], never, True)
+
+    def test_what_else_is_refused(self, tmp_path):
+        path = tmp_path / "b.csv"
+        path.write_text("posts")
+        with pytest.raises(ValueError, match="b.csv exists and was not made by .*--force"):
+            with write_target(path, [], never):
+                raise AssertionError
+        check_target(path, [], Path.is_file)
+        check_target(path, [], never, force=True)
+        with pytest.raises(ValueError, match="is a folder: name a file"):
+            check_target(tmp_path, [], never, force=True)
+        with pytest.raises(ValueError, match="none is no folder: make it"):
+            check_target(tmp_path / "none" / "x", [], never)

@@ -1,0 +1,216 @@
+"""Second accounts: every number against a loop over pairs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.evaluation import second_accounts
+from helpers.evaluation.models import Model, with_s_norm
+from helpers.evaluation.score_norm import LEAST_SPREAD, neighbour_norm
+from helpers.evaluation.second_accounts import (
+    METRICS,
+    AccountList,
+    account_list,
+    mutual_pairs,
+    score_list,
+    second_account_metrics,
+)
+from tests.factories import HabitCounts, one_token_samples
+
+
+def people_of(person, surname=None):
+    names = [f"a{number:03d}" for number in range(len(person))]
+    surname = surname or [""] * len(person)
+    return pd.DataFrame({"author": names, "person": person, "surname": surname})
+
+
+def accounts_of(person, surname=None):
+    samples = one_token_samples(np.arange(len(person)))
+    surname = np.array(surname or [""] * len(person), object)
+    return AccountList(samples, samples, np.asarray(person), surname)
+
+
+@pytest.fixture
+def store(make_store, monkeypatch):
+    store = make_store([40, 20, 9, 7, 40, 33, 12], habits=True)
+    monkeypatch.setattr(
+        type(store), "author_names", lambda self: [f"a{number:03d}" for number in range(7)]
+    )
+    return store
+
+
+def random_scores(count, seed=0):
+    scores = np.random.default_rng(seed).normal(size=(count, count)).astype(np.float32)
+    return scores + scores.T
+
+
+def naive_metrics(scores, person, surname, best_pairs, copies=None):
+    """The metrics of a list in which every person stands as often as ``copies`` says."""
+    count = len(person)
+    copies = np.ones(max(person) + 1) if copies is None else copies
+
+    def compared(one, other):
+        if one == other:
+            return False
+        return person[one] == person[other] or not surname[one] or surname[one] != surname[other]
+
+    ranks = []
+    partner = {}
+    for one in range(count):
+        rivals = [other for other in range(count) if compared(one, other)]
+        highest = max(scores[one, other] for other in rivals)
+        best = [other for other in rivals if scores[one, other] == highest]
+        partner[one] = best[0] if len(best) == 1 else None
+        own = [scores[one, other] for other in rivals if person[other] == person[one]]
+        if own:
+            wrong = [
+                other
+                for other in rivals
+                if person[other] != person[one] and scores[one, other] >= max(own)
+            ]
+            ranks += [1 + len(wrong)] * int(copies[person[one]])
+    pairs = []
+    for one, other in partner.items():
+        if other is not None and one < other and partner[other] == one:
+            times = copies[person[one]]
+            if person[one] != person[other]:
+                times *= copies[person[other]]
+            pairs += [(-scores[one, other], person[one] == person[other])] * int(times)
+    truth = [is_true for _, is_true in sorted(pairs, key=lambda pair: pair[0])]
+    found = 0
+    for number in range(1, len(truth) + 1):
+        if sum(truth[:number]) * 2 >= number:
+            found = sum(truth[:number])
+    true_pairs = sum(
+        copies[person[one]]
+        for one in range(count)
+        for other in range(one)
+        if person[one] == person[other]
+    )
+    ranks = np.array(ranks)
+    recalls = [(ranks <= k).mean() for k in (1, 8)]
+    return [(1 / ranks).mean(), *recalls, np.mean(truth[:best_pairs]), found / true_pairs]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_metrics_are_those_of_a_loop(seed, monkeypatch):
+    monkeypatch.setattr(second_accounts, "BEST_PAIRS", 5)
+    rng = np.random.default_rng(seed)
+    person = pd.factorize(rng.integers(0, 25, 40))[0]
+    surname = [f"s{number}" if number else "" for number in rng.integers(0, 12, 40)]
+    scores = random_scores(40, seed)
+    scores = np.where(person[:, None] == person, scores + 2, scores).round(1)  # with ties
+    table = second_account_metrics(scores, accounts_of(person, surname), resamples=0)
+    assert tuple(table.index) == METRICS
+    expected = naive_metrics(scores, person, surname, 5)
+    np.testing.assert_allclose(table.value, expected, atol=1e-12)
+
+
+def test_a_resample_counts_a_person_as_often_as_it_is_drawn(monkeypatch):
+    monkeypatch.setattr(second_accounts, "BEST_PAIRS", 10_000)
+    person = pd.factorize(np.random.default_rng(3).integers(0, 12, 30))[0]
+    scores = random_scores(30, 3)
+    scores = np.where(person[:, None] == person, scores + 2, scores)
+    drawn = np.random.default_rng(5).integers(0, 3, max(person) + 1)
+    accounts = accounts_of(person)
+    values = second_accounts._values(second_accounts._answers(scores, accounts), drawn)
+    np.testing.assert_allclose(values, naive_metrics(scores, person, [""] * 30, None, drawn))
+
+
+def test_a_difference_to_itself_is_nothing_and_intervals_hold_the_value():
+    person = np.repeat(np.arange(20), 2)
+    scores = random_scores(40)
+    scores = np.where(person[:, None] == person, scores + 3, scores)
+    accounts = accounts_of(person)
+    table = second_account_metrics(scores, accounts, resamples=50)
+    assert (table.low <= table.value).all() and (table.value <= table.high).all()
+    assert (table.high > table.low).any()
+    difference = second_account_metrics(scores, accounts, scores, resamples=50)
+    assert list(difference.index) == [f"{name}_difference" for name in METRICS]
+    assert not difference.to_numpy().any()
+
+
+def test_who_shares_a_surname_only_is_left_out():
+    person = [0, 0, 1, 2]
+    scores = np.zeros((4, 4), np.float32)
+    scores[0, 1] = scores[1, 0] = 1
+    scores[0, 2] = scores[2, 0] = 2  # undecided: the namesake would be ahead
+    with_names = second_account_metrics(
+        scores, accounts_of(person, ["doe", "doe", "doe", "roe"]), resamples=0
+    )
+    without = second_account_metrics(scores, accounts_of(person), resamples=0)
+    assert with_names.value["MRR"] == 1 and without.value["MRR"] == (1 / 2 + 1) / 2
+
+
+def test_mutual_pairs_are_each_others_only_best():
+    scores = np.zeros((5, 5), np.float32)
+    for one, other, score in ((0, 1, 3), (2, 3, 5), (1, 2, 2), (3, 4, 5)):
+        scores[one, other] = scores[other, one] = score
+    pairs = mutual_pairs(scores, accounts_of([0, 0, 1, 2, 3]))
+    # 3 has two best partners, so only 0 and 1 are each other's
+    assert pairs[["left", "right", "same"]].to_numpy().tolist() == [[0, 1, True]]
+
+
+def test_neighbours_normalise_as_in_a_loop():
+    scores = random_scores(12)
+    scores[:5, :5] = scores.max() + 3  # four nearest ones that do not spread
+    np.fill_diagonal(scores, np.nan)
+    got = neighbour_norm(scores, 4)
+
+    def z(score, account):
+        others = np.delete(scores[account], account).astype(float)
+        nearest = np.sort(others)[-4:]
+        spread = max(nearest.std(), LEAST_SPREAD * others.std())
+        return (score - nearest.mean()) / spread
+
+    for one in range(12):
+        for other in range(12):
+            if one != other:
+                expected = z(scores[one, other], one) + z(scores[one, other], other)
+                np.testing.assert_allclose(got[one, other], expected, atol=1e-5)
+
+
+def test_a_list_is_scored_both_ways(store):
+    people = people_of([0, 0, 1, 1, 2, 3, 4])
+    accounts = account_list(store, people, posts=8)
+    assert len(accounts) == 6  # the account of 7 posts is left out
+    assert accounts.first.count.tolist() == [8] * 6
+    raw = score_list(HabitCounts(), accounts)
+    np.testing.assert_array_equal(raw, raw.T)
+    model = Model.fuse({"a": with_s_norm(HabitCounts()), "b": HabitCounts(hours=True)})
+    apart = [score_list(member, accounts) for member in model.members]
+    together = score_list(model, accounts)
+    off = ~np.eye(6, dtype=bool)
+    np.testing.assert_allclose(together[off], (sum(apart) / 2)[off], atol=1e-5)
+    normed = score_list(model, accounts, neighbours=3)
+    expected = sum(neighbour_norm(scores, 3) for scores in apart) / 2
+    np.testing.assert_allclose(normed[off], expected[off], atol=1e-5)
+
+
+def test_order_of_accounts_decides_nothing(store):
+    people = people_of([0, 0, 1, 1, 2, 3, 4])
+    accounts = account_list(store, people, posts=8)
+    order = np.array([3, 1, 5, 0, 4, 2])
+    turned = accounts[order]
+    model = with_s_norm(HabitCounts())
+    scores = score_list(model, accounts, neighbours=3)
+    off = ~np.eye(6, dtype=bool)
+    turned_scores = score_list(model, turned, neighbours=3)
+    np.testing.assert_allclose(turned_scores[off], scores[np.ix_(order, order)][off], atol=1e-5)
+    one = second_account_metrics(scores, accounts, resamples=0)
+    other = second_account_metrics(turned_scores, turned, resamples=0)
+    pd.testing.assert_frame_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda people: people.drop(columns="person"), "missing columns: person"),
+        (lambda people: pd.concat([people, people]), "named twice: 7"),
+        (lambda people: people.assign(person=range(7)), "no person has two accounts with 8 posts"),
+        (lambda people: people.iloc[:0], "0 accounts"),
+    ],
+)
+def test_people_that_do_not_fit_are_said(store, change, message):
+    with pytest.raises(ValueError, match=message):
+        account_list(store, change(people_of([0, 0, 1, 1, 2, 3, 4])))

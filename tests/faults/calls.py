@@ -1,0 +1,156 @@
+"""What the library makes, small: every kind of artifact within seconds.
+
+As a program it reads JSON lines, each with the name of a call, a folder and a fault, makes the call
+in a process of its own, and writes how it ended: see :class:`tests.faults.processes.Nursery`.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import torch._dynamo  # noqa: F401  an optimizer imports it, which takes a second
+
+from helpers.accounts import log, reading
+from helpers.accounts.encoder import AuthorEncoder
+from helpers.core import results
+from helpers.core.paths import Run
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.encoders.stream import stream_config
+from helpers.losses import LossConfig
+from helpers.sources.demo_csv import write_demo_csv
+from helpers.splits import RULES
+from helpers.splits.assignment import make_split
+from helpers.tokens import tokenizer
+from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.store import build_store, list_topics
+from helpers.training.experiment import Experiment, TrainingConfig, run_experiment
+from tests.faults.hook.sitecustomize import Faults
+
+ENCODER = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
+RULE = {"train_until": 0.6, "dev_until": 0.8, "heldout": 0.3, "min_posts": 6, "eval_posts": 8}
+SAMPLER = {"authors_per_batch": 6, "samples_per_author": 2, "max_posts": 3, "max_tokens": 6}
+TRAINING = {"steps": 4, "lr": 0.003, "warmup": 2, "eval_every": 2}
+NAME = "TP-tiny"  # of the model
+
+
+def settings():
+    """Return the settings of the collection: 20 invented authors."""
+    return CollectConfig(source="demo", options={"authors": 20, "posts": 600, "seed": 3})
+
+
+def posts(run):
+    """Collect posts."""
+    return collect(run, settings(), workers=1)
+
+
+def splits(run):
+    """Collect posts and split them."""
+    posts(run)
+    return make_split(run.folder / "posts.parquet", run.posts, RULES["time"].of(RULE, "rule"))
+
+
+def tokens(run):
+    """Return the tokenizer and the token stores of the splits train and dev."""
+    splits(run)
+    train_posts = run.posts / "train.parquet"
+    words = tokenizer.prepare_text(run.tokenizer, "sentencepiece", 320, train_posts)
+    topics = list_topics(train_posts)
+    stores = {}
+    for split in ("train", "dev"):
+        path = run.posts / f"{split}.parquet"
+        encoding = (topics, words.fingerprint, words.vocabulary)
+        stores[split] = build_store(path, run.tokens / split, words.encode, *encoding)
+    return words, stores
+
+
+def training(run):
+    """Train a network for six steps and record its dev score as a result."""
+    words, stores = tokens(run)
+    experiment = Experiment(
+        encoder=stream_config(features="TP", **ENCODER),
+        loss=LossConfig(name="supcon"),
+        sampler=SamplerConfig.of(SAMPLER, "sampler"),
+        training=TrainingConfig.of(TRAINING, "training"),
+    )
+    trained = run_experiment(experiment, stores["train"], stores["dev"], run.models, NAME)
+    rows = pd.DataFrame({"value": trained.history.iloc[-1][["MRR", "R@8"]]}).astype(float)
+    about = trained.about | {"data": stores["dev"].meta["fingerprint"], "split": "dev"}
+    table = rows.assign(low=float("nan"), high=float("nan"))
+    results.record(run, table, model=NAME, protocol="ranking", **about)
+    return trained
+
+
+def accounts(run):
+    """Read own posts, rank an account, and keep vectors and the gallery in files."""
+    encoder = shipped()
+    file = run.folder.parent.parent / "own.csv"  # the same for all outputs that stand beside it
+    if not file.exists():
+        write_demo_csv(file, evader="demo-0003", accounts=8, posts=200)
+    own = reading.read_posts(run, str(file), encoder)
+    own.vectors(encoder)
+    gallery = own.gallery(encoder)
+    gallery.save(run.folder / "gallery")
+    query = [own.names[0]]
+    log.log_ranking(run, gallery.rank(gallery.accounts(query), query, 3))
+    return gallery
+
+
+@cache
+def shipped():
+    """Return the encoder that ships."""
+    return AuthorEncoder.load("open-small")
+
+
+CALLS = {"training": training, "accounts": accounts}
+
+
+def make(call, folder, log_file, at="", do="", max_bytes=0):
+    """Make a call, with a fault or without; return its process's exit code, and print errors.
+
+    Parameters
+    ----------
+    call : name of one of CALLS
+    folder : the outputs
+    log_file : the file that gets the moments
+    at, do : the moment of the fault and the fault, see ``hook/sitecustomize.py``
+    max_bytes : no file may become larger, as if the disk were full; 0 for no limit
+    """
+    os.environ["AUTHORBOOK_OUTPUTS"] = folder
+    sys.addaudithook(Faults(folder, log_file, at, do, "parent"))
+    if max_bytes:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+    try:
+        CALLS[call](Run("calls"))
+    except (Exception, KeyboardInterrupt) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def main():
+    """Make the calls that standard input names, each in a process that is forked for it."""
+    shipped()
+    for line in sys.stdin:
+        request = json.loads(line)
+        output = Path(request.pop("output"))
+        child = os.fork()
+        if not child:
+            with open(output, "w") as file:
+                os.dup2(file.fileno(), 1)
+                os.dup2(file.fileno(), 2)
+            signal.alarm(request.pop("limit"))
+            code = make(**request)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+        _, status = os.waitpid(child, 0)
+        print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

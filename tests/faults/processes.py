@@ -1,0 +1,241 @@
+"""Commands and library calls in processes of their own, with or without a fault."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from filelock import FileLock
+
+from helpers.core import paths
+
+HERE = Path(__file__).parent
+HOOK = HERE / "hook"
+# each signal with each target in turn: the process of the command alone, or its kernel as well
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+TARGETS = ("parent", "all")
+LIMIT_SECONDS = 300  # no command of these tests takes so long
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A kill of a command.
+
+    Attributes
+    ----------
+    at : the moment, see ``hook/sitecustomize.py``; empty where the kill comes after some seconds
+    after : seconds after the start, used where ``at`` is empty
+    do : the signal
+    targets : "parent" for the process of the command alone, "all" for its kernel as well
+    """
+
+    at: str = ""
+    after: float = 0.0
+    do: signal.Signals = signal.SIGKILL
+    targets: str = "all"
+
+    def __str__(self):
+        when = self.at or f"{self.after:.1f} s"
+        return f"{self.do.name} of {self.targets} at {when}"
+
+
+@dataclass(frozen=True)
+class FullDisk:
+    """A disk that becomes full.
+
+    Attributes
+    ----------
+    at : the moment from which nothing new can be written; may be empty
+    max_bytes : no file can become larger; 0 for no limit
+    """
+
+    at: str = ""
+    max_bytes: int = 0
+
+    def __str__(self):
+        return f"full disk at {self.at or f'{self.max_bytes} bytes of a file'}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended.
+
+    Attributes
+    ----------
+    code : the exit code, negative after a signal
+    output : what it printed, errors as well
+    killed : whether the kill or the full disk came before its end
+    """
+
+    code: int
+    output: str
+    killed: bool
+
+
+def copy_of_project(folder):
+    """Copy the package and its notebooks, with the run ``small``; the copy is made once.
+
+    Parameters
+    ----------
+    folder : where processes of one test run share files
+    """
+    copy = folder / "project"
+    with FileLock(folder / "project.lock"):
+        if not copy.exists():
+            unfinished = folder / "project.unfinished"
+            ignored = shutil.ignore_patterns("__pycache__")
+            for name in ("helpers", "notebooks"):
+                shutil.copytree(paths.ROOT / name, unfinished / name, ignore=ignored)
+            shutil.copytree(HERE / "small", unfinished / "params" / "small")
+            unfinished.rename(copy)
+    return copy
+
+
+def environment(folder, log, kill=None, project=paths.ROOT):
+    """Return the environment of a process whose moments are logged.
+
+    Parameters
+    ----------
+    folder : its outputs
+    log : the file that gets its moments
+    kill : a Kill or a FullDisk, None for none
+    project : the project whose package is imported
+    """
+    variables = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(HOOK), str(project)]),
+        "AUTHORBOOK_OUTPUTS": str(folder),
+        "AUTHORBOOK_PSEUDONYM_KEY": "00" * 32,
+        "OMP_NUM_THREADS": "1",
+        "TQDM_DISABLE": "1",
+        "FAULT_FOLDER": str(folder),
+        "FAULT_LOG": str(log),
+    }
+    if isinstance(kill, FullDisk) and kill.max_bytes:
+        variables["FAULT_BYTES"] = str(kill.max_bytes)
+    if kill and kill.at:
+        variables["FAULT_AT"] = kill.at
+        variables["FAULT_DO"] = str(int(kill.do)) if isinstance(kill, Kill) else "full"
+        variables["FAULT_TARGETS"] = getattr(kill, "targets", "parent")
+    return variables
+
+
+def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SECONDS):
+    """Run a Python module's command, kill it if told so, and return how it Ended.
+
+    Parameters
+    ----------
+    arguments : what follows ``python -m``
+    folder : its outputs
+    kill : a Kill or a FullDisk, None for none
+    project : the project whose package is imported
+    limit : seconds after which the command counts as stuck and is killed
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder.with_name(f"{folder.name}.moments")
+    for file in (log, Path(f"{log}.made")):
+        file.unlink(missing_ok=True)
+    output = folder.with_name(f"{folder.name}.output")
+    with open(output, "w") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *arguments],
+            env=environment(folder, log, kill, project),
+            cwd=project,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        killed = wait_and_kill(process, kill, limit)
+    killed = killed or Path(f"{log}.made").exists()
+    return Ended(process.returncode, output.read_text("utf-8", "replace"), killed)
+
+
+def wait_and_kill(process, kill, limit):
+    """Wait for the end of a process; kill it where its time has come, and return whether it had."""
+    killed = False
+    if isinstance(kill, Kill) and not kill.at:
+        try:
+            process.wait(kill.after)
+        except subprocess.TimeoutExpired:
+            killed = True
+            targets = [psutil.Process(process.pid)]
+            if kill.targets == "all":
+                targets += targets[0].children(recursive=True)
+            for target in targets:
+                with suppress(psutil.NoSuchProcess):
+                    target.send_signal(kill.do)
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return killed
+
+
+def moments_of(folder):
+    """Return the moments of the last command with these outputs, in order, each with its number."""
+    counts = {}
+    moments = []
+    for line in folder.with_name(f"{folder.name}.moments").read_text("utf-8").splitlines():
+        counts[line] = counts.get(line, 0) + 1
+        moments.append(f"{line} {counts[line]}")
+    return moments
+
+
+class Nursery:
+    """A process that has imported everything and forks a child for each call of ``calls.py``.
+
+    So a call that is to be killed begins within milliseconds.
+    """
+
+    def __enter__(self):
+        variables = os.environ | {
+            "OMP_NUM_THREADS": "1",
+            "TQDM_DISABLE": "1",
+            "PYTHONPATH": str(paths.ROOT),
+            "AUTHORBOOK_PSEUDONYM_KEY": "00" * 32,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.calls"],
+            env=variables,
+            cwd=paths.ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def call(self, name, folder, fault=None):
+        """Make a call and return how it Ended.
+
+        Parameters
+        ----------
+        name : name of the call
+        folder : the outputs
+        fault : a Kill or a FullDisk, None for none
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        log = folder.with_name(f"{folder.name}.moments")
+        for file in (log, Path(f"{log}.made")):
+            file.unlink(missing_ok=True)
+        output = folder.with_name(f"{folder.name}.output")
+        request = {"call": name, "folder": str(folder), "log_file": str(log)}
+        request |= {"output": str(output), "limit": LIMIT_SECONDS}
+        if isinstance(fault, Kill):
+            request |= {"at": fault.at, "do": str(int(fault.do))}
+        elif fault:
+            request |= {"at": fault.at, "do": "full", "max_bytes": fault.max_bytes}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        code = json.loads(self.process.stdout.readline())["code"]
+        killed = Path(f"{log}.made").exists()
+        return Ended(code, output.read_text("utf-8", "replace"), killed)

@@ -1,0 +1,225 @@
+"""Any one artifact is deleted or damaged: the same command ends as if nothing had happened.
+
+The run has four small notebooks that make files and results through the functions of the library.
+`make test` breaks some of what it made, `make torture` everything, and one file of each kind of the
+run for a small file of own posts, ``params/template``.
+"""
+
+import json
+import os
+import re
+import shutil
+
+import pandas as pd
+import pytest
+
+from helpers.core import paths
+from helpers.runs.__main__ import main
+from helpers.runs.stages import stages
+from helpers.sources.demo_csv import write_demo_csv
+from tests.toy_runs import execute_in_process, notebook
+
+IMPORTS = """
+from helpers.core import paths, results
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.corpus.joined_posts import join_posts
+from helpers.encoders.stream import stream_config
+from helpers.evaluation.pan_files import write_answers
+from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
+from helpers.losses import LossConfig
+from helpers.runs.pipeline import ensure
+from helpers.splits import TimeSplit
+from helpers.splits.assignment import make_split
+from helpers.tokens.samplers import SamplerConfig
+from helpers.tokens.store import build_store, list_topics, open_store
+from helpers.tokens.tokenizer import load_tokenizer, prepare_text
+from helpers.training.experiment import Experiment, TrainingConfig, load_trained, run_experiment
+
+files = paths.Run(run)
+"""
+COLLECT = """
+config = CollectConfig(source="demo", options={"authors": 30, "posts": 900, "seed": 3})
+collect(files, config, workers=1)
+rule = TimeSplit(
+    train_until=0.6, dev_until=0.8, heldout=0.3, min_posts=6, eval_posts=8, seed=0
+)
+make_split(files.folder / "posts.parquet", files.posts, rule)
+"""
+TOKENS = """
+ensure(run, "01_collect", files.posts / "split.json")
+train = files.posts / "train.parquet"
+words = prepare_text(files.tokenizer, "sentencepiece", 400, train)
+encoding = (words.encode, list_topics(train), words.fingerprint, words.vocabulary)
+for split in ("train", "dev", "test"):
+    build_store(files.posts / f"{split}.parquet", files.tokens / split, *encoding)
+"""
+TRAIN = """
+ensure(run, "02_tokens", files.tokens / "test/store.json")
+network = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16}
+experiment = Experiment(
+    encoder=stream_config(features="TP", **network),
+    loss=LossConfig(name="supcon"),
+    sampler=SamplerConfig(
+        authors_per_batch=8, samples_per_author=2, max_posts=4, max_tokens=8
+    ),
+    training=TrainingConfig(steps=6, lr=0.003, eval_every=2),
+)
+stores = [open_store(files.tokens / split) for split in ("train", "dev")]
+run_experiment(experiment, *stores, files.models, "TP-tiny")
+"""
+RANK = """
+ensure(run, "03_train", files.models / "TP-tiny/training.json")
+test = open_store(files.tokens / "test")
+trained = load_trained(files.models / "TP-tiny", test)
+trials = ranking_trials(test, 4)
+metrics, ranks = evaluate_ranking(trained.encoder, trials, 8)
+for model, base in (("TP-tiny", ""), ("TP-tiny", "none")):
+    results.record(
+        files, metrics, model=model, base=base, protocol="ranking", split="test",
+        data=test.meta["fingerprint"], **trained.about,
+    )
+join_posts(files.posts / "test.parquet", files.folder / "documents/test.parquet", min_chars=100)
+write_answers(files.folder / "answers/ranks.jsonl", list(map(str, ranks.index)), 1 / ranks)
+"""
+CELLS = {"01_collect": COLLECT, "02_tokens": TOKENS, "03_train": TRAIN, "04_rank": RANK}
+MEASURED = re.compile("seconds|checksum|sha256")  # keys with other values in an equal run
+# hidden files, what is put aside, and what is needed only to continue a training
+LEFT_OUT = (".", "results.damaged", "last.safetensors")
+QUICK = {
+    "data_card.json": "flipped",
+    "posts/train.parquet": "deleted",
+    "posts/seen.parquet.sha256": "flipped, old times",
+    "tokenizer/tokenizer.model": "deleted",
+    "tokens/train/tokens.u16": "flipped, old times",
+    "models/TP-tiny/best.safetensors": "deleted",
+    "models/TP-tiny/training.json": "flipped",
+    "results.csv": "deleted",
+    "notebooks/02_tokens.ipynb": "flipped, old times",
+    "notebooks/03_train.json": "deleted",
+}
+
+
+@pytest.fixture(scope="module")
+def toy_run(tmp_path_factory):
+    """The folder of the finished run, and what it has made."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    for name in ("notebooks", "params/toy"):
+        (folder / name).mkdir(parents=True)
+    for name, cell in CELLS.items():
+        declared = "run: str = 'toy'  # name of the run"
+        notebook(folder / f"notebooks/{name}.ipynb", IMPORTS, cell, parameters=declared)
+        (folder / f"params/toy/{name}.yaml").write_text("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("papermill.execute_notebook", execute_in_process)
+        patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
+        patch.setattr(paths, "PARAMS", folder / "params")
+        patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
+        assert main(["toy"]) == 0
+        yield folder / "outputs/toy", contents(folder / "outputs/toy")
+
+
+def contents(folder):
+    """File -> what is equal in two equal runs."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    visible = [path for path in files if not path.name.startswith(LEFT_OUT)]
+    return {path.relative_to(folder).as_posix(): shared(path) for path in visible}
+
+
+def shared(path):
+    """The content of a file without what is measured."""
+    if path.name in ("steps.json", "results.csv.sha256"):
+        return None
+    if path.suffix == ".json":
+        value = json.loads(path.read_text())
+        if "inventory" in value:
+            return list(value["inventory"])
+        return {key: value[key] for key in value if not MEASURED.search(key)}
+    if path.suffix == ".csv":
+        table = pd.read_csv(path, dtype=str).drop(columns="seconds")
+        return table.sort_values([*table]).to_csv(index=False)
+    if path.suffix == ".html":
+        return re.sub(r'<details class="time">.*?</details>', "", path.read_text(), flags=re.S)
+    return path.read_bytes()
+
+
+def break_file(path, fault):
+    """Delete a file, or flip a bit in its middle, so that its times change or do not."""
+    stat = path.stat()
+    data = bytearray(path.read_bytes())
+    if fault == "deleted" or not data:
+        path.unlink()
+        return
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    if fault == "flipped, old times":
+        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def differences(made, now):
+    """The names of files that two contents do not share."""
+    return sorted(name for name in made.keys() | now.keys() if made.get(name) != now.get(name))
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_the_same_command_makes_what_is_lost_again(toy_run, name):
+    folder, made = toy_run
+    break_file(folder / name, QUICK[name])
+    assert main(["toy"]) == 0
+    assert differences(made, contents(folder)) == []
+    assert all(stage.is_current for stage in stages("toy"))
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("fault", ["deleted", "flipped", "flipped, old times"])
+def test_whatever_is_lost_is_made_again(toy_run, fault):
+    folder, made = toy_run
+    wrong = {}
+    for name in made:
+        break_file(folder / name, fault)
+        code = main(["toy"])
+        wrong[name] = (code, differences(made, contents(folder)))
+    assert wrong == dict.fromkeys(made, (0, []))
+
+
+SMALL = """
+encoder: {filters: 16, token_dim: 16, attention: 16, dim: 32}
+training: {steps: 10, lr: 0.003, eval_every: 5}
+"""
+
+
+@pytest.fixture
+def own_run(tmp_path, monkeypatch):
+    """The folder of the finished run of params/template, small, in kernels."""
+    write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
+    names = {"nick": "user", "written": "date"}
+    pd.read_csv(tmp_path / "posts.csv").rename(columns=names).to_csv(tmp_path / "posts.csv")
+    folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params/own")
+    (folder / "13_your_accounts.yaml").unlink()  # its files are in the folder of another run
+    location = folder / "01_collect.yaml"
+    text = location.read_text().replace("data/posts.csv", str(tmp_path / "posts.csv"))
+    location.write_text(text)
+    for path in folder.glob("03_train*.yaml"):
+        path.write_text(path.read_text() + SMALL)
+    monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    assert main(["own"]) == 0
+    return paths.Run("own").folder
+
+
+def one_of_each_kind(names):
+    """The first name of each folder and suffix."""
+    kinds = {(os.path.dirname(name), os.path.splitext(name)[1]): name for name in reversed(names)}
+    return sorted(kinds.values())
+
+
+@pytest.mark.torture
+def test_whatever_is_deleted_of_a_run_of_params_is_made_again(own_run):
+    made = contents(own_run)
+    told = (".html", ".ipynb")  # they show times
+    wrong = {}
+    for name in one_of_each_kind(list(made)):
+        (own_run / name).unlink()
+        code = main(["own"])
+        changed = differences(made, contents(own_run))
+        wrong[name] = (code, [name for name in changed if not name.endswith(told)])
+    assert len(wrong) > 20 and wrong == dict.fromkeys(wrong, (0, []))

@@ -1,0 +1,252 @@
+"""A bit flipped or a part cut in every kind of artifact: found by name, never a wrong answer."""
+
+import hashlib
+import random
+import shutil
+from functools import partial
+
+import numpy as np
+import pytest
+
+from helpers.accounts import reading
+from helpers.accounts.encoder import SHIPPED, AuthorEncoder
+from helpers.accounts.gallery import AccountGallery
+from helpers.core import artifacts, results
+from helpers.core.paths import Run
+from helpers.tokens.store import FILES, open_store
+from helpers.tokens.tokenizer import load_tokenizer
+from helpers.training.checkpoints import read_checkpoint
+from helpers.training.experiment import load_trained
+from tests.faults import calls, comparison
+from tests.faults.damage import CUTS, KINDS, damage, each_damage, outcome_of
+from tests.faults.processes import run_command
+from tests.faults.test_kills import COMMAND, SEED, undisturbed  # noqa: F401  a fixture
+
+TEXTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The runs of both calls, whole."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("damage") / "outputs"))
+    patch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
+    runs = {name: Run(name) for name in calls.CALLS}
+    for name, run in runs.items():
+        calls.CALLS[name](run)
+    yield runs
+    patch.undo()
+
+
+def hash_of(*arrays):
+    """Return a hash of arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+# what is read of a description; a flip in the word "checksum" itself adds a key that nobody reads
+KEYS_READ = (
+    "fingerprint encoding vocabulary topics sha256 posts authors tokens seed best_step "
+    "best_dev_MRR steps lr rows_read location pseudonymise first last"
+).split()
+
+
+def read_of(description):
+    return {key: description[key] for key in KEYS_READ if key in description}
+
+
+def of_store(runs):
+    store = open_store(runs["training"].tokens / "train")
+    arrays = [getattr(store, name) for name in FILES]
+    return hash_of(*arrays), read_of(store.meta), store.author_names()
+
+
+def of_tokenizer(runs):
+    words = load_tokenizer(runs["training"].tokenizer)
+    return words.fingerprint, [ids.tolist() for ids in words.encode(TEXTS[0])]
+
+
+def of_model(runs):
+    run = runs["training"]
+    trained = load_trained(run.models / calls.NAME, open_store(run.tokens / "dev"))
+    weights = trained.encoder.state_dict().values()
+    return hash_of(*weights), trained.history.to_dict(), read_of(trained.summary)
+
+
+def of_checkpoint(runs):
+    tensors, state = read_checkpoint(runs["training"].models / calls.NAME / "last.safetensors")
+    return sorted(tensors), hash_of(*(tensors[name] for name in sorted(tensors))), state
+
+
+def of_results(runs):
+    return results.read(runs["training"]).to_csv()
+
+
+def of_card(runs):
+    return read_of(artifacts.read_json(runs["training"].data_card))
+
+
+def of_posts(runs):
+    card = calls.posts(runs["training"])
+    return read_of(card), hash_file(runs["training"].folder / "posts.parquet")
+
+
+def of_parts(runs):
+    (runs["training"].folder / "posts.parquet").unlink(missing_ok=True)
+    return of_posts(runs)
+
+
+def of_splits(runs):
+    calls.splits(runs["training"])
+    return [hash_file(path) for path in sorted(runs["training"].posts.glob("*.parquet"))]
+
+
+def of_vectors(runs):
+    own = reading.read_posts(runs["accounts"], str(own_file(runs)), calls.shipped())
+    return hash_of(own.vectors(calls.shipped()))
+
+
+def of_gallery(runs):
+    gallery = AccountGallery.load(calls.shipped(), runs["accounts"].folder / "gallery")
+    return gallery.rank(gallery.accounts(gallery.names[:2]), gallery.names[:2], 3).to_csv()
+
+
+def hash_file(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def own_file(runs):
+    return runs["accounts"].folder.parent.parent / "own.csv"
+
+
+# run, files: who reads them and what the answer is
+READERS = {
+    ("training", "tokens/train/*"): of_store,
+    ("training", "tokenizer/*"): of_tokenizer,
+    ("training", f"models/{calls.NAME}/best.safetensors"): of_model,
+    ("training", f"models/{calls.NAME}/*.json"): of_model,
+    ("training", f"models/{calls.NAME}/history.csv"): of_model,
+    ("training", f"models/{calls.NAME}/last.safetensors"): of_checkpoint,
+    ("training", "results.csv*"): of_results,
+    ("training", "data_card.json"): of_card,
+    ("training", "posts.parquet*"): of_posts,
+    ("training", "collect/*.parquet*"): of_parts,
+    ("training", "collect/*.json"): of_parts,
+    ("training", "posts/*.parquet*"): of_splits,
+    ("accounts", "vectors.safetensors"): of_vectors,
+    ("accounts", "tokens/own/*"): of_vectors,
+    ("accounts", "gallery/*"): of_gallery,
+}
+SLOW = (of_posts, of_parts, of_splits, of_vectors)  # they make something again
+MOST_FILES = 6  # of a pattern, drawn at random
+each_reader = pytest.mark.parametrize("files", READERS, ids=" ".join)
+
+
+def damage_all(runs, files, kinds, times, tries):
+    """Damage the files of a pattern in every way, and ask for what is made of them."""
+    run, pattern = files
+    ask = READERS[files]
+    paths = sorted(path for path in runs[run].folder.glob(pattern) if path.is_file())
+    paths = [path for path in paths if not path.name.startswith(".")]
+    paths = random.Random(f"{SEED} {pattern}").sample(paths, min(MOST_FILES, len(paths)))
+    reference = ask(runs)
+    for path in paths:
+        for words in each_damage(path, kinds, times, SEED):
+            outcome = outcome_of(partial(ask, runs), reference, path)
+            note(outcome, words, tries)
+
+
+def note(outcome, words, tries):
+    """Count an outcome of :func:`tests.faults.damage.outcome_of`."""
+    if outcome in ("held", "refused"):
+        getattr(tries, outcome)()
+    else:
+        tries.defect(f"{words}: {outcome}")
+
+
+@each_reader
+def test_a_flipped_bit_is_found(made, files, tries):
+    damage_all(made, files, ["flip anywhere"], 1, tries)
+
+
+@pytest.mark.torture
+@each_reader
+def test_every_damage_is_found(made, files, tries):
+    times = 1 if READERS[files] in SLOW else 10
+    damage_all(made, files, KINDS, times, tries)
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The encoder that ships, copied elsewhere."""
+    return shutil.copytree(SHIPPED / "open-small", tmp_path_factory.mktemp("copied") / "mine")
+
+
+def of_encoder(folder):
+    return hash_of(AuthorEncoder.load(folder).encode(TEXTS))
+
+
+def damage_encoder(folder, kinds, times, tries):
+    """Damage the files of an encoder, and ask it for vectors."""
+    reference = of_encoder(folder)
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".md":
+            continue
+        for words in each_damage(path, kinds, times, SEED):
+            outcome = outcome_of(partial(of_encoder, folder), reference, path)
+            note(outcome, words, tries)
+
+
+def test_a_flipped_bit_in_shipped_weights_is_found(copied, tries):
+    damage_encoder(copied, ["flip anywhere", "half cut"], 1, tries)
+
+
+@pytest.mark.torture
+def test_every_damage_to_shipped_weights_is_found(copied, tries):
+    damage_encoder(copied, KINDS, 4, tries)
+
+
+# files of a run of four stages, of every kind, and how many damages of each
+OF_RUN = {
+    "posts.parquet": 2,
+    "posts/test.parquet": 1,
+    "tokens/test/tokens.u16": 1,
+    "tokenizer/tokenizer.model": 1,
+    "models/TPS-supcon/best.safetensors": 1,
+    "models/TPS-supcon/training.json": 1,
+    "notebooks/02_tokenizer.ipynb": 2,
+    "notebooks/03_train.json": 1,
+    "results.csv": 2,
+    "data_card.json": 1,
+    "report.html": 1,
+}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("name", OF_RUN)
+def test_a_run_with_a_damaged_file_is_mended_or_refused(
+    name,
+    undisturbed,  # noqa: F811
+    project,
+    shared_folder,
+    tmp_path,
+    tries,
+):
+    reference, *_ = undisturbed
+    rng = random.Random(f"{SEED} {name}")
+    for number in range(OF_RUN[name]):
+        folder = shutil.copytree(shared_folder / "undisturbed", tmp_path / f"outputs{number}")
+        kind = "flip anywhere" if number == 0 else rng.choice(CUTS)
+        path = folder / "small" / name
+        words = f"{name}, {kind} ({damage(path, kind, rng)})"
+        ended = run_command(COMMAND, folder, project=project)
+        if ended.code == 1 and path.name in ended.output and "Traceback" not in ended.output:
+            tries.refused()
+            continue
+        lines = comparison.differences(reference, comparison.contents(folder / "small"))
+        if ended.code or lines:
+            tries.defect(f"{words}: {ended.code}, {ended.output[-200:]}, {lines[:3]}")
+        else:
+            tries.held()

@@ -1,0 +1,382 @@
+"""Properties that hold for whatever is drawn: of collections, pseudonyms, probabilities, ranks."""
+
+import unicodedata
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.accounts import reading
+from helpers.accounts.contributions import contributions
+from helpers.accounts.gallery import NOBODY
+from helpers.cleaning.pseudonyms import pseudonymiser
+from helpers.core.paths import Run
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.evaluation import ranking
+from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.trials import Trials
+from helpers.sources.demo_csv import write_demo_csv
+from tests.factories import LookUp, one_token_samples, unit_rows
+from tests.faults import calls
+
+FEWER = settings(max_examples=max(settings.default.max_examples // 5, 5))  # of what takes longer
+KEY = "00" * 32
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", KEY)
+
+
+# ---- collections
+
+PEOPLE = [
+    "Zoë",
+    "José Núñez",
+    "Ångström",
+    "Jürgen Müller",
+    "이민호",
+    "Nguyễn Thị",
+    "Łukasz",
+    "Ann",
+    "Anne",
+    "an",
+    "O'Brien",
+    "x@example.org",
+    "Zoe",
+    "ÅNGSTROM",
+    "Müller Jürgen",
+    "𝒜da",
+    "ada",
+    "10",
+    "10.0",
+    "1e1",
+]
+
+
+def composed(name, place):
+    return unicodedata.normalize("NFC", name)
+
+
+def decomposed(name, place):
+    return unicodedata.normalize("NFD", name)
+
+
+def with_zero_width(name, place):
+    place %= len(name) + 1
+    return name[:place] + "\u200b" + name[place:]
+
+
+def with_no_break_space(name, place):
+    return name.replace(" ", "\xa0")
+
+
+def with_blanks(name, place):
+    return f" {name}\u00a0"
+
+
+FORMS = [composed, decomposed, with_zero_width, with_no_break_space, with_blanks]
+form = st.tuples(st.sampled_from(FORMS), st.integers(0, 20))
+# posts of a few people, each with a form of the writer's name
+posts = st.lists(
+    st.tuples(st.sampled_from(PEOPLE), st.lists(form, max_size=2)), min_size=1, max_size=25
+)
+
+
+def formed(name, forms):
+    """Return a name in a form."""
+    for change, place in forms:
+        name = change(name, place)
+    return name
+
+
+def text_of(number):
+    """Return a text that no other post has, and that cleaning leaves as it is."""
+    rng = np.random.default_rng(number)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["".join(rng.choice(list(letters), 7)) for _ in range(5)]
+    return f"{' '.join(words)} {number}"
+
+
+def collected(folder, names, pseudonymise=True, key=KEY):
+    """Collect one post of each name; return the author of each post, and the data card.
+
+    Parameters
+    ----------
+    folder : the outputs
+    names : the writer of each post
+    pseudonymise : whether authors become pseudonyms
+    key : of the pseudonyms
+    """
+    texts = [text_of(number) for number in range(len(names))]
+    frame = pd.DataFrame({"author": names, "time": "2020-01-01", "topic": "t", "text": texts})
+    path = folder / "posts.parquet"
+    frame.to_parquet(path)
+    config = CollectConfig(
+        source="table",
+        location=str(path),
+        pseudonymise=pseudonymise,
+        near_duplicate=0,
+        strip_signatures=False,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTHORBOOK_PSEUDONYM_KEY", key)
+        run = Run("names")
+        card = collect(run, config, workers=1)
+    table = pd.read_parquet(run.folder / "posts.parquet").set_index("text")
+    author_of_text = table["author"].to_dict()
+    # a word of a name may be masked in a text, the number at its end never is
+    author_of_number = {int(text.split()[-1]): author_of_text[text] for text in author_of_text}
+    return [author_of_number[number] for number in range(len(names))], card
+
+
+@pytest.mark.xfail(strict=False, reason="names are not yet normalised before pseudonyms")
+@given(drawn=posts, pseudonymise=st.booleans())
+def test_forms_of_a_name_are_one_author_and_different_names_different(
+    drawn, pseudonymise, tmp_path, tries
+):
+    names = [formed(name, forms) for name, forms in drawn]
+    authors, card = collected(tmp_path, names, pseudonymise)
+    identities = [name.lower() if pseudonymise else name for name, _ in drawn]
+    author_of = {}
+    for identity, author in zip(identities, authors):
+        assert author_of.setdefault(identity, author) == author, f"{identity!r} is split"
+    assert len(set(author_of.values())) == len(author_of), f"people are merged: {author_of}"
+    assert card["authors"] == len(author_of)
+    tries.held()
+
+
+@FEWER
+@given(drawn=posts, more=posts, order=st.randoms(use_true_random=False))
+def test_a_pseudonym_depends_on_key_and_name_alone(drawn, more, order, tmp_path, tries):
+    names = [name for name, _ in drawn]
+    authors, _ = collected(tmp_path, names)
+    among = [*names, *(name for name, _ in more)]
+    places = list(range(len(among)))
+    order.shuffle(places)
+    shuffled, _ = collected(tmp_path, [among[place] for place in places])
+    author_at = dict(zip(places, shuffled))
+    assert [author_at[place] for place in range(len(names))] == authors
+    assert authors == [pseudonymiser(bytes.fromhex(KEY))(name) for name in names]
+    others, _ = collected(tmp_path, names, key="11" * 32)
+    assert not set(authors) & set(others)
+    tries.held()
+
+
+TEXTS = [
+    "a post of its own, number {0}",
+    "the same words in several posts",
+    "x",
+    "",
+    "> a quote alone",
+    "see https://example.org/{0}",
+    "```\ncode {0}\n```",
+    "\u200b\u200b",
+    "Regards,\nAnn",
+    "ok {0}" * 30,
+]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from([*PEOPLE, "", " ", "AutoModerator", "bot", None]),
+            st.sampled_from(["2020-01-01", "2030-01-01", "never", "", None]),
+            st.sampled_from(["t", "", None]),
+            st.sampled_from([*TEXTS, None]),
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    files=st.integers(1, 3),
+    near_duplicate=st.sampled_from([0, 0.5, 0.8, 1.0]),
+    min_chars=st.integers(1, 40),
+    raw=st.booleans(),
+)
+def test_rows_read_are_rows_kept_and_rows_dropped_by_reason(
+    rows, files, near_duplicate, min_chars, raw, tmp_path, tries
+):
+    folder = tmp_path / "tables"
+    folder.mkdir(exist_ok=True)
+    for number in range(3):
+        (folder / f"{number}.parquet").unlink(missing_ok=True)
+    filled = []
+    for number, (author, time, topic, text) in enumerate(rows):
+        filled.append([author, time, topic, text and text.format(number)])
+    for number in range(min(files, len(filled))):
+        frame = pd.DataFrame(filled[number::files], columns=["author", "time", "topic", "text"])
+        frame.astype("string").to_parquet(folder / f"{number}.parquet")
+    config = CollectConfig(
+        source="table",
+        location=str(folder),
+        near_duplicate=near_duplicate,
+        min_chars=min_chars,
+        raw=raw,
+    )
+    try:
+        card = collect(Run("rows"), config, workers=1)
+    except ValueError as error:
+        assert "nothing is left" in str(error)
+        tries.refused()
+        return
+    table = pd.read_parquet(Run("rows").folder / "posts.parquet")
+    drops = [number for name, number in card.items() if name.startswith("dropped_")]
+    assert card["rows_read"] == len(rows) == len(table) + sum(drops)
+    assert (table["text"].str.len() >= min_chars).all() and not table.isna()["author"].any()
+    tries.held()
+
+
+# ---- answers
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory):
+    """Forty invented accounts, one of whom came back as newcomer; enough for s-norm."""
+    folder = tmp_path_factory.mktemp("gallery")
+    write_demo_csv(folder / "own.csv", evader="demo-0003", accounts=40, posts=1200)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
+        own = reading.read_posts(Run("own"), str(folder / "own.csv"), calls.shipped(), None, False)
+    return own.gallery(calls.shipped())
+
+
+def reordered(gallery, order):
+    """Return a gallery of the same accounts, or of some of them, in another order."""
+    return replace(
+        gallery,
+        targets=gallery.targets[order],
+        names=gallery.names[order],
+        rows={name: rows[order] for name, rows in gallery.rows.items()},
+        drawn=gallery.drawn[order],
+    )
+
+
+accounts = st.lists(st.integers(0, 39), min_size=2, max_size=40, unique=True)
+costs = st.builds(
+    DetectionCosts,
+    prior=st.floats(1e-6, 1 - 1e-6),
+    false_accept=st.floats(1e-3, 1e6),
+)
+
+
+@FEWER
+@given(chosen=accounts, costs=costs, k=st.integers(1, 50), beyond=st.integers(0, 10**6))
+def test_probabilities_of_an_answer_sum_to_one(gallery, chosen, costs, k, beyond, tries):
+    small = replace(reordered(gallery, chosen), beyond=beyond)
+    queries = list(small.names[:3])
+    answers = small.rank(small.accounts(queries), queries, len(small), costs)
+    assert answers.probability.between(0, 1).all()
+    np.testing.assert_allclose(answers.groupby("query").probability.sum(), 1, atol=1e-9)
+    few = small.rank(small.accounts(queries), queries, k, costs)
+    assert (few.groupby("query").probability.sum() <= 1 + 1e-9).all()
+    nobody = answers[answers.target == NOBODY].probability.to_numpy()
+    np.testing.assert_allclose(few[few.target == NOBODY].probability, nobody, atol=1e-12)
+    tries.held()
+
+
+@given(
+    llr=st.lists(
+        st.one_of(st.floats(-1e4, 1e4), st.sampled_from([0.0, -np.inf, 700.0])),
+        min_size=41,
+        max_size=41,
+    ),
+    costs=costs,
+    beyond=st.integers(0, 10**9),
+)
+def test_probabilities_of_any_ratios_sum_to_one(gallery, llr, costs, beyond, tries):
+    """The arithmetic alone, with ratios that no calibration would give."""
+    wide = replace(gallery, beyond=beyond)
+    ratios = np.array(llr[: len(wide)])
+    best, nobody = wide._best(ratios, ratios, len(wide), costs)
+    assert abs(best.probability.sum() + nobody - 1) < 1e-9
+    assert best.probability.is_monotonic_decreasing
+    tries.held()
+
+
+def shown(answers):
+    """Return the columns of an answer that must not depend on order, by query."""
+    columns = ["query", "rank", "target", "score", "llr", "probability", "linked"]
+    return answers[columns].sort_values(["query", "rank", "target"], ignore_index=True)
+
+
+@FEWER
+@given(chosen=accounts, order=st.randoms(use_true_random=False), threads=st.sampled_from([1, 2, 3]))
+def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, threads, tries):
+    small = reordered(gallery, chosen)
+    queries = sorted(small.names)[:4]
+    expected = shown(small.rank(small.accounts(queries), queries, 10))
+    others = list(range(len(small)))
+    order.shuffle(others)
+    order.shuffle(queries)
+    mixed = reordered(small, others)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        whole = shown(mixed.rank(mixed.accounts(queries), queries, 10))
+        single = [mixed.rank(mixed.accounts([name]), [name], 10) for name in queries]
+    finally:
+        torch.set_num_threads(before)
+    for answers in (whole, shown(pd.concat(single))):
+        pd.testing.assert_frame_equal(answers, expected, check_exact=False, rtol=0, atol=1e-5)
+        assert answers.target.tolist() == expected.target.tolist()
+    tries.held()
+
+
+@FEWER
+@given(chosen=accounts, order=st.randoms(use_true_random=False), threads=st.sampled_from([1, 2, 3]))
+def test_vectors_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, threads, tries):
+    expected = gallery.encoder.vectors(gallery.targets)
+    order.shuffle(chosen)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = gallery.encoder.vectors(gallery.targets[np.array(chosen)])
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_allclose(found, expected[chosen], atol=1e-6)
+    tries.held()
+
+
+@given(
+    seed=st.integers(0, 2**31),
+    authors=st.integers(2, 12),
+    decimals=st.sampled_from([0, 1, 7]),
+    order=st.randoms(use_true_random=False),
+)
+def test_ranks_of_an_evaluation_do_not_depend_on_order(seed, authors, decimals, order, tries):
+    """With many equal scores, which a rule of one place for all must rank alike."""
+    rows = unit_rows(2 * authors, 4, seed=seed).round(decimals)
+    encoder = LookUp(rows)
+    samples = one_token_samples(np.tile(np.arange(authors), 2))
+    query_rows = list(range(authors))
+    target_rows = list(range(authors, 2 * authors))
+    trials = Trials(samples[np.array(query_rows)], samples[np.array(target_rows)])
+    expected = ranking.positive_ranks(encoder, trials).to_dict()
+    order.shuffle(query_rows)
+    order.shuffle(target_rows)
+    mixed = Trials(samples[np.array(query_rows)], samples[np.array(target_rows)])
+    assert ranking.positive_ranks(encoder, mixed).to_dict() == expected
+    tries.held()
+
+
+@FEWER
+@given(chosen=accounts, places=st.tuples(st.integers(0, 39), st.integers(0, 39)), own=st.booleans())
+def test_evidence_sums_to_its_score(gallery, chosen, places, own, tries):
+    small = reordered(gallery, chosen)
+    names = list(small.names)
+    target = names[places[0] % len(names)]
+    query = names[places[1] % len(names)] if own else gallery.names[places[1]]
+    if query == target:
+        return
+    sample = gallery.accounts([query])
+    name = query if query in names else ""
+    answers = small.rank(sample, [name or "a stranger"], len(small))
+    score = answers.set_index("target").score[target]
+    total = contributions(small, sample, target, name).contribution.sum()
+    assert abs(total - score) <= 2**-20, f"{total - score:.2g}"
+    tries.held()

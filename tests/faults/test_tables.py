@@ -1,0 +1,136 @@
+"""Hostile tables: every row is kept or counted, or an error names the file; nothing else happens.
+
+See ``hostile.py`` for what is drawn.
+"""
+
+import warnings
+from collections import Counter
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.accounts import reading
+from helpers.core.paths import Run
+from helpers.corpus.collect import CollectConfig, collect
+from helpers.sources import open_source
+from tests.faults import calls
+from tests.faults.hostile import COLUMNS, parquet_files, text_files
+
+any_file = st.one_of(text_files(), parquet_files())
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)
+
+
+def write(folder, written):
+    """Write a drawn file, and return its path."""
+    path = folder / f"posts{written.suffix}"
+    path.write_bytes(written.content)
+    return path
+
+
+def read(path):
+    """Return the rows and the drops of a table."""
+    drops = Counter()
+    frames = []
+    for part in open_source("table", str(path), columns=COLUMNS):
+        frames += part.read(drops)
+    rows = [row for frame in frames for row in frame[["author", "time", "topic", "text"]].values]
+    return rows, Counter(
+        {reason: n for reason, n in drops.items() if not reason.startswith("note_")}
+    )
+
+
+@given(written=any_file)
+def test_every_row_of_a_hostile_table_is_kept_or_counted(written, tmp_path, tries):
+    path = write(tmp_path, written)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows, drops = read(path)
+    except ValueError as error:
+        assert path.name in str(error), f"an error without the file's name: {error!r}"
+        tries.refused()
+        return
+    for author, time, topic, text in rows:
+        assert all(isinstance(value, str) and value.strip() for value in (author, topic, text))
+        assert time >= 0
+    if written.rows is not None:
+        assert len(rows) + drops.total() == written.rows, (len(rows), drops)
+    tries.held()
+
+
+@given(written=any_file, pseudonymise=st.booleans())
+def test_a_collection_of_a_hostile_table_adds_up(written, pseudonymise, tmp_path, tries):
+    path = write(tmp_path, written)
+    config = CollectConfig(
+        source="table", location=str(path), columns=COLUMNS, min_chars=1, pseudonymise=pseudonymise
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            card = collect(Run("hostile"), config, workers=1)
+    except ValueError as error:
+        assert path.name in str(error) or "nothing is left" in str(error), repr(error)
+        tries.refused()
+        return
+    drops = [number for name, number in card.items() if name.startswith("dropped_")]
+    assert card["rows_read"] == card["posts"] + sum(drops)
+    if written.rows is not None:
+        assert card["rows_read"] == written.rows
+    tries.held()
+
+
+@pytest.mark.xfail(strict=False, reason="a cut .gz is read past its end")
+@settings(max_examples=settings.default.max_examples // 5)
+@given(written=any_file)
+def test_own_posts_of_a_hostile_table_are_read_or_refused(written, tmp_path, tries):
+    path = write(tmp_path, written)
+    columns = dict(COLUMNS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reading.read_posts(Run("hostile"), str(path), calls.shipped(), columns)
+    except ValueError as error:
+        assert len(str(error)) > 10
+        tries.refused()
+    else:
+        tries.held()
+
+
+@pytest.mark.xfail(strict=False, reason="OverflowError: int too large to convert to float")
+@pytest.mark.parametrize("digits", [300, 400, 4000, 5000])
+def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
+    path = tmp_path / "posts.jsonl"
+    line = '{"who": "a", "when": 1577836800, "room": "r", "said": %s}\n'
+    path.write_text(line % ("9" * digits) + line % '"x"')
+    rows, drops = read(path)
+    assert len(rows) + drops.total() == 2
+    tries.held()
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path, tries):
+    path = tmp_path / f"posts.{suffix}"
+    texts = ["x " * 40_000_000, "short and sweet"]
+    frame = pd.DataFrame({"who": ["a", "b"], "when": "2020-01-01", "room": "r", "said": texts})
+    if suffix == "csv":
+        frame.to_csv(path, index=False)
+    elif suffix == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path)
+    try:
+        rows, drops = read(path)
+    except ValueError as error:
+        assert path.name in str(error)
+        tries.refused()
+        return
+    assert len(rows) + drops.total() == 2
+    tries.held()

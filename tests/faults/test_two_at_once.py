@@ -1,0 +1,222 @@
+"""Two and three commands at once in one folder: every answer is about the file asked about.
+
+Each answer is compared with that of the same command alone. The files have the same accounts, whose
+words differ from file to file, so that an answer about another file has other numbers.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.accounts.__main__ import main
+from helpers.cleaning.pseudonyms import pseudonym_key
+from helpers.core import paths
+from helpers.corpus.collect import CollectConfig, collect
+
+WORDS = (
+    "the a tea coffee maybe never always ok well then so but green red two three like want good "
+    "old new day night work home garden river music train paper letter winter summer honest"
+).split()
+FILES = ("a.csv", "b.csv", "c.csv")
+ACCOUNTS = 8
+
+# processes are forked from one that has imported torch
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["helpers.accounts.commands", __name__])
+
+
+def write_posts(path, seed):
+    """A CSV of accounts that prefer some words; which words, the seed says."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for account in range(ACCOUNTS):
+        preferred = rng.choice(WORDS, 12, replace=False)
+        for day in range(1, 13):
+            text = " ".join(rng.choice(preferred, 14))
+            rows.append((f"person {account}", f"2024-01-{day:02d}T0{account}:00:00Z", "all", text))
+    frame = pd.DataFrame(rows, columns=["user", "date", "room", "message"])
+    frame.to_csv(path, index=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with FILES, and a key of pseudonyms that all processes have."""
+    folder = tmp_path_factory.mktemp("at_once")
+    for seed, name in enumerate(FILES):
+        write_posts(folder / name, seed)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "5" * 64)
+    yield folder
+    patch.undo()
+
+
+def run_command(arguments, outputs, key, place):
+    """Run a command as a process of its own, with its two streams in files."""
+    os.environ["AUTHORBOOK_OUTPUTS"] = str(outputs)
+    os.environ["AUTHORBOOK_PSEUDONYM_KEY"] = key
+    os.environ["TQDM_DISABLE"] = "1"
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
+    raise SystemExit(main(arguments))
+
+
+class Started:
+    """A command that runs in a process of its own."""
+
+    def __init__(self, folder, outputs, command):
+        self.place = Path(tempfile.mkdtemp(dir=outputs))
+        self.vectors = self.place / "vectors.parquet"
+        arguments = [str(folder / word) if word in FILES else word for word in command]
+        if command[0] == "encode":
+            arguments.append(str(self.vectors))
+        key = os.environ["AUTHORBOOK_PSEUDONYM_KEY"]
+        self.process = PROCESSES.Process(
+            target=run_command, args=(arguments, outputs, key, self.place)
+        )
+        self.process.start()
+
+    def answer(self):
+        """(exit code, what it printed or wrote, messages)."""
+        self.process.join(120)
+        printed = (self.place / "out").read_text().replace(str(self.place), "")
+        if self.vectors.exists():
+            frame = pd.read_parquet(self.vectors)
+            printed += frame.to_json(double_precision=4)
+        return self.process.exitcode, printed, (self.place / "err").read_text()
+
+
+COMMANDS = [("nearest", name, f"person {number}") for name in FILES for number in (1, 4)]
+COMMANDS += [("encode", name) for name in FILES]
+COMMANDS += [("compare", *FILES[:2]), ("compare", *FILES[1:])]
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
+    """command -> its answer alone."""
+    answers = {}
+
+    def ask(command):
+        if command not in answers:
+            process = Started(folder, tempfile.mkdtemp(dir=folder), command)
+            code, printed, messages = process.answer()
+            assert code == 0, messages
+            answers[command] = printed
+        return answers[command]
+
+    return ask
+
+
+def is_refusal(code, messages):
+    """Is it one clear sentence that says who is at work in the folder?"""
+    return code == 1 and messages.count("\n") == 1 and " is in use by " in messages
+
+
+def rounds(folder, alone, commands_of_rounds):
+    """Run the commands of each round at once; return what was wrong, and the folder of outputs."""
+    outputs = Path(tempfile.mkdtemp(dir=folder))
+    wrong = []
+    for commands in commands_of_rounds:
+        started = [Started(folder, outputs, command) for command in commands]
+        for command, process in zip(commands, started, strict=True):
+            code, printed, messages = process.answer()
+            if is_refusal(code, messages):
+                continue
+            if code != 0 or printed != alone(command):
+                wrong.append((command, code, printed, messages))
+    return wrong, outputs
+
+
+def run_threads(threads):
+    """Start threads, and wait until all have ended."""
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_two_commands_answer_about_their_own_files(folder, alone):
+    pairs = [COMMANDS[1:4:2], (COMMANDS[3], COMMANDS[6])]
+    wrong, outputs = rounds(folder, alone, pairs)
+    assert not wrong
+    log = [json.loads(line) for line in open(outputs / "mine" / "asked.jsonl")]
+    assert len(log) == 3
+
+
+@pytest.mark.torture
+def test_twenty_rounds_of_commands_answer_about_their_own_files(folder, alone):
+    draw = random.Random(0)
+    commands = [tuple(draw.sample(COMMANDS, 2 + number % 2)) for number in range(20)]
+    wrong, _ = rounds(folder, alone, commands)
+    assert not wrong
+
+
+def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
+    """`authorbook mine` at once, with a function that takes a while in place of the notebook."""
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    pages = {}
+
+    def execute_notebook(source, out, parameters, **options):
+        out.write_text(parameters["posts"])
+        time.sleep(0.2)
+
+    def build_report(notebooks, page, *_):
+        pages[threading.current_thread().name] = notebooks[0].read_text()
+        return page
+
+    monkeypatch.setattr("papermill.execute_notebook", execute_notebook)
+    monkeypatch.setattr("helpers.runs.report.build_report", build_report)
+    threads = []
+    for name in FILES:
+        arguments = ["mine", str(folder / name)]
+        threads.append(threading.Thread(target=main, args=[arguments], name=name))
+    run_threads(threads)
+    assert pages == {name: name for name in FILES}
+
+
+def test_two_collections_in_one_folder(folder, tmp_path, monkeypatch):
+    """In threads of one process, as two notebooks of one server might."""
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    columns = {"author": "user", "time": "date", "topic": "room", "text": "message"}
+    cards = {}
+    errors = []
+
+    def read(run, name):
+        location = [str(folder / name)]
+        config = CollectConfig(source="table", location=location, columns=columns)
+        try:
+            cards[run, name] = collect(paths.Run(run), config, workers=1)
+        except Exception as error:
+            errors.append(error)
+
+    for name in FILES:
+        read(f"alone-{Path(name).stem}", name)
+    for _ in range(2):
+        run_threads([threading.Thread(target=read, args=("both", name)) for name in FILES])
+        assert not errors
+        for name in FILES:
+            assert cards.pop(("both", name)) == cards[f"alone-{Path(name).stem}", name]
+
+
+def test_two_first_uses_of_the_key_of_pseudonyms(tmp_path, monkeypatch):
+    monkeypatch.delenv("AUTHORBOOK_PSEUDONYM_KEY", raising=False)
+    for number in range(5):
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / str(number)))
+        keys = []
+        starts = threading.Barrier(3)
+
+        def use_key(keys=keys, starts=starts):
+            starts.wait()
+            keys.append(pseudonym_key())
+
+        run_threads([threading.Thread(target=use_key) for _ in range(3)])
+        assert len(keys) == 3 and len(set(keys)) == 1

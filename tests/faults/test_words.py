@@ -1,0 +1,373 @@
+"""What is said about damaged files: which file, what is wrong, what to do, in nobody's jargon."""
+
+import json
+import os
+import pickle
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from helpers.accounts import encoder as shipped_encoder
+from helpers.accounts.encoder import AuthorEncoder
+from helpers.accounts.gallery import AccountGallery
+from helpers.core import errors
+from helpers.core.artifacts import read_json, write_json
+from helpers.core.errors import FileError
+from helpers.core.paths import Run
+from helpers.encoders import pretrained
+from helpers.tokens.tokenizer import Bytes, load_tokenizer, save_tokenizer
+from helpers.training.checkpoints import (
+    read_checkpoint,
+    read_summary,
+    save_checkpoint,
+    weights_checksum,
+)
+from helpers.training.experiment import _model_folder
+
+# words of libraries and of Python that help nobody who has a damaged file
+JARGON = re.compile(
+    r"weights_only|torch\.|state_dict|deserializ|miniz|zip archive|codec|JSON|object has no|"
+    r"Errno|os error|Error\b|train again|notebook that makes"
+)
+LOOK = "look at it, and make or download it again"
+
+
+def refusal(function, *arguments):
+    """Return the sentence with which a function refuses a file."""
+    with pytest.raises(FileError) as caught:
+        function(*arguments)
+    message = str(caught.value)
+    assert not JARGON.search(message) and "\n" not in message, message
+    return message
+
+
+class Code:
+    """What makes a folder when it is unpickled."""
+
+    def __init__(self, mark):
+        self.mark = str(mark)
+
+    def __reduce__(self):
+        return os.mkdir, (self.mark,)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def make_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def put_pickle(path):
+    path.write_bytes(pickle.dumps({"weight": Code(path.with_name("mark"))}))
+
+
+DAMAGES = {
+    flip: "is damaged",
+    cut: "is damaged",
+    empty: "is damaged",
+    make_folder: "is a folder and should be a file",
+    put_pickle: "is damaged",
+}
+
+
+# What ships, what was made here, what is the user's
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """A copy of the package's encoder that counts as what ships."""
+    monkeypatch.setattr(errors, "PACKAGE", tmp_path / "helpers")
+    monkeypatch.setattr(shipped_encoder, "SHIPPED", tmp_path / "helpers" / "shipped")
+    folder = tmp_path / "helpers" / "shipped" / "open-small"
+    return shutil.copytree(Path(shipped_encoder.__file__).parent / "shipped/open-small", folder)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("name", ["weights.safetensors", "model.json", "tokenizer.model"])
+def test_an_encoder_that_ships_is_restored(shipped, name, damage):
+    path = shipped / name
+    damage(path)
+    restore = f"restore it with `git checkout -- {path}`, or install authorbook again"
+    assert refusal(AuthorEncoder.load) == f"{path} {DAMAGES[damage]}: {restore}"
+    assert not (shipped / "mark").exists()
+
+
+def test_weights_that_are_not_finite_or_not_there_are_not_loaded(shipped):
+    path = shipped / "weights.safetensors"
+    tensors, state = read_checkpoint(path)
+    name = next(name for name in tensors if tensors[name].is_floating_point())
+    tensors[name][0] = torch.nan
+    reseal(path, tensors, state)
+    assert f"{path} holds values in {name!r} that are not finite: restore" in refusal(
+        AuthorEncoder.load
+    )
+    del tensors[name]
+    save_checkpoint(path, tensors, state)
+    assert "lacks the weights" in refusal(AuthorEncoder.load)
+
+
+def reseal(path, tensors, state):
+    """Write a checkpoint as its function does, but for the check that values are finite."""
+    state = {**state, "sha256": weights_checksum(tensors, state)}
+    save_file(tensors, path, {"state": json.dumps(state)})
+
+
+@pytest.mark.parametrize("key", ["uses", "members", "card"])
+def test_a_description_without_a_key_is_damaged(shipped, key):
+    about = read_json(shipped / "model.json")
+    del about[key]
+    write_json(shipped / "model.json", about)
+    assert f"{shipped / 'model.json'} is damaged: restore" in refusal(AuthorEncoder.load)
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+    return Run("demo")
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_checkpoint_of_a_run_is_deleted_and_made_again(demo, tmp_path, damage):
+    folders = {
+        demo.models / "a": "`make reproduce RUN=demo` makes it again",
+        tmp_path / "own": LOOK,
+    }
+    for folder, remedy in folders.items():
+        path = folder / "best.safetensors"
+        save_checkpoint(path, {"encoder.a": torch.ones(999)}, {"step": 1})
+        damage(path)
+        if folder != tmp_path / "own":
+            remedy = f"delete {folder}; {remedy}"
+        assert refusal(read_checkpoint, path) == f"{path} {DAMAGES[damage]}: {remedy}"
+        assert not (folder / "mark").exists()
+
+
+def test_a_damaged_training_json_is_no_other_settings(demo):
+    folder = demo.models / "a"
+    write_json(folder / "training.json", {"fingerprint": "v1", "sha256": {}})
+    with pytest.raises(ValueError, match="already trained with other settings"):
+        _model_folder(demo.models, "a", "v2")
+    flip(folder / "training.json")
+    for ask in (lambda: _model_folder(demo.models, "a", "v1"), lambda: read_summary(folder)):
+        message = refusal(ask)
+        assert message.startswith(f"{folder / 'training.json'} is damaged: delete {folder};")
+    write_json(folder / "training.json", {"fingerprint": "v1"})
+    assert "training.json is damaged: delete" in refusal(read_summary, folder)
+
+
+@pytest.mark.parametrize("change", [{"kind": "other"}, {"sha256": None}, {"fingerprint": None}])
+def test_a_tokenizer_that_lacks_a_key(demo, change):
+    tokenizer = Bytes()
+    tokenizer.fingerprint = "v1"
+    save_tokenizer(tokenizer, demo.tokenizer)
+    path = demo.tokenizer / "tokenizer.json"
+    about = read_json(path) | change
+    write_json(path, {key: value for key, value in about.items() if value is not None})
+    remedy = f"delete {demo.tokenizer}; `make reproduce RUN=demo` makes it again"
+    assert refusal(load_tokenizer, demo.tokenizer) == f"{path} is damaged: {remedy}"
+
+
+# Galleries with a valid checksum, whose arrays do not fit each other
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return AuthorEncoder.load()
+
+
+@pytest.fixture
+def saved(encoder, tmp_path):
+    posts = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
+    AccountGallery.of(encoder, posts, ["a", "b"]).save(tmp_path)
+    return tmp_path / "gallery.safetensors"
+
+
+FORGED = {
+    "post_offsets": [0, 2, 10**6, 3, 4],
+    "author_offsets": [0, 10**9, 4],
+    "tokens": [2**15] * 9,
+    "hour": [99] * 4,
+    "time": [0],
+    "topic": [5] * 4,
+    "rows/stream": [[1.0]],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_gallery_with_forged_arrays(encoder, saved, name):
+    tensors, about = read_checkpoint(saved)
+    tensors[name] = torch.tensor(FORGED[name])
+    save_checkpoint(saved, tensors, about)
+    message = refusal(AccountGallery.load, encoder, saved.parent)
+    assert message == f"{saved} is damaged: {LOOK}"
+
+
+@pytest.mark.parametrize("name", ["post_offsets", "rows/stream", "drawn", "names", "encoder"])
+def test_a_gallery_that_lacks_a_part(encoder, saved, name):
+    tensors, about = read_checkpoint(saved)
+    tensors.pop(name, None)
+    about.pop(name, None)
+    save_checkpoint(saved, tensors, about)
+    message = refusal(AccountGallery.load, encoder, saved.parent)
+    assert message == f"{saved} is damaged: {LOOK}"
+
+
+# Released models
+
+
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "vocab_size": 50,
+}
+LUAR = {"model_type": "LUAR", "embedding_size": 16}
+
+
+@pytest.fixture(scope="module")
+def luar_tensors():
+    from transformers import RobertaConfig, RobertaModel
+
+    body = RobertaModel(RobertaConfig(**pretrained.LUAR_BODY | SMALL), add_pooling_layer=False)
+    parts = torch.nn.ModuleDict({"transformer": body, "linear": torch.nn.Linear(32, 16)})
+    return {name: value.clone() for name, value in parts.state_dict().items()}
+
+
+@pytest.fixture
+def luar(tmp_path, luar_tensors, monkeypatch):
+    monkeypatch.setattr(pretrained, "LUAR_BODY", pretrained.LUAR_BODY | SMALL)
+    (tmp_path / "config.json").write_text(json.dumps(LUAR))
+    save_file(luar_tensors, tmp_path / "model.safetensors", {"format": "pt"})
+    assert pretrained.load_luar(str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "config, problem",
+    [
+        ([LUAR], "is damaged"),
+        ("LUAR", "is damaged"),
+        ({"model_type": "LUAR"}, "describes no LUAR"),
+        (LUAR | {"embedding_size": -1}, "describes no LUAR"),
+        (LUAR | {"embedding_size": "16"}, "describes no LUAR"),
+        (LUAR | {"embedding_size": 10**13}, "needs more memory than there is"),
+    ],
+)
+def test_a_config_of_luar(luar, config, problem):
+    path = luar / "config.json"
+    path.write_text(json.dumps(config))
+    assert refusal(pretrained.model_parts, str(luar)).startswith(f"{path} {problem}: ")
+
+
+@pytest.mark.parametrize("damage", [cut, empty, make_folder, put_pickle])
+def test_weights_of_luar(luar, damage):
+    path = luar / "model.safetensors"
+    damage(path)
+    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {DAMAGES[damage]}: {LOOK}"
+    assert not (luar / "mark").exists()
+
+
+NEVER = "holds a pickle, which could run code and is never read: get the weights as"
+
+
+@pytest.mark.parametrize(
+    "damage, sentence",
+    [
+        (flip, f"is damaged: {LOOK}"),
+        (cut, f"is damaged: {LOOK}"),
+        (empty, f"ends early or is damaged: {LOOK}"),
+        (make_folder, f"is a folder and should be a file: {LOOK}"),
+        (put_pickle, f"{NEVER} model.safetensors"),
+    ],
+)
+def test_older_weights_of_luar(luar, luar_tensors, damage, sentence):
+    (luar / "model.safetensors").unlink()
+    path = luar / "pytorch_model.bin"
+    torch.save(luar_tensors, path)
+    assert pretrained.load_luar(str(luar))
+    damage(path)
+    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {sentence}"
+    torch.save({"linear.bias": Code(luar / "mark")}, path.with_name("new"))
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.with_name("new").rename(path)
+    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {NEVER} model.safetensors"
+    assert not (luar / "mark").exists()
+
+
+@pytest.fixture
+def bert(tmp_path):
+    from transformers import BertConfig, BertModel
+
+    BertModel(BertConfig(**SMALL)).save_pretrained(tmp_path)
+    assert pretrained.model_parts(str(tmp_path))
+    return tmp_path
+
+
+def without(tensors, start):
+    return {name: value for name, value in tensors.items() if not name.startswith(start)}
+
+
+def test_weights_of_another_transformer(bert, capsys):
+    path = bert / "model.safetensors"
+    tensors = load_file(path)
+    name = "encoder.layer.0.output.dense.bias"
+    save_file(without(tensors, "encoder"), path, {"format": "pt"})
+    assert f"{bert} lacks the weights 'encoder.layer.0" in refusal(
+        pretrained.model_parts, str(bert)
+    )
+    save_file(tensors | {name: torch.full((32,), torch.inf)}, path, {"format": "pt"})
+    assert refusal(pretrained.model_parts, str(bert)) == (
+        f"{bert} holds weights {name!r} that are not finite: {LOOK}"
+    )
+    save_file(without(tensors, "pooler"), path, {"format": "pt"})
+    assert pretrained.model_parts(str(bert)), "nobody uses the pooler"
+    assert "LOAD REPORT" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", [cut, empty, make_folder, put_pickle])
+def test_damaged_weights_of_another_transformer(bert, damage):
+    damage(bert / "model.safetensors")
+    message = refusal(pretrained.model_parts, str(bert))
+    assert message == f"{bert} holds no model that can be read: {LOOK}"
+    assert not (bert / "mark").exists()
+
+
+def test_a_pickle_of_another_transformer(bert):
+    (bert / "model.safetensors").unlink()
+    put_pickle(bert / "pytorch_model.bin")
+    assert refusal(pretrained.model_parts, str(bert)) == f"{bert} {NEVER} model.safetensors"
+    assert not (bert / "mark").exists()
+
+
+@pytest.mark.parametrize("change", [{"model_type": "?"}, {"hidden_size": "x"}, None])
+def test_a_config_of_another_transformer(bert, change):
+    path = bert / "config.json"
+    config = json.loads(path.read_text()) | change if change else {}
+    path.write_text(json.dumps(config))
+    message = refusal(pretrained.model_parts, str(bert))
+    assert message == f"{bert} holds no model that can be read: {LOOK}"
+
+
+def test_a_model_that_is_nowhere():
+    with pytest.raises(ValueError, match="neither a folder nor in the local cache") as caught:
+        pretrained.model_parts("nobody/nothing")
+    assert "`hf download nobody/nothing`" in str(caught.value)
+    assert "internet" not in str(caught.value)

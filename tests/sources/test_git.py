@@ -1,0 +1,199 @@
+"""Histories of git: what is read, what is dropped and why, and who is one person."""
+
+import os
+import subprocess
+from collections import Counter
+
+import pytest
+
+from helpers.sources import git, open_source
+from tests.factories import read_source
+
+ENVIRONMENT = os.environ | {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_COMMITTER_NAME": "Zuul",
+    "GIT_COMMITTER_EMAIL": "zuul@example.org",
+}
+BODY = "The cache was emptied too early, so every reader had to wait for it."
+
+
+def run(root, *words, **options):
+    return subprocess.run(
+        ["git", "-C", str(root), *words], check=True, capture_output=True, **options
+    ).stdout
+
+
+def commit(root, message, author="Jane Doe <jane@example.org>", file="src/store/cache.py", **more):
+    """Add a commit; ``more`` holds the date, and options of git."""
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{message} {author} {more}")
+    run(root, "add", "-A")
+    name, address = author.rstrip(">").split(" <")
+    dates = {"GIT_AUTHOR_DATE": more.get("date", "1500000000 +0900")}
+    who = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": address}
+    message = message if isinstance(message, bytes) else message.encode()
+    run(
+        root,
+        *more.get("settings", ()),
+        *("commit", "-q", "--allow-empty-message", "--cleanup=verbatim", "-F", "-"),
+        input=message,
+        env=ENVIRONMENT | dates | who | {"GIT_COMMITTER_DATE": "1500000000 +0000"},
+    )
+
+
+@pytest.fixture
+def repository(tmp_path):
+    root = tmp_path / "nova"
+    root.mkdir()
+    run(root, "init", "-q")
+    return root
+
+
+def read(root, **options):
+    rows, drops = read_source("git", root, **options)
+    return rows.to_numpy().tolist(), drops
+
+
+def test_a_message_is_a_post_and_an_address_an_account(repository):
+    commit(repository, f"Fix the cache\n\n{BODY}\n", "Jane Doe <Jane@Example.org>")
+    rows, drops = read(repository)
+    assert drops == {}
+    (row,) = rows
+    author, time, topic, text, *_ = row
+    assert (author, time, topic) == ("jane@example.org", 1500000000, "nova/src/store")
+    assert text.strip() == BODY
+
+
+@pytest.mark.parametrize(("depth", "topic"), [(0, "nova"), (1, "nova/src"), (3, "nova/src/store")])
+def test_a_topic_is_as_deep_as_asked(repository, depth, topic):
+    commit(repository, f"Fix\n\n{BODY}")
+    assert read(repository, depth=depth)[0][0][2] == topic
+
+
+def test_the_folder_of_most_files_is_the_topic(repository):
+    (repository / "doc").mkdir()
+    for name in "abc":
+        (repository / "doc" / name).write_text("x")
+    commit(repository, f"Fix\n\n{BODY}")
+    assert read(repository)[0][0][2] == "nova/doc"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"{BODY}\n\nChange-Id: I0a1b2c3d4\nSigned-off-by: Jane Doe <jane@example.org>", BODY),
+        (f"{BODY}\nRelated to blueprint grizzly-testtools.\nCloses-Bug: #1257949", BODY),
+        (f"{BODY}\n[1] https://example.org/x\nhttps://example.org/y", BODY),
+        (f"{BODY}\n\n    def f(x):\n        return x\n\n{BODY}", f"{BODY}\n\n\n{BODY}"),
+        (f"{BODY}\n- one thing\n    and its rest", f"{BODY}\n- one thing\n    and its rest"),
+        (f"{BODY}\nConflicts:\n\tnova/a.py\n\tnova/b.py\n\n{BODY}", f"{BODY}\n\n{BODY}"),
+        ("Since commit 62e88623d977 it waits for bug 1257949, which is old.",) * 2,
+    ],
+)
+def test_what_is_not_prose_is_left_out(body, text):
+    got = git.without_trailers(body)
+    expected = text.replace("62e88623d977", "@code")
+    assert got.split() == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_trailer"),
+    [
+        ("Part of blueprint async-workers", True),
+        ("Partially implements bp async-workers", True),
+        ("Fixes bug: 1257949", True),
+        ("CVE-2020-1234", True),
+        ("DocImpact", True),
+        ("This closes the door for readers", False),
+        ("See the documentation for details on this.", False),
+        ("For example: a reader waits", False),
+    ],
+)
+def test_trailers(line, is_trailer):
+    assert bool(git.TRAILER.match(line)) == is_trailer
+
+
+def test_what_is_no_message_of_a_person_is_counted(repository):
+    commit(repository, f"First\n\n{BODY}")
+    run(repository, "branch", "side")
+    commit(repository, f'Revert "First"\n\n{BODY}')
+    commit(repository, f"Copy\n\n{BODY}\n\n(cherry picked from commit 62e88623d977d2)")
+    commit(repository, f"Bump\n\n{BODY}", "dependabot[bot] <support@github.com>")
+    commit(repository, f"Who\n\n{BODY}", "Jane Doe <jane>")
+    commit(repository, f"When\n\n{BODY}", date="@1 +0000")
+    commit(repository, "Only a subject")
+    run(repository, "checkout", "-q", "side")
+    commit(repository, f"Beside\n\n{BODY}", file="b.py")
+    merging = ("-c", "user.name=J", "-c", "user.email=j@example.org")
+    run(repository, *merging, "merge", "-q", "-m", f"Merge\n\n{BODY}", "-")
+    rows, drops = read(repository)
+    assert len(rows) == 2
+    reasons = "revert copy bot no_address bad_time empty merge".split()
+    assert drops == dict.fromkeys(reasons, 1)
+
+
+def test_hostile_messages(repository):
+    commit(repository, b"Bytes\n\nDas Men\xfc wird zu fr\xfch geleert, \xff und zwar immer wieder.")
+    latin = ("-c", "i18n.commitEncoding=ISO-8859-1")
+    commit(repository, b"Latin\n\nDas Men\xfc wird zu fr\xfch geleert.", settings=latin)
+    commit(repository, "Long\n\n" + "The cache is emptied. " * 200_000)
+    commit(repository, f"\x1e\x1f\x01\n\n{BODY}\n<script>alert(1)</script>")
+    commit(repository, "")
+    commit(repository, f"File\n\n{BODY}", file="a\nb/ \x01/c")
+    rows, drops = read(repository)
+    assert drops == {"empty": 1} and len(rows) == 5
+    texts = [row[3] for row in rows]
+    assert sum("Menü" in text for text in texts) == 2
+    assert max(len(text) for text in texts) <= git.MAX_FIELD_BYTES
+
+
+@pytest.mark.parametrize("kind", ["no repository", "empty", "missing", "depth"])
+def test_what_cannot_be_read_is_said(tmp_path, repository, kind):
+    (tmp_path / "folder").mkdir()
+    folders = {"no repository": "folder", "empty": "nova", "missing": "x", "depth": "nova"}
+    options = {"depth": -1} if kind == "depth" else {}
+    with pytest.raises(ValueError, match=r"^git: "):
+        open_source("git", str(tmp_path / folders[kind]), **options)
+
+
+def test_nothing_of_a_repository_is_executed(tmp_path, repository):
+    commit(repository, f"First\n\n{BODY}")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/executed\n")
+    program.chmod(0o755)
+    for setting in ("core.fsmonitor", "core.pager", "diff.external", "gpg.program", "core.askPass"):
+        run(repository, "config", setting, str(program))
+    run(repository, "config", "log.showSignature", "true")
+    assert len(read(repository)[0]) == 1
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_bare_clone_and_a_work_tree_give_the_same(tmp_path, repository):
+    commit(repository, f"First\n\n{BODY}")
+    subprocess.run(
+        ["git", "clone", "-q", "--bare", repository, tmp_path / "b/nova.git"], check=True
+    )
+    assert read(repository) == read(tmp_path / "b/nova.git")
+
+
+def test_who_is_one_person(repository):
+    people = {
+        "Jane Doe <jane@example.org>": 0,
+        "Jane Doe <jdoe77@work.example.com>": 0,  # the same full name
+        "J. D. <jdoe77@home.example.net>": 0,  # the same local part
+        "Old Name <old@example.org>": 0,  # by .mailmap
+        "Ann <ann@a.example.org>": 1,
+        "Ann <ann@b.example.org>": 2,  # neither a full name nor a rare local part
+        "John Doe <john.d@example.org>": 3,
+    }
+    (repository / ".mailmap").write_text("Jane Doe <jane@example.org> <old@example.org>\n")
+    for author in people:
+        commit(repository, f"By {author}\n\n{BODY}", author)
+    table = git.people(str(repository)).set_index("author")
+    person = {author: table.person[author.split("<")[1].rstrip(">")] for author in people}
+    groups = Counter((person[author], number) for author, number in people.items())
+    assert len(groups) == len(set(person.values())) == len(set(people.values()))
+    assert table.surname["john.d@example.org"] == table.surname["jane@example.org"] == "doe"
+    assert table.surname["ann@a.example.org"] == ""

@@ -1,0 +1,112 @@
+"""What a user gives to make is text: no part of it is run, and every command gets it as it is."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from helpers.core import paths
+
+# programs that only repeat what they get, one word a line, in place of those of the environment
+REPEAT = '#!/bin/bash\nprintf "%s\\n" "${0##*/}" "$@"\n'
+PROGRAMS = ("python", "jupyter", "papermill", "torchrun")
+ATTACKS = [
+    "x`touch owned`.csv",
+    '$(touch owned)"; touch owned; echo "',
+    "'; touch owned; echo '",
+    "$(shell touch owned)${shell touch owned}",
+    "$$(touch owned) && touch owned | touch owned #",
+    "a[$(touch owned)]",
+]
+VARIABLES = (
+    "POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES JOBS PROCESSES".split()
+)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """``make`` in a folder with a copy of the Makefile; returns the words that programs got."""
+    shutil.copy(paths.ROOT / "Makefile", tmp_path)
+    for folder in ("notebooks", "bin"):
+        (tmp_path / folder).mkdir()
+    for name in PROGRAMS:
+        (tmp_path / "bin" / name).write_text(REPEAT)
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+
+    def run(target, variables, **more):
+        settings = [f"{name}={value}" for name, value in variables.items()]
+        done = subprocess.run(
+            ["make", "-s", "-o", ".venv/.ok", target, "BIN=bin", *settings],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=environment | more,
+        )
+        return done.stdout.splitlines()
+
+    run.folder = tmp_path
+    return run
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("target", ["mine", "reproduce", "lab", "bench", "rooms", "train", "clean"])
+def test_nothing_of_it_is_run(make, target, attack):
+    make(target, dict.fromkeys(VARIABLES, attack))
+    given = {"RUN": "demo", "MODEL": "03_train", "PROCESSES": attack, "JOBS": attack}
+    make(target, dict.fromkeys(VARIABLES, attack) | given)
+    make(target, {"RUN": "demo"}, AUTHORBOOK_OUTPUTS=f"out {attack}", POSTS=attack, ARGS=attack)
+    assert not list(make.folder.rglob("owned"))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_file_and_columns_arrive_as_they_are(make, attack):
+    kinds = ("AUTHOR", "TIME", "TOPIC", "TEXT")
+    words = make("mine", {"POSTS": attack} | dict.fromkeys(kinds, attack))
+    columns = [f"--{kind.lower()}={attack}" for kind in kinds]
+    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "mine"]
+    assert words == [*command, *columns, "--", attack]
+
+
+def test_arguments_are_words_parted_by_blanks(make):
+    words = make("mine", {"POSTS": "-a b.csv", "NAMES": "1", "ARGS": r"-k  3 --accounts Jo\ Roe x"})
+    assert words[6:] == ["--names", "-k", "3", "--accounts", "Jo Roe", "x", "--", "-a b.csv"]
+    assert make("mine", {"POSTS": "a.csv"})[6:] == ["--", "a.csv"]
+    assert make("bench", {"ONLY": "reader store", "ARGS": "--repeats 2"})[2:] == [
+        "reader",
+        "store",
+        "--repeats",
+        "2",
+    ]
+    assert make("rooms", {"SINCE": "HEAD"}) == ["python", "docs/rooms.py", "HEAD"]
+    assert make("rooms", {}) == ["python", "docs/rooms.py"]
+
+
+def test_a_run_and_its_jobs(make):
+    command = ["python", "-m", "helpers.runs", "--jobs"]
+    assert make("reproduce", {}) == [*command, "2", "--", "demo"]
+    assert make("reproduce", {"RUN": "open", "JOBS": "1"}) == [*command, "1", "--", "open"]
+
+
+def test_a_training_has_the_files_of_its_base_and_its_variant(make):
+    words = make("train", {"RUN": "open", "MODEL": "03_train.T", "PROCESSES": "3"})
+    files = ["-f", "params/open/03_train.yaml", "-f", "params/open/03_train.T.yaml"]
+    place = words.index("-f")
+    assert words[place : place + 4] == files, "the base first"
+    assert words[words.index("--nproc-per-node") + 1] == "3"
+    assert words[-1] == "outputs/open/train/03_train.T.py"
+    assert make("train", {}).count("-f") == 1
+    (folder,) = make.folder.glob("outputs/open/train")
+    assert folder.stat().st_mode & 0o77 == 0, "for its owner alone"
+
+
+@pytest.mark.parametrize("name", ["", "../x", ".", "a b", "-x", "a\nb"])
+def test_no_other_folder_is_deleted(make, name):
+    (make.folder / "outputs" / "demo").mkdir(parents=True)
+    for target in ("clean", "train"):
+        make(target, {"RUN": name})
+    make("clean", {}, RUN="demo")
+    assert (make.folder / "outputs" / "demo").exists() and make.folder.exists()
+    make("clean", {"RUN": "demo"})
+    assert not (make.folder / "outputs" / "demo").exists()

@@ -110,6 +110,7 @@ def execute(run, changes, outputs, monkeypatch):
 SKIPPED = {
     "write_demo_csv",
     "read_posts",
+    "tokenise_posts",
     "ensure",
     "check_installed",
     "read_json",

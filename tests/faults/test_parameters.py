@@ -126,6 +126,7 @@ MAY_BE_EMPTY = {
     ("11_topic", "remedies"): "the base alone",
     ("12_pairs", "baselines"): "trained encoders only",
     ("13_your_accounts", "accounts"): "all accounts",
+    ("16_second_accounts", "chosen_on"): "no settings were chosen on projects of the table",
 }
 
 

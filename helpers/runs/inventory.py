@@ -141,12 +141,12 @@ def with_present_times(files: Run, inventory: dict) -> dict:
     return present
 
 
-def records_to_remove(files: Run, inventory: dict, lost: list[str]) -> list[str]:
-    """Return the JSON records by which code would take lost files for up to date.
+def files_to_remove(files: Run, inventory: dict, lost: list[str]) -> list[str]:
+    """Return the files by which code would take lost ones for up to date, or for to be continued.
 
-    They stand in the folder of a lost file or above it. A record that is whole but not the one of
-    the inventory is of other work, such as a training that a user put in the place of this one.
-    What is done about it is left to the code that makes such files.
+    They are the JSON records in the folder of a lost file or above it, and SPARE. A record that is
+    whole but not the one of the inventory is of other work, such as a training that a user put in
+    the place of this one: what is done about its folder is left to the code that writes there.
 
     Parameters
     ----------
@@ -157,15 +157,21 @@ def records_to_remove(files: Run, inventory: dict, lost: list[str]) -> list[str]
     lost : list of str
         result of :func:`find_lost`
     """
-    folders = {PurePath(name).parent for name in lost if isinstance(inventory[name], dict)}
-    folders.discard(PurePath(files.notebooks.name))  # nothing is made from executed notebooks
-    return [
-        name
-        for name in inventory
-        if name.endswith(".json")
-        and any(folder.is_relative_to(PurePath(name).parent) for folder in folders)
-        and not (name in lost and _is_whole(files.folder / name))
-    ]
+    lost_files = [PurePath(name) for name in lost if isinstance(inventory[name], dict)]
+    lost_records = [path for path in lost_files if path.suffix == ".json"]
+    kept_folders = {path.parent for path in lost_records if _is_whole(files.folder / path)}
+    kept_folders.add(PurePath(files.notebooks.name))  # nothing is made from executed notebooks
+    folders = {path.parent for path in lost_files} - kept_folders
+
+    # a training whose record alone is lost needs no step more
+    restarted = {path.parent for path in lost_files if path not in lost_records} - kept_folders
+    to_remove = [(folder / SPARE).as_posix() for folder in restarted]
+    for name in inventory:
+        above = PurePath(name).parent
+        if name.endswith(".json") and above not in kept_folders:
+            if any(folder.is_relative_to(above) for folder in folders):
+                to_remove.append(name)
+    return to_remove
 
 
 def _is_whole(record):

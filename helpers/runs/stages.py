@@ -18,8 +18,8 @@ from helpers.core.errors import readable_file
 from helpers.core.parameter_files import read_parameter_file
 from helpers.core.parameters import check, unknown
 from helpers.runs.inventory import (
+    files_to_remove,
     find_lost,
-    records_to_remove,
     take_inventory,
     with_present_times,
 )
@@ -94,10 +94,10 @@ class Stage:
         return find_lost(paths.Run(self.run), _inventory(self.sidecar), others)
 
     def prepare(self) -> list[str]:
-        """Remove the records of what is lost, so that it is made again; return :meth:`lost`."""
+        """Remove what keeps lost files from being made again; return :meth:`lost`."""
         files = paths.Run(self.run)
         lost = self.lost()
-        for name in records_to_remove(files, _inventory(self.sidecar), lost):
+        for name in files_to_remove(files, _inventory(self.sidecar), lost):
             (files.folder / name).unlink(missing_ok=True)
         return lost
 

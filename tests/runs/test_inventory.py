@@ -83,12 +83,23 @@ def test_a_stage_whose_file_is_lost_runs_again_alone(run, toy, capsys, name, cha
 
 def test_records_of_what_is_lost_are_removed(run):
     """Code that reuses files trusts a record beside them or above; files below are not touched."""
+    spare = run.folder / "a" / inventory.SPARE
+    spare.touch()
     (run.folder / "a/1.json").unlink()
     (first, *_) = stages("demo")
     assert first.prepare() == ["a/1.json"]
     left = [name for name in ("a/2.json", "b/3.json", "top.json") if (run.folder / name).exists()]
-    assert left == ["b/3.json"]
+    assert left == ["b/3.json"] and spare.exists()
     assert first.lost() == ["a/1.json", "a/2.json", "top.json"]  # also where it is killed now
+
+
+def test_a_training_whose_weights_are_lost_does_not_continue(run):
+    entry = {"size": 1, "times": [0, 0], "sha256": "x"}
+    listed = dict.fromkeys(["models/m/best.safetensors", "models/m/training.json"], entry)
+    removed = inventory.files_to_remove(run, listed, ["models/m/best.safetensors"])
+    assert removed == ["models/m/last.safetensors", "models/m/training.json"]
+    removed = inventory.files_to_remove(run, listed, ["models/m/training.json"])
+    assert removed == ["models/m/training.json"]
 
 
 def test_other_work_in_the_place_of_a_file_is_left_to_the_code_that_made_it(run):
@@ -97,6 +108,7 @@ def test_other_work_in_the_place_of_a_file_is_left_to_the_code_that_made_it(run)
     (first, *_) = stages("demo")
     assert first.prepare() == ["a/1.json"]
     assert artifacts.read_json(run.folder / "a/1.json") == {"size": 7}
+    assert (run.folder / "a/2.json").exists()
 
 
 def test_touched_and_copied_files_are_not_lost_and_read_once(run, monkeypatch, toy):

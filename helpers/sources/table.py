@@ -333,7 +333,7 @@ def _value_text(value, is_prose=False):
         return escape_surrogates(value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int) or isinstance(value, float) and math.isfinite(value):
         return str(value)
     return None
 

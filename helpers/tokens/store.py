@@ -60,6 +60,8 @@ FILES = {
     "topic": "u2",
     "author_offsets": "i8",
 }
+# arrays of a part, which is encoded alone
+PART_ARRAYS = ("tokens", "length", "hour", "time", "begin", "names", "topic")
 SUFFIX = {"u1": "u8", "u2": "u16", "i8": "i64"}
 VERSION = 1  # raised when the same posts and settings give other files
 # Files up to this size are checked byte by byte and read ahead, as they soon are in memory anyway
@@ -407,21 +409,22 @@ def _join_parts(folder, paths, counts):
     _append(folder, "post_offsets", [counts["tokens"]], counts)
     names = []
     for path in paths:
-        with np.load(path) as part:
-            part_names = json.loads(str(part["names"]))
-            if names and part_names and part_names[0] < names[-1]:
-                raise ValueError(UNSORTED)
-            # the posts of the last author of one part may continue in the next
-            continues = bool(names) and bool(part_names) and part_names[0] == names[-1]
-            first_new = 1 if continues else 0
-            names += part_names[first_new:]
+        with readable_file(path), np.load(path) as file:
+            part = {name: file[name] for name in PART_ARRAYS}
+        part_names = json.loads(str(part["names"]))
+        if names and part_names and part_names[0] < names[-1]:
+            raise ValueError(UNSORTED)
+        # the posts of the last author of one part may continue in the next
+        continues = bool(names) and bool(part_names) and part_names[0] == names[-1]
+        first_new = 1 if continues else 0
+        names += part_names[first_new:]
 
-            author_offsets = counts["hour"] + part["begin"][first_new:]
-            _append(folder, "author_offsets", author_offsets, counts)
-            post_offsets = counts["tokens"] + part["length"].cumsum(dtype="i8")
-            _append(folder, "post_offsets", post_offsets, counts)
-            for name in ("tokens", "hour", "time", "topic"):
-                _append(folder, name, part[name], counts)
+        author_offsets = counts["hour"] + part["begin"][first_new:]
+        _append(folder, "author_offsets", author_offsets, counts)
+        post_offsets = counts["tokens"] + part["length"].cumsum(dtype="i8")
+        _append(folder, "post_offsets", post_offsets, counts)
+        for name in ("tokens", "hour", "time", "topic"):
+            _append(folder, name, part[name], counts)
     _append(folder, "author_offsets", [counts["hour"]], counts)
     with atomic_write(folder / "authors.parquet") as temporary:
         pq.write_table(pa.table({"author": pa.array(names, pa.string())}), temporary)

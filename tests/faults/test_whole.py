@@ -6,12 +6,11 @@ What was made stays in ``outputs/torture/whole``, so that a test that was stoppe
 import json
 import os
 import random
-import shutil
 import time
 
 import pytest
 
-from helpers.core import artifacts, paths
+from helpers.core import paths
 from tests.faults import comparison
 from tests.faults.processes import SIGNALS, TARGETS, Kill, run_command
 from tests.faults.test_kills import SEED
@@ -30,13 +29,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def folder():
-    """The folder of this test, emptied where it was made by other code."""
+    """The folder of this test; ``torture.py`` empties it where the code has changed."""
     folder = paths.resolve(os.environ[FOLDER_VARIABLE])
-    code = [folder.parent / "code", artifacts.file_stats_fingerprint(paths.ROOT / "helpers")]
-    if code[0].exists() and code[0].read_text() != code[1]:
-        shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
-    code[0].write_text(code[1])
     return folder
 
 
@@ -60,29 +55,40 @@ def references(folder):
     return {name: second[name] for name in second if first.get(name) == second[name]}, seconds
 
 
-@pytest.mark.parametrize("number", range(CHAINS))
-def test_make_reproduce_ends_as_undisturbed(number, folder, references, tries):
-    reference, seconds = references
-    outputs = folder / f"killed{number}"
-    record = folder / f"kills{number}.json"
-    made = json.loads(record.read_text()) if record.exists() else []
+def kills_of_chain(number, seconds):
+    """Return the kills of one run, some seconds after each start."""
     rng = random.Random(f"{SEED} whole {number}")
     kills = []
     for count in range(KILLS):
         after = rng.uniform(5, 2 * seconds / KILLS)
         kills.append(Kill("", after, SIGNALS[count % 3], TARGETS[(number + count) % 2]))
-    for kill in kills[len(made) :]:
+    return kills
+
+
+def killed_run(number, folder, reference, seconds):
+    """Kill a run, go on to its end, and return the kills that were made and what is not equal."""
+    outputs = folder / f"killed{number}"
+    record = folder / f"kills{number}.json"
+    made = json.loads(record.read_text()) if record.exists() else []
+    for kill in kills_of_chain(number, seconds)[len(made) :]:
         ended = run_command(COMMAND, outputs, kill, limit=LIMIT_SECONDS)
         made.append(f"{kill}: {'killed' if ended.killed else 'had ended'}")
         record.write_text(json.dumps(made))
     ended = run_command(COMMAND, outputs, limit=LIMIT_SECONDS)
     found = comparison.contents(outputs / "demo")
-    lines = comparison.differences(
-        reference, {name: found[name] for name in found if name in reference}
-    )
+    compared = {name: found[name] for name in found if name in reference}
+    lines = comparison.differences(reference, compared)
     if ended.code:
         lines.insert(0, f"ended with {ended.code}: {ended.output[-500:]}")
-    if lines:
-        tries.defect(f"{made}: {lines[:5]}")
-    else:
-        tries.held(sum("killed" in line for line in made))
+    return made, lines
+
+
+def test_make_reproduce_ends_as_undisturbed(folder, references, tries):
+    """One test, so that no two runs share the processors."""
+    reference, seconds = references
+    for number in range(CHAINS):
+        made, lines = killed_run(number, folder, reference, seconds)
+        if lines:
+            tries.defect(f"{made}: {lines[:5]}")
+        else:
+            tries.held(sum(line.endswith(": killed") for line in made))

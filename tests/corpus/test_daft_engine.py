@@ -204,6 +204,7 @@ except RuntimeError as error:
 """
 
 
+@pytest.mark.torture
 def test_whoever_is_killed_a_rerun_gives_the_same_bytes(tmp_path):
     """By Daft itself: workers are killed within a step, then who started them, then nobody."""
     psutil = pytest.importorskip("psutil")

@@ -40,11 +40,13 @@ FULL_NAME = rf"(?:{PERSON}|[A-Z]\.?)(?:[ \t]+(?:{NAME}|[A-Z]{{1,20}}\.?)){{0,3}}
 # thanks at the start of a line ("cheers, jane")
 BEFORE_LOWER_CASE = rf"(?:\n\n|,\n|sincerely\n|(?:\A|\n)(?i:kind |best |many |warm )?{THANKS},?\s)"
 LOWER_CASE_NAME = rf"(?i:{NO_OTHER_WORD})[a-z]{{3,12}}(?:[ \t][a-z]\.)?"
-# "regards, otto m." and "regards,\notto meier": after this word even two words are a name
-AFTER_REGARDS = rf"\b[Rr]egards,\s+((?i:{NO_OTHER_WORD})[a-z]{{2,12}}(?:[ \t][a-z]{{1,14}}\.?)?)"
 SIGNATURE = re.compile(
-    rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}[/~]?({LOWER_CASE_NAME})"
-    rf"|{AFTER_REGARDS})[.,]?[\s-]*\Z"
+    rf"(?:{BEFORE_SIGNATURE}({FULL_NAME})|{BEFORE_LOWER_CASE}[/~]?({LOWER_CASE_NAME}))"
+    r"[.,]?[\s-]*\Z"
+)
+# "regards, otto m." and "regards,\notto meier": after this word even two words are a name
+REGARDS = re.compile(
+    rf"\b[Rr]egards,\s+((?i:{NO_OTHER_WORD})[a-z]{{2,12}}(?:[ \t][a-z]{{1,14}}\.?)?)[.,]?[\s-]*\Z"
 )
 # a signature that more text follows: a line that begins with a farewell, then a name on a line of
 # its own, then a blank line
@@ -77,6 +79,8 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
         tail_start = max(end - MAX_SALUTATION_CHARS, 0)
         tail = text[tail_start:end]
         signature = SIGNATURE.search(tail)
+        if not signature and "egards," in tail:
+            signature = REGARDS.search(tail)
         if signature:
             name_start, name_end = signature.span(signature.lastindex)
             names.append(tail[name_start:name_end])

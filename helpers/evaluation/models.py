@@ -17,7 +17,10 @@ from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation.embeddings import Embeddings
 from helpers.evaluation.score_norm import (
     cohort_statistics,
+    gallery_neighbours,
     gallery_statistics,
+    neighbour_statistics,
+    reference_targets,
     s_norm,
     s_norm_pairs,
     statistics,
@@ -63,14 +66,16 @@ class Gallery:
     rows : (T, D) rows of the targets
     statistics : (2, T) statistics of the targets, see :mod:`helpers.evaluation.score_norm`; None
         for raw scores
-    cohort : (C, D) rows of the cohort, for AS-norm; None for s-norm by the gallery
-    reference : (T,) bool, targets from whose scores the statistics of s-norm are computed; None for
-        all targets
+    neighbours : (2, T) statistics of the targets' nearest targets after s-norm, for AS-norm by the
+        gallery; else None
+    cohort : (C, D) rows of the cohort, for AS-norm by a cohort; else None
+    reference : numbers of the targets from whose scores the statistics are computed; None for all
     """
 
     encoder: Encoder
     rows: Rows
     statistics: np.ndarray | None = None
+    neighbours: np.ndarray | None = None
     cohort: Rows | None = None
     reference: np.ndarray | None = None
 
@@ -99,15 +104,18 @@ class Gallery:
             return
         if self.cohort is not None:
             of_queries = cohort_statistics(queries, self.cohort, self.unit)
+            for part, scores in blocks:
+                yield part, s_norm(scores, of_queries[:, part], self.statistics)
+            return
+        if own_column is None:
+            own_column = np.full(queries.shape[0], -1)
         for part, scores in blocks:
-            if self.cohort is not None:
-                of_block = of_queries[:, part]
-            else:
-                of_block = self._statistics(scores)
-                if own_column is not None:
-                    column = own_column[part]
-                    of_block = np.where(column < 0, of_block, self.statistics[:, column])
-            yield part, s_norm(scores, of_block, self.statistics)
+            column = own_column[part]
+            of_block = self._of_queries(scores, column)
+            s_norm(scores, of_block, self.statistics)
+            if self.neighbours is not None:
+                s_norm(scores, self._of_neighbours(scores, column), self.neighbours)
+            yield part, scores
 
     def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
         """Return normalised scores (N,) of listed pairs.
@@ -122,15 +130,24 @@ class Gallery:
             return scores
         if self.cohort is not None:
             of_queries = cohort_statistics(queries, self.cohort, self.unit)
-        else:
-            blocks = score_blocks(queries, self.rows, self.unit)
-            of_queries = np.hstack([self._statistics(block) for _, block in blocks])
-        return s_norm_pairs(scores, of_queries, self.statistics, pairs)
+            return s_norm_pairs(scores, of_queries, self.statistics, pairs)
+        of_queries = []
+        near_queries = []
+        for part, block in score_blocks(queries, self.rows, self.unit):
+            none_is_target = np.full(len(block), -1)
+            of_queries.append(self._of_queries(block, none_is_target))
+            if self.neighbours is not None:
+                s_norm(block, of_queries[-1], self.statistics)
+                near_queries.append(self._of_neighbours(block, none_is_target))
+        scores = s_norm_pairs(scores, np.hstack(of_queries), self.statistics, pairs)
+        if self.neighbours is None:
+            return scores
+        return s_norm_pairs(scores, np.hstack(near_queries), self.neighbours, pairs)
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
-        """Return slope and offset that turn the raw score of a pair into its s-normed one.
+        """Return slope and offset that turn the raw score of a pair into its normalised one.
 
-        Without s-norm they are 1 and 0.
+        Without a normalisation they are 1 and 0.
 
         Parameters
         ----------
@@ -141,19 +158,40 @@ class Gallery:
         """
         if self.statistics is None:
             return 1.0, 0.0
-        mean_q, scale_q = self.statistics[:, own_column]
         if self.cohort is not None:
-            mean_q, scale_q = cohort_statistics(query, self.cohort, self.unit)[:, 0]
-        elif own_column < 0:
-            mean_q, scale_q = self._statistics(cosine(query, self.rows, self.unit))[:, 0]
-        mean_t, scale_t = self.statistics[:, column]
-        return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
+            of_query = cohort_statistics(query, self.cohort, self.unit)
+            return _line(of_query[:, 0], self.statistics[:, column])
+        own = np.array([own_column])
+        scores = cosine(query, self.rows, self.unit)
+        of_query = self._of_queries(scores, own)
+        slope, offset = _line(of_query[:, 0], self.statistics[:, column])
+        if self.neighbours is None:
+            return slope, offset
+        s_norm(scores, of_query, self.statistics)
+        near_query = self._of_neighbours(scores, own)
+        near_slope, near_offset = _line(near_query[:, 0], self.neighbours[:, column])
+        return slope * near_slope, offset * near_slope + near_offset
 
-    # statistics of queries, from their scores with the targets
-    def _statistics(self, scores):
-        if self.reference is not None:
-            scores = scores[:, self.reference]
-        return statistics(scores)
+    # statistics of queries, from their scores with the targets or, of targets, as the gallery has
+    # them
+    def _of_queries(self, scores, own_column):
+        of_queries = statistics(self._reference_scores(scores))
+        return np.where(own_column < 0, of_queries, self.statistics[:, own_column])
+
+    # the same of their nearest targets, from s-normed scores
+    def _of_neighbours(self, scores, own_column):
+        of_queries = neighbour_statistics(self._reference_scores(scores))
+        return np.where(own_column < 0, of_queries, self.neighbours[:, own_column])
+
+    def _reference_scores(self, scores):
+        return scores if self.reference is None else scores[:, self.reference]
+
+
+# slope and offset of s-norm for the statistics (2,) of a query and of a target
+def _line(of_query, of_target):
+    mean_q, scale_q = of_query
+    mean_t, scale_t = of_target
+    return scale_q + scale_t, -(mean_q * scale_q + mean_t * scale_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +203,11 @@ class Member:
     name : name of the member in its model
     encoder : an encoder, dense or sparse, or a TF-IDF that each gallery fits
     normaliser : "none" for raw scores, "s_norm" by the gallery, "as_norm" by the nearest of
-        ``cohort``
+        ``cohort`` or, without one, by s-norm and then by the nearest of the gallery
     weight : weight of its scores in the model
     cohort : for "as_norm", one sample of each of some training authors
-    reference : (T,) bool, for "s_norm" targets chosen at random from whose scores all statistics
-        are computed; None for all targets
+    reference : (T,) bool, targets chosen at random from whose scores all statistics are computed;
+        None for all targets; ignored with a cohort
     embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
         with another name or weight
     """
@@ -200,14 +238,19 @@ class Member:
         if isinstance(encoder, GalleryTfidf):
             encoder = encoder.fit(targets, max_tokens)
         gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
-        if self.normaliser == "s_norm":
-            of_targets = gallery_statistics(gallery.rows, gallery.unit, self.reference)
-            return replace(gallery, statistics=of_targets, reference=self.reference)
-        if self.normaliser == "as_norm":
+        if self.normaliser == "none":
+            return gallery
+        if self.cohort is not None:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
             of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
             return replace(gallery, statistics=of_targets, cohort=cohort)
-        return gallery
+        of_targets = gallery_statistics(gallery.rows, gallery.unit, self.reference)
+        reference = None if self.reference is None else np.flatnonzero(self.reference)
+        if self.normaliser == "s_norm":
+            return replace(gallery, statistics=of_targets, reference=reference)
+        reference = reference_targets(len(targets), self.reference)
+        near_targets = gallery_neighbours(gallery.rows, of_targets, gallery.unit, self.reference)
+        return replace(gallery, statistics=of_targets, neighbours=near_targets, reference=reference)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -396,6 +439,15 @@ def as_model(system: System) -> Model:
 
 def with_s_norm(encoder: Encoder | GalleryTfidf) -> Member:
     """Return a member with s-norm by the gallery; a TF-IDF is also fitted on each gallery."""
+    return Member("s-norm", _fitted_on_gallery(encoder), "s_norm")
+
+
+def with_as_norm(encoder: Encoder | GalleryTfidf) -> Member:
+    """Return a member with AS-norm by the gallery; a TF-IDF is also fitted on each gallery."""
+    return Member("AS-norm", _fitted_on_gallery(encoder), "as_norm")
+
+
+def _fitted_on_gallery(encoder):
     if isinstance(encoder, TfidfEncoder):
-        encoder = GalleryTfidf(encoder.kind, encoder.tokenizer)
-    return Member("s-norm", encoder, "s_norm")
+        return GalleryTfidf(encoder.kind, encoder.tokenizer)
+    return encoder

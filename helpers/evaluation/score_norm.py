@@ -8,7 +8,8 @@ other scores of the same query and target,
 
 The statistics are those of the gallery's targets, or of a cohort of training authors. *AS-norm*
 (adaptive s-norm, Matejka et al. 2017) takes them from the nearest samples only: from NEAREST of a
-cohort, or, where a list of accounts is compared with itself, from NEIGHBOURS of the list.
+cohort, or from NEIGHBOURS of the gallery, after s-norm by the whole gallery. So a score counts as
+far as it stands out among those of colleagues who write about the same things.
 Statistics are arrays (2, N): for each of N samples the mean of its scores, and the scale 1 / their
 standard deviation. The scale is 0 where the scores do not spread.
 """
@@ -20,7 +21,8 @@ from helpers.evaluation.scores import TILE, Rows, round_in_place, score_blocks, 
 
 REFERENCE = 4096  # targets at most that give the statistics of a target
 NEAREST = 300  # members of a cohort that give the statistics of a sample
-NEIGHBOURS = 30  # accounts of a list that give the statistics of one of them
+NEIGHBOURS = 30  # accounts of a gallery that give the statistics of a sample,
+NEIGHBOUR_SHARE = 0.1  # and at most this share of the gallery
 # The nearest scores spread at least by this share of the spread of all. Those of a system of few
 # values, such as the hour profile, are nearly equal, and would make every difference a large one.
 LEAST_SPREAD = 0.5
@@ -93,51 +95,77 @@ def as_norm(
     return s_norm(scores, of_queries, statistics(target_cohort, nearest))
 
 
-def statistics(
-    scores: np.ndarray, nearest: int | None = None, least_spread: float = 0
-) -> np.ndarray:
+def statistics(scores: np.ndarray, nearest: int | None = None) -> np.ndarray:
     """Return mean and 1 / standard deviation of each row of scores.
 
     Parameters
     ----------
     scores : (N, T) float32, scores of N samples with T others
     nearest : number of highest scores of a row that count; all by default
-    least_spread : smallest standard deviation of the nearest, as a share of that of all
 
     Returns
     -------
     (2, N) float64: the means, and the scales as in the module's docstring
     """
-    if nearest is None:
-        mean, square = score_moments(scores, 1) / scores.shape[1]
-        return _mean_and_scale(mean, square)
-    last = min(nearest, scores.shape[1]) - 1
-    highest = -np.partition(-scores, last, axis=1)[:, :nearest]
-    mean, scale = statistics(highest)
-    if least_spread:
-        largest_scale = statistics(scores)[1] / least_spread
-        scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
+    if nearest is not None:
+        last = min(nearest, scores.shape[1]) - 1
+        scores = -np.partition(-scores, last, axis=1)[:, :nearest]
+    mean, square = score_moments(scores, 1) / scores.shape[1]
+    return _mean_and_scale(mean, square)
+
+
+def neighbour_statistics(
+    scores: np.ndarray, own_column: np.ndarray | None = None, neighbours: int | None = None
+) -> np.ndarray:
+    """Return the statistics of each row's nearest targets, which spread at least by LEAST_SPREAD.
+
+    Parameters
+    ----------
+    scores : (N, T) float32, scores of N samples with the T targets of a gallery
+    own_column : (N,), for each sample its index among the targets, whose score is left out; -1 if
+        it is none of them, as all are by default
+    neighbours : number of nearest targets; by default NEIGHBOURS, at most NEIGHBOUR_SHARE of T
+
+    Returns
+    -------
+    (2, N) float64
+    """
+    targets = scores.shape[1]
+    if neighbours is None:
+        neighbours = max(min(NEIGHBOURS, round(NEIGHBOUR_SHARE * targets)), 1)
+    if own_column is None:
+        own_column = np.full(len(scores), -1)
+    row = np.flatnonzero(own_column >= 0)
+    compared = targets - (own_column >= 0)
+
+    scores_of_others = scores.copy()
+    scores_of_others[row, own_column[row]] = 0  # adds nothing to the sums
+    mean, square = score_moments(scores_of_others, 1) / np.maximum(compared, 1)
+    largest_scale = _mean_and_scale(mean, square)[1] / LEAST_SPREAD
+
+    scores_of_others[row, own_column[row]] = -np.inf  # is none of the nearest
+    fewest = max(compared.min(initial=targets), 1)
+    mean, scale = statistics(scores_of_others, min(neighbours, fewest))
+    # nearest ones that do not spread at all have the scale 0
+    scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
     return np.stack([mean, scale])
 
 
-def neighbour_norm(scores: np.ndarray, neighbours: int = NEIGHBOURS) -> np.ndarray:
+def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
     """Normalise the scores of a list of accounts with itself by AS-norm, the list as cohort.
 
-    Every account is query and target at once, so each knows its nearest neighbours: colleagues
-    who write about the same things. What counts is how far a score stands out among theirs.
+    Every account is query and target at once, so each knows its nearest neighbours.
 
     Parameters
     ----------
     scores : (N, N) float32, symmetric; the diagonal is not read
-    neighbours : number of nearest accounts that give the statistics of an account
+    neighbours : number of nearest accounts, see :func:`neighbour_statistics`
 
     Returns
     -------
     (N, N) float32, a new array
     """
-    count = len(scores)
-    without_diagonal = scores[~np.eye(count, dtype=bool)].reshape(count, count - 1)
-    of_accounts = statistics(without_diagonal, neighbours, LEAST_SPREAD)
+    of_accounts = neighbour_statistics(scores, np.arange(len(scores)), neighbours)
     return s_norm(scores.copy(), of_accounts, of_accounts)
 
 
@@ -157,12 +185,31 @@ def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray
     return np.hstack([statistics(scores, NEAREST) for _, scores in blocks])
 
 
+def reference_targets(count: int, reference: np.ndarray | None = None) -> np.ndarray:
+    """Choose the targets from whose scores statistics are computed: at most REFERENCE of them.
+
+    If there are more, evenly spaced ones are taken.
+
+    Parameters
+    ----------
+    count : number of targets
+    reference : (T,) bool, the targets to choose from; all by default
+
+    Returns
+    -------
+    Their numbers, ascending
+    """
+    chosen = np.arange(count) if reference is None else np.flatnonzero(reference)
+    places = np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int)
+    return chosen[np.unique(places)]
+
+
 def gallery_statistics(
     targets: Rows, unit: bool = True, reference: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the statistics of each target's scores with at most REFERENCE other targets.
+    """Return the statistics of each target's scores with other targets.
 
-    If there are more, evenly spaced ones are taken. The score of a target with itself is left out.
+    These are those of :func:`reference_targets`. The score of a target with itself is left out.
 
     Parameters
     ----------
@@ -175,10 +222,7 @@ def gallery_statistics(
     (2, T) float64
     """
     count = targets.shape[0]
-    chosen = np.arange(count) if reference is None else np.flatnonzero(reference)
-    places = np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int)
-    chosen = chosen[np.unique(places)]
-
+    chosen = reference_targets(count, reference)
     sums = np.zeros((2, count))
     for part, scores in score_blocks(targets[chosen], targets, unit):
         scores[np.arange(len(scores)), chosen[part]] = 0  # leaves out a target's score with itself
@@ -186,6 +230,32 @@ def gallery_statistics(
     compared = len(chosen) - np.isin(np.arange(count), chosen)
     mean, square = sums / np.maximum(compared, 1)
     return _mean_and_scale(mean, square)
+
+
+def gallery_neighbours(
+    targets: Rows, of_targets: np.ndarray, unit: bool = True, reference: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the statistics of each target's s-normed scores with its nearest other targets.
+
+    Parameters
+    ----------
+    targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
+    of_targets : (2, T), the result of :func:`gallery_statistics`
+    unit, reference : arguments of :func:`gallery_statistics`
+
+    Returns
+    -------
+    (2, T) float64
+    """
+    count = targets.shape[0]
+    chosen = reference_targets(count, reference)
+    own_column = np.full(count, -1)
+    own_column[chosen] = np.arange(len(chosen))
+    parts = []
+    for part, scores in score_blocks(targets, targets[chosen], unit):
+        scores = s_norm(scores, of_targets[:, part], of_targets[:, chosen])
+        parts.append(neighbour_statistics(scores, own_column[part]))
+    return np.hstack(parts)
 
 
 def _mean_and_scale(mean, square):

@@ -9,7 +9,14 @@ from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
 from helpers.evaluation import score_norm
 from helpers.evaluation.embeddings import MAX_KEPT
-from helpers.evaluation.models import GalleryTfidf, Member, Model, as_model, with_s_norm
+from helpers.evaluation.models import (
+    GalleryTfidf,
+    Member,
+    Model,
+    as_model,
+    with_as_norm,
+    with_s_norm,
+)
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.evaluation.scores import as_rows, cosine
 from helpers.tokens.tokenizer import Bytes
@@ -117,6 +124,64 @@ def test_cohort_normalisation_is_that_of_a_loop(trials, make_store, monkeypatch)
         np.array(expected)[tuple(pairs.T)],
         rtol=1e-4,
     )
+
+
+def as_normed_in_a_loop(normed, among, neighbours, drawn):
+    """AS-norm (Q, T) of s-normed scores, by loops; ``among`` are those of targets, their own out.
+
+    ``drawn`` holds the numbers of the targets that may be neighbours.
+    """
+
+    def z(score, others):
+        nearest = np.sort(others)[-neighbours:]
+        spread = max(nearest.std(), score_norm.LEAST_SPREAD * others.std())
+        return (score - nearest.mean()) / spread
+
+    scores = np.empty(normed.shape)
+    for q, t in np.ndindex(normed.shape):
+        others_of_target = [among[t, other] for other in drawn if other != t]
+        of_query = z(normed[q, t], normed[q, drawn].astype(float))
+        scores[q, t] = of_query + z(normed[q, t], np.array(others_of_target, float))
+    return scores
+
+
+@pytest.mark.parametrize("some", [False, True])
+def test_neighbours_in_the_gallery_normalise_as_in_a_loop(trials, some, monkeypatch):
+    monkeypatch.setattr(score_norm, "NEIGHBOUR_SHARE", 0.2)
+    drawn = np.isin(np.arange(30), [*range(0, 30, 2), 3, 5, 11, 17])
+    reference = drawn if some else None
+    rows = np.flatnonzero(drawn) if some else np.arange(30)
+    model = HabitCounts(hours=True)
+    s_normed = as_model(Member("s", model, "s_norm", reference=reference))
+    sides = (trials.queries, trials.targets)
+    normed = all_scores(s_normed, *sides)
+    among = all_scores(s_normed, trials.targets, trials.targets, np.arange(30))
+    neighbours = round(0.2 * len(rows))
+    expected = as_normed_in_a_loop(normed, among, neighbours, rows)
+
+    made = as_model(Member("as", model, "as_norm", reference=reference))
+    scores = all_scores(made, *sides)
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+    pairs = np.array([[3, 4], [0, 0], [29, 1], [3, 4]])
+    np.testing.assert_allclose(made.pair_scores(*sides, pairs), expected[tuple(pairs.T)], atol=1e-4)
+
+    opened, query_rows = made.members[0].opened(*sides, 32)
+    raw = all_scores(model, *sides)
+    for q, t in pairs:
+        slope, offset = opened.line(query_rows[q : q + 1], t, -1)
+        assert slope * raw[q, t] + offset == pytest.approx(expected[q, t], abs=1e-3)
+
+
+def test_a_target_that_asks_knows_no_score_with_itself(trials):
+    model = as_model(with_as_norm(HabitCounts(hours=True)))
+    own_column = np.arange(30)
+    scores = all_scores(model, trials.targets, trials.targets, own_column)
+    s_normed = all_scores(
+        with_s_norm(HabitCounts(hours=True)), trials.targets, trials.targets, own_column
+    )
+    expected = score_norm.neighbour_norm(s_normed)
+    off = ~np.eye(30, dtype=bool)
+    np.testing.assert_allclose(scores[off], expected[off], atol=1e-4)
 
 
 def test_a_hub_is_a_hub_no_more(trials):

@@ -3,9 +3,9 @@
 ``python benchmarks/ship.py --help`` lists the options.
 
 What is measured goes into a table of results: ranking of 16 against 16 posts in one gallery, beside
-the TF-IDF that the gallery fits itself; and what a decision is worth: calibration, recall and false
-links of pairs that are judged alone, and R@P90 in an open world, where half of the accounts have
-nobody in the gallery.
+the TF-IDF that the gallery fits itself, each with s-norm and with AS-norm; and what a decision is
+worth: calibration, recall and false links of pairs that are judged alone, and R@P90 in an open
+world, where half of the accounts have nobody in the gallery.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from helpers.core.names import label, short_name
 from helpers.core.paths import Run
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import bootstrap_means, metric_table
-from helpers.evaluation.models import GalleryTfidf, as_model, with_s_norm
+from helpers.evaluation.models import GalleryTfidf, Model, as_model, with_as_norm, with_s_norm
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
 from helpers.training.experiment import load_trained
@@ -64,8 +64,13 @@ def measure(
         f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
         f"{name}_alone": ("alone", encoder.model(False, False)),
     }
+    near = [member for member in models[name][1].members if member.normaliser == "as_norm"]
+    models[f"{name}_near"] = ("", Model(tuple(near)))
+    models[f"{name}_gallery"] = ("", models[f"{name}_near"][1].normalised("s_norm"))
     for kind in COUNTED:
-        models[f"{kind}_gallery"] = ("", as_model(with_s_norm(GalleryTfidf(kind, tokenizer))))
+        tfidf = GalleryTfidf(kind, tokenizer)
+        models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))
+        models[f"{kind}_near"] = ("", as_model(with_as_norm(tfidf)))
     ranks = {}
     about = {
         "protocol": "own accounts",
@@ -83,14 +88,13 @@ def measure(
         if use:
             tables.append(decisions(encoder, use, scores))
         measured = pd.concat(tables)
-        kind = model.removesuffix("_gallery")
-        system = short_name(label(kind), norm="s-norm") if kind in COUNTED else name_of_row(model)
-        results.record(file, measured, model=model, label=system, **about)
+        results.record(file, measured, model=model, label=name_of_row(model), **about)
         print(split, model, measured.value.round(3).to_dict(), flush=True)
-    base = max(COUNTED, key=lambda kind: (1 / ranks[f"{kind}_gallery"]).mean())
-    differences = ranking.ranking_differences(ranks[name], ranks[f"{base}_gallery"])
-    row = {"model": name, "label": name_of_row(name), "base": f"{base}_gallery"}
-    results.record(file, differences, **row, **about)
+    mrr = {model: (1 / ranks[model]).mean() for model in ranks if model.startswith(COUNTED)}
+    for base in (max(mrr, key=mrr.get), f"{name}_gallery"):
+        differences = ranking.ranking_differences(ranks[name], ranks[base])
+        row = {"model": name, "label": name_of_row(name), "base": base}
+        results.record(file, differences, **row, **about)
 
 
 def open_world(scores: np.ndarray) -> pd.DataFrame:
@@ -108,7 +112,8 @@ def open_world(scores: np.ndarray) -> pd.DataFrame:
 def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFrame:
     """Return Cllr, minCllr, recall and false links per 10,000 pairs at the default costs."""
     same = np.eye(len(scores), dtype=bool)
-    llr = encoder.uses[use].llr(scores, POSTS, POSTS)
+    targets = len(scores) if use.startswith("gallery") else 2
+    llr = encoder.uses[use].llr(scores, POSTS, POSTS, targets)
     linked = llr >= LINK_COSTS.threshold
     rates = bootstrap_means({"found": linked.diagonal()}, np.arange(len(scores)), 1000, 0)
     measured = {
@@ -121,9 +126,14 @@ def decisions(encoder: AuthorEncoder, use: str, scores: np.ndarray) -> pd.DataFr
 
 def name_of_row(model: str) -> str:
     """Name encoder and use: "open-small, hours"; "small, no Rust" was made without a community."""
+    for ending, norm in (("_gallery", "s-norm"), ("_near", "AS-norm")):
+        if model.endswith(ending):
+            return short_name(name_of_row(model.removesuffix(ending)), norm=norm)
     for ending, use in (("_hours", "hours"), ("_alone", "no gallery")):
         if model.endswith(ending):
             return short_name(name_of_row(model.removesuffix(ending)), note=use)
+    if model in COUNTED:
+        return label(model)
     without = re.fullmatch(r"without_([a-z]+)_(\w+)", model)
     if without:
         return f"{without[2]}, no {without[1].title()}"

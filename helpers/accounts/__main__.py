@@ -22,6 +22,8 @@ COMMANDS = {  # command -> its positional arguments, and what it does
     "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
 }
 
+PRIOR_HELP = "probability of a second account ({})"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -61,8 +63,9 @@ def _parser() -> argparse.ArgumentParser:
         add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
         add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
         if name != "encode":
-            prior_help = "probability of a second account (0.05)"
-            add("--prior", type=float, default=0.05, help=prior_help)
+            prior = 0.0 if name == "mine" else 0.05
+            default = "estimated" if name == "mine" else prior
+            add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
             add("-k", type=int, default=5, help="candidates of each account (5)")
         if name == "encode":
             add("--force", action="store_true", help="replace an existing file of any kind")

@@ -1,13 +1,13 @@
 """Split the fused score of two accounts into contributions of members and of their features.
 
-The s-normed score of a member is a linear function of its raw score, and the raw score of TF-IDF
+The normalised score of a member is a linear function of its raw score, and the raw score of TF-IDF
 and of LSA-WCCN is a sum over features. The score of the network has no such sum, so it stays one
 term. The constant of the linear function is one more term of each member: it says how similar the
 two accounts are to all others.
 
-Scores are rounded to 2**-20 before and after they are s-normed, and s-norm multiplies what the
-first rounding changed by its slope, which is 10 to 500 in real galleries. So this change is a term
-of its own, ROUNDING, and :func:`error_bound` says how near to the score all terms together come.
+Scores are rounded to 2**-20 before and after they are normalised, which multiplies what the first
+rounding changed by its slope, 10 to 500 in real galleries. So this change is a term of its own,
+ROUNDING, and :func:`error_bound` says how near to the score all terms together come.
 """
 
 import math
@@ -27,7 +27,7 @@ from helpers.evaluation.scores import GRID, cosine
 from helpers.tokens.batch import PAD, Samples
 
 MEAN = "(unlike the mean of all)"
-OFFSET = "(s-norm: similarity to all others)"
+OFFSET = "(similarity to all others)"
 WHOLE = "(the whole member)"
 ROUNDING = "(rounding of the raw score)"
 NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
@@ -44,7 +44,7 @@ def contributions(
     Parameters
     ----------
     gallery : AccountGallery
-        holds the target, and the accounts that s-norm compares with.
+        holds the target, and the accounts that the normalisation compares with.
     query : Samples
         one sample.
     target : str
@@ -89,10 +89,11 @@ def contributions(
 def error_bound(gallery: AccountGallery, query: Samples, target: str, name: str = "") -> float:
     """Return how far the sum of :func:`contributions` may be from the score.
 
-    It is 2**-20 (1 + s), where s is the mean of the members' slopes of s-norm by weight, 1 without
-    s-norm: each member's raw score may be rounded to a neighbouring multiple of 2**-20 where
-    several queries are ranked at a time, and the scores of the members and of their mean are
-    rounded, too. What the sum of float32 numbers adds is far less for any posts that were tried.
+    It is 2**-20 (1 + 1.5 s), where s is the sum of the members' slopes times their weights, taken
+    as positive: each member's raw score may be rounded to a neighbouring multiple of 2**-20 where
+    several queries are ranked at a time, its s-normed score too, which AS-norm multiplies by less
+    than half of the slope, and the weighted sum is rounded. What the sum of float32 numbers adds is
+    far less for any posts that were tried.
 
     Parameters
     ----------
@@ -104,14 +105,14 @@ def error_bound(gallery: AccountGallery, query: Samples, target: str, name: str 
     for member in gallery.model.used_members:
         opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
         slope, _ = opened.line(query_vector, target_row, query_row)
-        bound += member.weight * slope
+        bound += 1.5 * abs(member.weight) * slope
     return bound / GRID
 
 
 def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     """Sum the result of :func:`contributions` by member, the largest sum first.
 
-    The sum of a member includes its s-norm constant.
+    The sum of a member includes the constant of its normalisation.
 
     Returns
     -------

@@ -3,12 +3,12 @@
 Its members are those of Fusion T in notebook 06 without "TF-IDF shape": Stream, LSA-WCCN,
 "LSA-WCCN, frequent" and the hour profile, whose weights ship, and three TF-IDFs that each gallery
 fits on its own texts. Fusion weights and calibration are fitted on dev accounts, once for scores
-that a gallery s-norms, and once for two accounts without a gallery.
+that a gallery normalises, and once for two accounts without a gallery.
 """
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import torch.nn.functional as nnf
 from helpers.accounts.members import build_encoder, encoder_config
 from helpers.accounts.passages import token_kinds, without_passages
 from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
-from helpers.accounts.scoring import ScoringConfig, fit_scoring
+from helpers.accounts.scoring import ScoringConfig, fit_gallery_scoring, fit_pair_scoring
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.errors import FileError, readable_file
@@ -35,7 +35,7 @@ from helpers.training import checkpoints
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"
-ENOUGH = 30  # a gallery of at least so many accounts s-norms its scores
+ENOUGH = 30  # a gallery of at least so many accounts normalises its scores
 # Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
 # texts unlike those it was fitted on all look alike to the encoder.
 ALONE = 9
@@ -44,7 +44,7 @@ COUNTED = ("tfidf_word", "tfidf_char", "tfidf_subword")  # each gallery fits the
 # The sizes are small, so that the weights can ship.
 LSA = {"lsa": (0, 256, 2**15), "lsa_masked": (300, 256, 2**14)}
 TRAINING_POSTS = 16  # posts in each sample that LSA-WCCN and the fusion weights are fitted on
-# with or without s-norm by a gallery, with or without the hours of posts
+# with or without normalisation by a gallery, with or without the hours of posts
 USES = ("gallery", "gallery_hours", "alone", "alone_hours")
 
 
@@ -114,7 +114,7 @@ class AuthorEncoder:
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
         with readable_file(folder / "model.json"):
-            if any("members" not in use for use in about["uses"].values()):
+            if any("accounts" not in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {
                 member: build_encoder(member, config, tokenizer)
@@ -190,13 +190,13 @@ class AuthorEncoder:
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):
-            return fit_scoring(model, dev, ENOUGH)
-        return replace(fit_scoring(model, dev, 2), same=ALONE, different=ALONE)
+            return fit_gallery_scoring(model, dev, ENOUGH)
+        return fit_pair_scoring(model, dev, ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
         """Return the systems that a use fuses, by name.
 
-        Uses of a gallery s-norm every system and include the TF-IDFs; uses without a gallery do
+        Uses of a gallery normalise every system and include the TF-IDFs; uses without a gallery do
         neither. The hour profile is left out where times are not known.
         """
         names = [name for name in self.members if name != "hours" or use.endswith("_hours")]
@@ -205,9 +205,9 @@ class AuthorEncoder:
         return {name: with_s_norm(self.encoders[name]) for name in (*COUNTED, *names)}
 
     def calibrated_on(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
-        """Return a copy whose calibration for galleries is fitted on own accounts.
+        """Return a copy whose weights and calibration for galleries are fitted on own accounts.
 
-        Fusion weights and the other uses stay the same.
+        The other uses stay the same.
 
         Parameters
         ----------
@@ -219,7 +219,9 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        fitted = fit_scoring(self.model(True, hours), store, ENOUGH)
+        members = self.model(True, hours).members
+        by_neighbours = Model(tuple(m for m in members if m.normaliser == "as_norm"))
+        fitted = fit_gallery_scoring(by_neighbours, store, ENOUGH, own_weights=True)
         uses = self.uses | {self.use(True, hours): fitted}
         return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
 
@@ -230,8 +232,8 @@ class AuthorEncoder:
         ----------
         gallery : whether the gallery has at least ENOUGH accounts
         hours : whether times are known
-        reference : (T,) bool, which of the T targets s-norm takes its mean and spread from; by
-            default all
+        reference : (T,) bool, from which of the T targets the normalisation takes means and
+            spreads; by default all
         """
         return Model.from_json(
             self.uses[self.use(gallery, hours)].members, self.encoders, reference
@@ -260,8 +262,8 @@ class AuthorEncoder:
 
         Parameters
         ----------
-        gallery : whether a gallery of at least ENOUGH accounts s-norms the scores; "gallery" where
-            it does, else "alone"
+        gallery : whether a gallery of at least ENOUGH accounts normalises the scores; "gallery"
+            where it does, else "alone"
         hours : whether times are known; adds "_hours"
         """
         return ("gallery" if gallery else "alone") + ("_hours" if hours else "")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from scipy.special import logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.passages import passage_hashes, without_passages
@@ -20,6 +20,7 @@ from helpers.accounts.samples import (
     whole_accounts,
 )
 from helpers.core.errors import FileError, file_error, readable_file
+from helpers.evaluation.calibration import estimate_prior
 from helpers.evaluation.detection import DetectionCosts
 from helpers.tokens.batch import Samples
 from helpers.tokens.store import FILES, TokenStore, check_arrays
@@ -36,9 +37,10 @@ COLUMNS = "query target rank score llr probability linked query_posts target_pos
 class AccountGallery:
     """Named accounts, against all of which queries are ranked.
 
-    In a gallery of at least ENOUGH accounts, scores are s-normed. In a smaller one scores are raw,
-    no likelihood ratio is above 10, and the mean ratio of a query is lowered to at most 1. So
-    nobody is linked without enough other accounts from the same place to compare with.
+    In a gallery of at least ENOUGH accounts, scores are normalised by those of the nearest
+    accounts. In a smaller one scores are raw, no likelihood ratio is above 10, and the mean ratio
+    of a query is lowered to at most 1. So nobody is linked without enough other accounts from the
+    same place to compare with.
 
     Attributes
     ----------
@@ -47,8 +49,8 @@ class AccountGallery:
     names : T different names, in the order of ``targets``
     hours : whether the times of posts are known
     rows : name of a member -> vectors of the targets, if ``encoder.rows`` has computed them before
-    drawn : (T,) bool, which targets were sampled at random from all accounts; s-norm takes its mean
-        and spread from these only. By default all are
+    drawn : (T,) bool, which targets were sampled at random from all accounts; means and spreads of
+        the normalisation come from these only. By default all are
     beyond : number of accounts that are not among the targets; each counts as a possible answer
         with likelihood ratio 0
 
@@ -81,9 +83,11 @@ class AccountGallery:
             self.rows = self.encoder.rows(self.targets)
         if self.drawn is None:
             self.drawn = np.ones(count, bool)
-        self.s_normed = count >= ENOUGH
-        self.use = self.encoder.uses[self.encoder.use(self.s_normed, self.hours)]
-        self.model = self.encoder.model(self.s_normed, self.hours, self.drawn)
+        self.normalised = count >= ENOUGH
+        # number of targets that normalise, see ScoringConfig.llr
+        self.normalising = max(int(self.drawn.sum()), 2) if self.normalised else 2
+        self.use = self.encoder.uses[self.encoder.use(self.normalised, self.hours)]
+        self.model = self.encoder.model(self.normalised, self.hours, self.drawn)
         for member in self.model.members:
             if member.name in self.rows:
                 rows = self.rows[member.name]
@@ -155,6 +159,48 @@ class AccountGallery:
         See :func:`helpers.accounts.passages.passage_hashes`.
         """
         return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
+
+    def llr(self, scores: np.ndarray, query_posts) -> np.ndarray:
+        """Return the log-likelihood ratios of scores with the targets of this gallery.
+
+        Parameters
+        ----------
+        scores : (..., T) scores of queries with all targets
+        query_posts : numbers of posts of the queries, broadcast to the shape of ``scores``
+        """
+        return self.use.llr(scores, query_posts, self.targets.count, self.normalising)
+
+    def highest_probability(self, costs: DetectionCosts) -> float:
+        """Return the highest probability that a target can have, given the prior of ``costs``."""
+        _, highest = self.use.bounds(self.normalising)
+        log_odds = logit(costs.prior) + highest - np.log(max(len(self) + self.beyond - 1, 1))
+        return float(expit(log_odds))
+
+    def estimate_prior(self, queries: Samples, names: Sequence[str] | None = None) -> float:
+        """Estimate the share of queries whose writer has an account in the gallery.
+
+        The share is the one that agrees best with the likelihood ratios of all queries, see
+        :func:`helpers.evaluation.calibration.estimate_prior`. Where there are fewer than ENOUGH
+        queries, or the gallery does not normalise, it is the prior of LINK_COSTS.
+
+        Parameters
+        ----------
+        queries, names : as in :meth:`rank`
+        """
+        if len(queries) < ENOUGH or not self.normalised:
+            return LINK_COSTS.prior
+        if names is None:
+            names = [""] * len(queries)
+        own_column = self.columns(names)
+        mean_ratios = []
+        for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
+            llr = self.llr(block, queries.count[part][:, None])
+            column = own_column[part]
+            row = np.flatnonzero(column >= 0)
+            llr[row, column[row]] = -np.inf
+            compared = llr.shape[1] - (column >= 0) + self.beyond
+            mean_ratios.append(logsumexp(llr, 1) - np.log(np.maximum(compared, 1)))
+        return estimate_prior(np.concatenate(mean_ratios))
 
     def rank(
         self,
@@ -400,7 +446,7 @@ class AccountGallery:
         nobody_chance = np.empty(len(names))
         for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
             for number, scores in enumerate(block, part.start):
-                llr = self.use.llr(scores, queries.count[number], self.targets.count)
+                llr = self.llr(scores, queries.count[number])
                 if own_column[number] >= 0:
                     llr[own_column[number]] = -np.inf
                 best, nobody_chance[number] = self._best(scores, llr, k, costs)
@@ -425,7 +471,7 @@ class AccountGallery:
         """
         count = int(np.isfinite(llr).sum())
         best = np.lexsort((scores, llr))[::-1][: min(k, count)]
-        if not self.s_normed:
+        if not self.normalised:
             # raw scores of strangers may all be high: their mean ratio is lowered to at most 1
             llr = llr - max(logsumexp(llr) - np.log(max(count, 1)), 0)
         log_chances = np.log(costs.prior / max(count + self.beyond, 1)) + llr

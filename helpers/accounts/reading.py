@@ -41,7 +41,7 @@ NEAREST_OF_ALL = 4000  # accounts that the index finds for all queries together
 # Accounts that the index finds for one query, at most. Among the nearest 40 of 5,000 accounts was
 # the true partner of 0.7 of the queries, among the nearest 1000 that of 0.96.
 NEAREST_OF_QUERY = 1000
-COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, for the mean and spread of s-norm
+COHORT_ACCOUNTS = 1000  # accounts sampled at random beside these, which normalise the scores
 STORED_POSTS = 2 * NEWEST_POSTS  # posts of an account kept in memory: enough for two halves
 # tokens of a post that are kept: twice MAX_TOKENS, since shared passages are removed afterwards
 STORED_TOKENS = 2 * MAX_TOKENS
@@ -119,8 +119,8 @@ class OwnPosts:
 
         Of more than FULL_GALLERY accounts, the gallery holds those that an index finds nearest to
         one of the queries, the accounts of the queries themselves, and COHORT_ACCOUNTS sampled at
-        random. S-norm takes its mean and spread from the random ones only: among the nearest
-        accounts, the score of a true pair would not stand out.
+        random. Only the random ones normalise the scores: among accounts that are all near, the
+        score of a true pair would not stand out.
 
         Parameters
         ----------

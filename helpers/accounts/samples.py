@@ -214,6 +214,32 @@ def halves(
     return older_half, Samples(store, middle, newer, accounts)
 
 
+def distant_halves(store: TokenStore, min_posts: int, max_posts: int) -> tuple[Samples, Samples]:
+    """Return the first and the last posts of each account, as far apart as its posts allow.
+
+    They stand for two accounts of one person more strictly than :func:`halves`, in which one
+    conversation may go on.
+
+    Parameters
+    ----------
+    store : TokenStore
+        posts of the accounts.
+    min_posts : int
+        minimum number of posts per half; accounts with fewer than twice as many are left out.
+    max_posts : int
+        maximum number of posts per half.
+
+    Returns
+    -------
+    The first and the last posts, in the same order of accounts.
+    """
+    total = store.posts_per_author()
+    accounts = np.flatnonzero(total >= 2 * min_posts)
+    count = np.minimum(total[accounts] // 2, max_posts)
+    first = Samples(store, store.author_offsets[accounts], count, accounts)
+    return first, Samples(store, store.author_offsets[accounts + 1] - count, count, accounts)
+
+
 def last_posts(samples: Samples, posts: int) -> Samples:
     """Keep the last ``posts`` posts of each sample, or all where it has fewer.
 

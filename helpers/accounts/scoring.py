@@ -4,15 +4,23 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+from scipy.special import log_softmax
 
-from helpers.accounts.samples import MAX_TOKENS, halves, last_posts
+from helpers.accounts.samples import MAX_TOKENS, distant_halves, halves, last_posts
 from helpers.core.progress import progress_bar
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
-from helpers.evaluation.models import Model
+from helpers.evaluation.models import Model, as_model
 from helpers.tokens.store import TokenStore
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
+# posts of each half on which the calibration for galleries is fitted: from, to
+HALF_POSTS = (8, 32)
+NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
+# Prior standard deviations of own weights times that of their scores. At the least of them members
+# keep their weights.
+WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
+FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
 
 @dataclass(frozen=True)
@@ -24,22 +32,22 @@ class ScoringConfig:
     members : names, normalisers and weights, as :meth:`helpers.evaluation.models.Model.to_json`
         returns them
     calibration : turns scores into log-likelihood ratios
-    same, different : numbers of same-account and different-account trials that calibration was
-        fitted on. Log-likelihood ratios are clipped to what so many trials can support, between
-        -log(same + 1) and log(different + 1), as in forensic practice (Vergeer et al. 2016)
+    accounts : number of accounts that calibration was fitted on. Likelihood ratios are clipped to
+        what so many can support, as in forensic practice (Vergeer et al. 2016): that of a pair lies
+        between 1 / (accounts + 1) and accounts + 1; in a gallery of T targets the upper bound is
+        T - 1 times as high, because each account was compared with many others
     """
 
     members: list[dict]
     calibration: Calibration
-    same: int
-    different: int
+    accounts: int
 
     @property
     def weights(self) -> dict[str, float]:
         """Name of a member -> its weight."""
         return {member["name"]: member["weight"] for member in self.members}
 
-    def llr(self, scores: np.ndarray, query_posts, target_posts) -> np.ndarray:
+    def llr(self, scores: np.ndarray, query_posts, target_posts, targets: int = 2) -> np.ndarray:
         """Return the log-likelihood ratio of each score, within the bounds.
 
         Parameters
@@ -47,11 +55,29 @@ class ScoringConfig:
         scores : scores of pairs, in an array of any shape
         query_posts, target_posts : numbers of posts of the query and of the target of each pair,
             broadcast to the shape of ``scores``; clipped to the range of SIZES
+        targets : T, number of targets that have normalised the scores; 2 for scores that no gallery
+            has normalised
+
+        Notes
+        -----
+        A calibration for galleries gives the odds that the target is the right one of all, if one
+        of them is. The likelihood ratio is T - 1 times these odds. The odds depend little on T,
+        because AS-norm compares each score with the nearest ones of the gallery.
         """
-        sizes = [np.clip(posts, SIZES[0], SIZES[-1]) for posts in (query_posts, target_posts)]
-        flat = [values.ravel() for values in np.broadcast_arrays(scores, *sizes)]
-        ratios = self.calibration.llr(*flat).reshape(np.shape(scores))
-        return ratios.clip(-np.log1p(self.same), np.log1p(self.different))
+        features = [scores]
+        if len(self.calibration.weights) > 1:
+            features += [
+                np.clip(posts, SIZES[0], SIZES[-1]) for posts in (query_posts, target_posts)
+            ]
+        flat = [values.ravel() for values in np.broadcast_arrays(*features)]
+        log_ratio = self.calibration.llr(*flat).reshape(np.shape(scores))
+        lowest, highest = self.bounds(targets)
+        return (log_ratio + np.log(targets - 1)).clip(lowest, highest)
+
+    def bounds(self, targets: int = 2) -> tuple[float, float]:
+        """Return the lowest and the highest log-likelihood ratio, see :meth:`llr`."""
+        bound = float(np.log1p(self.accounts))
+        return -bound, bound + float(np.log(targets - 1))
 
     @classmethod
     def of(cls, plain: dict) -> "ScoringConfig":
@@ -59,34 +85,30 @@ class ScoringConfig:
         return cls(**{**plain, "calibration": Calibration(**plain["calibration"])})
 
 
-def fit_scoring(model: Model, dev: TokenStore, min_accounts: int) -> ScoringConfig:
-    """Fit the calibration of a model on halves of dev accounts.
+def fit_pair_scoring(model: Model, dev: TokenStore, accounts: int) -> ScoringConfig:
+    """Fit the calibration of a model for pairs without a gallery, on halves of dev accounts.
 
     The older halves are queries, the newer ones targets, cut to each combination of two SIZES for
-    which at least ``min_accounts`` accounts have enough posts. All combinations are fitted
-    together. The bounds count the trials of the largest one only, since the others repeat the same
-    pairs of accounts.
+    which two accounts have enough posts. All combinations are fitted together.
 
     Parameters
     ----------
     model : gives the scores that are calibrated
     dev : posts of the dev accounts
-    min_accounts : combinations of sizes with fewer accounts are left out
+    accounts : gives the bounds, see :class:`ScoringConfig`
 
     Raises
     ------
     ValueError
-        Fewer than ``min_accounts`` accounts have enough posts for the smallest sizes.
+        Fewer than two accounts have enough posts for the smallest sizes.
     """
     trials = []
-    accounts = 0
     sizes = list(product(SIZES, SIZES))
     for query_posts, target_posts in progress_bar(sizes, desc="calibrating", unit="size", delay=2):
         least = max(query_posts, target_posts)
         older, newer = halves(dev, least, least)
-        if len(older) < min_accounts:
+        if len(older) < 2:
             continue
-        accounts = max(accounts, len(older))
         queries = last_posts(older, query_posts)
         targets = replace(newer, count=np.minimum(newer.count, target_posts))
         scores = model.score_matrix(queries, targets, MAX_TOKENS)
@@ -94,6 +116,113 @@ def fit_scoring(model: Model, dev: TokenStore, min_accounts: int) -> ScoringConf
         columns = np.broadcast_arrays(scores, same, query_posts, target_posts)
         trials.append([values.ravel() for values in columns])
     if not trials:
-        raise ValueError(f"calibration needs {min_accounts} accounts with {2 * SIZES[0]} posts")
+        raise ValueError(f"calibration needs 2 accounts with {2 * SIZES[0]} posts")
     fitted = calibration.fit_calibration(*map(np.concatenate, zip(*trials)))
-    return ScoringConfig(model.to_json(), fitted, accounts, accounts * (accounts - 1))
+    return ScoringConfig(model.to_json(), fitted, accounts)
+
+
+def fit_gallery_scoring(
+    model: Model, store: TokenStore, min_accounts: int, own_weights: bool = False
+) -> ScoringConfig:
+    """Fit how s-norm and AS-norm are joined, and the calibration of this score among neighbours.
+
+    Each account is cut in two halves as far apart as its posts allow. Every first half is compared
+    with its own account's last half and with the NEAREST_OTHERS last halves of others. Two accounts
+    that are each other's nearest are not compared: they may be one person's. Logistic regression
+    gives the odds that a target is the right one, from both scores of the model and, with
+    ``own_weights``, from those of each member. Own weights have a normal prior around the model's
+    weights, whose spread, one of WEIGHT_SPREADS, is the smallest one that ranks accounts as well as
+    any, within one standard error, that took no part in the fit.
+
+    Parameters
+    ----------
+    model : members and their weights; how they are normalised does not matter
+    store : posts of the accounts
+    min_accounts : number of accounts that must have enough posts
+    own_weights : whether members may get other weights than the model's
+
+    Raises
+    ------
+    ValueError
+        Fewer than ``min_accounts`` accounts have twice HALF_POSTS[0] posts.
+    """
+    first, last = distant_halves(store, *HALF_POSTS)
+    if len(first) < min_accounts:
+        needed = f"{min_accounts} accounts with {2 * HALF_POSTS[0]} posts"
+        raise ValueError(f"calibration needs {needed}, and {len(first)} have so many")
+    near = model.normalised("as_norm")
+    whole = model.normalised("s_norm")
+    near_scores = near.score_matrix(first, last, MAX_TOKENS)
+    candidates = _candidates(near_scores)
+    scores = [near_scores, whole.score_matrix(first, last, MAX_TOKENS)]
+    if own_weights:
+        members = [as_model(member) for member in near.members]
+        scores += [member.score_matrix(first, last, MAX_TOKENS) for member in members]
+    row = np.arange(len(first))[:, None]
+    features = np.stack([matrix[row, candidates] for matrix in scores], -1)
+
+    spread = np.ones(features.shape[-1])
+    if own_weights:
+        spread[2:] = _best_spread(features, candidates >= 0)
+    weights, intercept = _fit(features, candidates >= 0, spread)
+    if not (weights[0] > 0 and weights.sum() > 0):  # the scores of these accounts say nothing
+        weights = np.eye(len(weights))[0]
+    return _scoring_config(near, whole, weights, intercept, len(first))
+
+
+def _scoring_config(near, whole, weights, intercept, accounts):
+    """Turn the weights of both scores, and of members where there are more, into one use."""
+    members = []
+    for number, member in enumerate(near.to_json()):
+        weight = weights[0] * member["weight"]
+        if len(weights) > 2:
+            weight += weights[2 + number]
+        members.append(member | {"weight": float(weight)})
+    for member in whole.to_json():
+        members.append(member | {"weight": float(weights[1] * member["weight"])})
+    total = sum(member["weight"] for member in members)
+    members = [member | {"weight": member["weight"] / total} for member in members]
+    return ScoringConfig(members, Calibration([total], intercept), accounts)
+
+
+def _candidates(scores):
+    """Return the accounts (N, K) that each of N is compared with, its own first; -1 is no account.
+
+    ``scores`` (N, N) are those of first halves with last halves in the same order of accounts.
+    """
+    row = np.arange(len(scores))
+    of_others = scores.copy()
+    np.fill_diagonal(of_others, -np.inf)
+    partner = (of_others + of_others.T).argmax(1)
+    nearest = np.argsort(-of_others, axis=1, kind="stable")[:, : min(NEAREST_OTHERS, len(row) - 1)]
+    is_mutual = partner[partner] == row
+    may_be_one_person = (nearest == partner[:, None]) & is_mutual[:, None]
+    return np.hstack([row[:, None], np.where(may_be_one_person, -1, nearest)])
+
+
+def _fit(features, is_candidate, spread):
+    """Fit log-odds on the candidates of each account; ``features`` (N, K, F), ``spread`` (F,)."""
+    same = np.zeros(is_candidate.shape, bool)
+    same[:, 0] = True
+    return calibration.fit_log_odds(features[is_candidate], same[is_candidate], spread)
+
+
+def _best_spread(features, is_candidate):
+    """Choose the spread of own weights by how likely the own account is to left-out accounts."""
+    accounts = np.random.default_rng(0).permutation(len(features))
+    likelihoods = []
+    for own_spread in WEIGHT_SPREADS:
+        spread = np.full(features.shape[-1], own_spread)
+        spread[:2] = 1
+        likelihood = np.empty(len(features))
+        for left_out in np.array_split(accounts, FOLDS):
+            fitted = np.setdiff1d(accounts, left_out)
+            weights, _ = _fit(features[fitted], is_candidate[fitted], spread)
+            log_odds = np.where(is_candidate[left_out], features[left_out] @ weights, -np.inf)
+            likelihood[left_out] = log_softmax(log_odds, 1)[:, 0]
+        likelihoods.append(likelihood)
+    best = max(likelihoods, key=np.mean)
+    for own_spread, likelihood in zip(WEIGHT_SPREADS, likelihoods):
+        loss = best - likelihood
+        if loss.mean() <= loss.std() / len(loss) ** 0.5:
+            return own_spread

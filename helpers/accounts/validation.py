@@ -26,6 +26,7 @@ MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not 
 PROVING_ACCOUNTS = 100  # with fewer accounts, a message says that they prove little
 MAX_CALIBRATION_LOSS = 0.2  # a larger loss, in bits, gives a warning
 CHANGED_QUERY = "\0"  # no account has this name, so none is left out of the ranking as the query
+NORMALISERS = {"s_norm": "s-norm", "as_norm": "AS-norm"}  # as the names of systems end
 SIZES = (2, 4, 8, 16, 32, 64)  # numbers of posts of a query
 
 # typographic quotes, as word processors set them, to those of keyboards
@@ -154,13 +155,12 @@ def choose_calibration(
         messages.append(
             f"{len(accounts)} accounts can be cut in halves, too few to fit a calibration on."
         )
-    # one gallery serves both calibrations: both have the same weights, so the scores are equal
     gallery, older = split_half_trials(judging_posts, encoder, seed)
-    use = encoder.use(gallery.s_normed, posts.hours)
     metrics = {}
     reliability = {}
     for name, judged_encoder in encoders.items():
-        judgement, bins = _judge(gallery, older, judged_encoder.uses[use], costs)
+        judged_gallery = replace(gallery, encoder=judged_encoder)
+        judgement, bins = _judge(judged_gallery, older, costs)
         metrics[name] = judgement.value
         reliability[name] = bins
     table = pd.DataFrame(metrics)
@@ -195,12 +195,11 @@ def _messages(table, better, accounts):
     return messages
 
 
-def _judge(gallery, older, use, costs):
+def _judge(gallery, older, costs):
     """Return metrics and reliability bins of a calibration, on all older with all newer halves."""
-    target_posts = gallery.targets.count
     ratios = []
     for rows, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):
-        ratios.append(use.llr(scores, older.count[rows][:, None], target_posts))
+        ratios.append(gallery.llr(scores, older.count[rows][:, None]))
     llr = np.concatenate(ratios)
     same = np.eye(len(llr), dtype=bool)
     table = calibration_metrics(llr.ravel(), same.ravel(), costs)
@@ -229,6 +228,8 @@ def compare_with_tfidf(
 ) -> pd.DataFrame:
     """Compare the MRR of all members together with that of the best single TF-IDF of the gallery.
 
+    Its scores are normalised by s-norm or by AS-norm, whichever ranks better on these accounts.
+
     Parameters
     ----------
     gallery : AccountGallery
@@ -243,9 +244,13 @@ def compare_with_tfidf(
     Returns
     -------
     Columns ``value``, ``low``, ``high`` and three rows: ``name``, the name of the best TF-IDF, and
-    "Difference". The table is empty for a gallery too small for s-norm, which fits no TF-IDF.
+    "Difference". The table is empty for a gallery too small to normalise, which fits no TF-IDF.
     """
-    tfidfs = {member.name: member for member in gallery.model.members if member.name in COUNTED}
+    tfidfs = {}
+    for member in gallery.model.members:
+        if member.name in COUNTED:
+            suffix = NORMALISERS[member.normaliser]
+            tfidfs[f"{label(member.name)}, {suffix}"] = member
     if not tfidfs:
         return pd.DataFrame(columns=["value", "low", "high"])
     trials = Trials(older, gallery.targets)
@@ -258,7 +263,7 @@ def compare_with_tfidf(
     differences = ranking.ranking_differences(our_ranks, ranks[best], seed)
     rows = {
         name: ranking.ranking_metrics(our_ranks, seed).loc["MRR"],
-        f"{label(best)}, s-norm": ranking.ranking_metrics(ranks[best], seed).loc["MRR"],
+        best: ranking.ranking_metrics(ranks[best], seed).loc["MRR"],
         "Difference": differences.loc["MRR_difference"],
     }
     return pd.DataFrame(rows).T

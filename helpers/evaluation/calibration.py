@@ -21,6 +21,12 @@ from helpers.evaluation.detection import (
     min_dcf,
 )
 
+# Bounds of an estimated prior: no list is without second accounts for certain, and where scores
+# are higher than in calibration, every account would seem to have one.
+MIN_PRIOR = 0.01
+MAX_PRIOR = 0.5
+PRIOR_STEPS = 300  # of expectation maximisation
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -106,6 +112,63 @@ def fit_calibration(
     slope = regression.coef_[0] / scaler.scale_
     intercept = regression.intercept_[0] - slope @ scaler.mean_ - logit(prior)
     return Calibration(slope.tolist(), float(intercept))
+
+
+def fit_log_odds(
+    features: np.ndarray, same: np.ndarray, spread: np.ndarray | float = 1.0
+) -> tuple[np.ndarray, float]:
+    """Fit the log-odds that a pair is of one account, by logistic regression on several scores.
+
+    Pairs count as they are: the odds are those among pairs in the same proportion.
+
+    Parameters
+    ----------
+    features : (N, F) F scores of each of N pairs
+    same : (N,) bool, whether a pair is of one account
+    spread : (F,) or one for all: standard deviation of the normal prior, with mean 0, of each
+        weight times the standard deviation of its score
+
+    Returns
+    -------
+    Weights (F,) of the scores, and the intercept
+
+    Raises
+    ------
+    ValueError
+        If all pairs are of one kind.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    if same.all() or not same.any():
+        raise ValueError(f"{same.sum()} of {len(same)} pairs are of one account: both are needed")
+    scaler = StandardScaler()
+    scaled = scaler.fit_transform(np.asarray(features, np.float64)) * spread
+    regression = LogisticRegression(max_iter=1000)  # its penalty is a prior of the spread 1
+    regression.fit(scaled, same)
+    weights = regression.coef_[0] * spread / scaler.scale_
+    return weights, float(regression.intercept_[0] - weights @ scaler.mean_)
+
+
+def estimate_prior(log_odds: np.ndarray) -> float:
+    """Estimate the share of queries whose author has a target, from their likelihood ratios.
+
+    Expectation maximisation: the share is the mean of the probabilities that it gives itself. It is
+    at least MIN_PRIOR and at most MAX_PRIOR.
+
+    Parameters
+    ----------
+    log_odds : (Q,) of each query the logarithm of the mean likelihood ratio of all targets
+
+    References
+    ----------
+    Saerens, Latinne and Decaestecker 2002.
+    """
+    share = MIN_PRIOR
+    for _ in range(PRIOR_STEPS):
+        share = expit(log_odds + logit(share)).mean()
+        share = float(np.clip(share, MIN_PRIOR, MAX_PRIOR))
+    return share
 
 
 # the features of Calibration, (N, 1) or (N, 5)

@@ -236,7 +236,9 @@ class Member:
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder
         if isinstance(encoder, GalleryTfidf):
-            encoder = encoder.fit(targets, max_tokens)
+            # the same for members that differ in their normaliser, so that it embeds only once
+            key = ("fitted", encoder, targets, max_tokens)
+            encoder = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
         gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
         if self.normaliser == "none":
             return gallery
@@ -270,14 +272,15 @@ class Model:
 
     Attributes
     ----------
-    members : one member or more; their weights are divided by the sum of all weights
+    members : one member or more; their weights are divided by the sum of all weights. A weight may
+        be negative, where the same encoder is a member with another normaliser
     shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
         if not fitted
 
     Raises
     ------
     ValueError
-        If a weight is below 0, or all are 0.
+        If the weights do not have a finite sum above 0.
     """
 
     members: tuple[Member, ...]
@@ -286,8 +289,8 @@ class Model:
     def __post_init__(self):
         weights = [member.weight for member in self.members]
         total = sum(weights)
-        if not (min(weights, default=0) >= 0 and 0 < total < np.inf):
-            raise ValueError(f"fusion weights {self.weights}: none below 0 and one above")
+        if not 0 < total < np.inf:
+            raise ValueError(f"fusion weights {self.weights}: their sum must be above 0")
         members = tuple(replace(member, weight=member.weight / total) for member in self.members)
         object.__setattr__(self, "members", members)
 
@@ -314,9 +317,14 @@ class Model:
         """The weights by name, which add up to 1."""
         return {member.name: member.weight for member in self.members}
 
+    def normalised(self, normaliser: str) -> "Model":
+        """Return the model with another normaliser of all members, see :class:`Member`."""
+        members = [replace(member, normaliser=normaliser) for member in self.members]
+        return Model(tuple(members))
+
     @property
     def used_members(self) -> list[Member]:
-        """The members with a weight above 0; only these embed samples."""
+        """The members whose weight is not 0; only these embed samples."""
         return [member for member in self.members if member.weight]
 
     def scores(
@@ -408,8 +416,7 @@ class Model:
 
         Parameters
         ----------
-        members : name, normaliser and weight of each member; "as_norm" is not possible, because no
-            cohort is given
+        members : name, normaliser and weight of each member; "as_norm" is that by the gallery
         encoders : the encoder of each member, by name
         reference : (T,) bool, of every member, see :class:`Member`
         """

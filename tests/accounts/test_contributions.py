@@ -28,7 +28,7 @@ def test_contributions_add_up(gallery, parts):
     score = ranking.set_index("target").score["demo-0003"]
     query = gallery.accounts(["newcomer"])
     bound = error_bound(gallery, query, "demo-0003", "newcomer")
-    assert abs(parts.contribution.sum() - score) <= bound < 1e-4
+    assert abs(parts.contribution.sum() - score) <= bound < 2e-4
     sums = scores_by_member(parts)
     assert sums.member.iloc[-1] == "All members"
     np.testing.assert_allclose(sums.contribution.iloc[-1], parts.contribution.sum())
@@ -36,17 +36,19 @@ def test_contributions_add_up(gallery, parts):
 
 def test_a_feature_is_worth_what_its_removal_costs(gallery, parts):
     """Of TF-IDF of subwords: without the ten features the product falls by what they contribute."""
-    (member,) = (part for part in gallery.model.members if part.name == "tfidf_subword")
+    members = [part for part in gallery.model.members if part.name == "tfidf_subword"]
     target_row, query_row = gallery.columns(["demo-0003", "newcomer"])
-    opened, query_vector = member.opened(
-        gallery.accounts(["newcomer"]), gallery.targets, MAX_TOKENS
-    )
-    slope, _ = opened.line(query_vector, target_row, query_row)
+    slope = 0
+    for member in members:
+        opened, query_vector = member.opened(
+            gallery.accounts(["newcomer"]), gallery.targets, MAX_TOKENS
+        )
+        slope += member.weight * opened.line(query_vector, target_row, query_row)[0]
     target_vector = opened.rows[target_row]
     product = query_vector.multiply(target_vector).tocoo()
     strongest = np.argsort(-product.data)[:10]
     score = (query_vector @ target_vector.T).toarray()[0, 0]
-    fall = member.weight * slope * (score - (score - product.data[strongest].sum()))
+    fall = slope * (score - (score - product.data[strongest].sum()))
     of_subwords = parts[(parts.member == "tfidf_subword") & (parts.feature != OFFSET)]
     largest = of_subwords.contribution.nlargest(10).sum()
     assert largest >= fall - 1e-6 and largest < 1.2 * fall  # pairs of one spelling are one
@@ -64,8 +66,8 @@ def test_of_two_accounts_alone(encoder):
     small = AccountGallery.of(encoder, posts, ["tea", "semi"])
     query = small.queries([["Tea is what I like!"]])
     parts = contributions(small, query, "tea")
-    assert error_bound(small, query, "tea") == 2**-19, "without s-norm the slope is 1"
-    assert abs(parts.contribution.sum() - small.rank(query).score[0]) <= 2**-19
+    assert error_bound(small, query, "tea") == 2.5 * 2**-20, "without a gallery the slope is 1"
+    assert abs(parts.contribution.sum() - small.rank(query).score[0]) <= 2.5 * 2**-20
 
 
 SYLLABLES = ["tea", "so", "well", "the", "of", "n't", "no", "may", "be", "what", "ing", "er"]
@@ -138,8 +140,10 @@ def check_sum(gallery, name, target, max_rounding=2e-6):
     for ranking in (alone, among_all):
         row = ranking[(ranking["query"] == name) & (ranking.target == target)]
         assert abs(parts.contribution.sum() - row.score.item()) <= bound
+    largest_rounding = dict.fromkeys(parts.member, 0.0)
     for member in gallery.model.used_members:
         opened, vector = member.opened(query, gallery.targets, MAX_TOKENS)
         slope, _ = opened.line(vector, *gallery.columns([target, name]))
-        rounded = parts[(parts.member == member.name) & (parts.feature == ROUNDING)].contribution
-        assert rounded.abs().sum() <= member.weight * slope * max_rounding
+        largest_rounding[member.name] += abs(member.weight) * slope * max_rounding
+    rounded = parts[parts.feature == ROUNDING].set_index("member").contribution.abs()
+    assert all(rounded[member] <= largest_rounding[member] for member in rounded.index)

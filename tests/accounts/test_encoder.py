@@ -68,7 +68,7 @@ def test_what_an_earlier_version_saved_is_refused_by_name(encoder, tmp_path):
     encoder.save(tmp_path)
     about = read_json(tmp_path / "model.json")
     for use in about["uses"].values():
-        use["weights"] = {member["name"]: member["weight"] for member in use.pop("members")}
+        use["same"] = use["different"] = use.pop("accounts")
     write_json(tmp_path / "model.json", about)
     with pytest.raises(ValueError, match="earlier version"):
         AuthorEncoder.load(tmp_path)
@@ -123,13 +123,14 @@ def test_eight_bits_lose_at_most_half_a_step():
     )
 
 
-def test_a_ratio_claims_no_more_than_its_trials_show():
-    use = ScoringConfig([], Calibration([50.0, 0, 0, 0, 0], 0.0), same=9, different=999)
-    found = use.llr(np.array([[-1.0, 0.0, 1.0]]), 16, np.array([16, 16, 16]))
-    np.testing.assert_allclose(found, [[-np.log(10), 0, np.log(1000)]])
-    by_size = ScoringConfig(
-        [], Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), same=10**9, different=10**9
-    )
+def test_a_ratio_claims_no_more_than_its_accounts_show():
+    use = ScoringConfig([], Calibration([50.0], 0.0), accounts=9)
+    scores = np.array([[-1.0, 0.0, 1.0]])
+    np.testing.assert_allclose(use.llr(scores, 16, 16), [[-np.log(10), 0, np.log(10)]])
+    # among 101 targets the odds are those of one of 100, and the ratio is 100 times as high
+    in_gallery = use.llr(scores, 16, 16, targets=101)
+    np.testing.assert_allclose(in_gallery, [[-np.log(10), np.log(100), np.log(1000)]])
+    by_size = ScoringConfig([], Calibration([0.0, 1.0, 0.0, 0, 0], 0.0), accounts=10**9)
     assert (
         by_size.llr(np.zeros(1), 32, 8)
         == by_size.llr(np.zeros(1), 64, 8)
@@ -149,10 +150,8 @@ def test_a_fit_of_own_stores_gives_all_uses(encoder, make_store):
     made = AuthorEncoder.fit(_tiny_stream(), train, dev, Words())
     assert set(made.uses) == {"gallery", "gallery_hours", "alone", "alone_hours"}
     assert set(made.uses["gallery"].weights) - set(made.uses["alone"].weights) == set(COUNTED)
-    assert made.uses["gallery"].different > 100
-    assert (
-        made.uses["alone"].same == made.uses["alone"].different == 9
-    )  # no ratio above 10 without a gallery
+    assert made.uses["gallery"].accounts == 32
+    assert made.uses["alone"].accounts == 9  # no ratio above 10 without a gallery
 
 
 def _tiny_stream():

@@ -65,21 +65,21 @@ def test_costs_decide(gallery):
 def test_scores_are_those_of_evaluation(encoder, mine):
     older, newer = halves(mine.store, 8)
     gallery = mine.gallery(encoder, newer)
-    assert len(gallery) >= ENOUGH and gallery.s_normed
+    assert len(gallery) >= ENOUGH and gallery.normalised
     expected = encoder.model(True, mine.hours).score_matrix(older, newer, MAX_TOKENS)
     found = gallery.rank(older[np.arange(3)], None, len(gallery))
     for row in range(3):
         listed = found[(found["query"] == f"query {row}") & (found.target != NOBODY)]
         scores = dict(zip(listed.target, listed.score))
         np.testing.assert_allclose(
-            [scores[name] for name in gallery.names], expected[row], atol=1e-5
+            [scores[name] for name in gallery.names], expected[row], atol=1e-4
         )
 
 
 def test_a_query_is_not_measured_against_itself(gallery):
     row = 7
     asked, name = gallery.targets[np.array([row])], gallery.names[row]
-    member = gallery.model.used_members[0]
+    member = next(part for part in gallery.model.used_members if part.normaliser == "s_norm")
     opened, query = member.opened(asked, gallery.targets, MAX_TOKENS)
     raw = cosine(query, opened.rows)[0].astype(float)
     others = np.delete(raw, row)
@@ -133,7 +133,7 @@ def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, min
 
 def test_few_accounts_are_compared_each_for_itself(encoder):
     small = AccountGallery.of(encoder, POSTS, ["tea", "semicolons"])
-    assert not small.s_normed
+    assert not small.normalised
     found = small.rank(small.queries([["Tea is what I like!", "More tea, please."]]), ["who"])
     assert found.target[0] == "tea" and found.target.iloc[-1] == NOBODY
     assert found.probability.iloc[-1] >= 0.94, (

@@ -181,7 +181,7 @@ def test_counting_is_compared_with(mine, encoder):
     gallery, older = validation.split_half_trials(mine, encoder)
     table = validation.compare_with_tfidf(gallery, older, name="open-small")
     assert list(table.index)[::2] == ["open-small", "Difference"]
-    assert re.fullmatch("TF-IDF (word|char 2-5|subword), s-norm", table.index[1])
+    assert re.fullmatch("TF-IDF (word|char 2-5|subword), A?[sS]-norm", table.index[1])
     assert abs(table.value["open-small"] - table.value.iloc[1] - table.value["Difference"]) < 1e-9
 
 
@@ -271,9 +271,8 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     partial = part.rank(part.accounts(["newcomer"]), ["newcomer"], 5)
     whole = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], 5)
     assert partial.target[0] == whole.target[0] == "demo-0003"
-    assert abs(partial.score[0] - whole.score[0]) < 0.2 * whole.score[0], (
-        "normalised by a draw, not by the most alike"
-    )
+    # normalised by a draw of 30 and not by the most alike, with which it would be near 0
+    assert partial.score[0] > whole.score[0] / 2
     part_of_eight = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(part_of_eight.names)
 
@@ -377,4 +376,4 @@ def test_a_map_is_not_fitted_on_galleries_too_small(mine, encoder):
     with pytest.raises(ValueError, match="calibration needs 30 accounts"):
         encoder.calibrated_on(few.store, few.hours)
     used = encoder.calibrated_on(mine.store, mine.hours).uses[encoder.use(True, mine.hours)]
-    assert used.same <= len(mine.names) and used.different == used.same * (used.same - 1)
+    assert 30 <= used.accounts <= len(mine.names)

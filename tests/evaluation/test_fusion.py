@@ -152,8 +152,8 @@ def test_few_queries_choose_the_weights(monkeypatch):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"a": 1, "b": -1}, "none below 0"),
-        ({"a": 0, "b": 0}, "and one above"),
+        ({"a": 1, "b": -1}, "sum must be above 0"),
+        ({"a": 0, "b": 0}, "sum must be above 0"),
         ({"a": 1, "b": np.nan}, "fusion weights"),
     ],
 )

@@ -23,7 +23,7 @@ from helpers.core.names import label, short_name
 from helpers.core.paths import Run
 from helpers.evaluation import calibration, ranking
 from helpers.evaluation.bootstrap import bootstrap_means, metric_table
-from helpers.evaluation.models import GalleryTfidf, Model, as_model, with_as_norm, with_s_norm
+from helpers.evaluation.models import GalleryTfidf, as_model, with_as_norm, with_s_norm
 from helpers.tokens import tokenizer as tokenizers
 from helpers.tokens.store import build_store, open_store
 from helpers.training.experiment import load_trained
@@ -64,9 +64,8 @@ def measure(
         f"{name}_hours": ("gallery_hours", encoder.model(True, True)),
         f"{name}_alone": ("alone", encoder.model(False, False)),
     }
-    near = [member for member in models[name][1].members if member.normaliser == "as_norm"]
-    models[f"{name}_near"] = ("", Model(tuple(near)))
-    models[f"{name}_gallery"] = ("", models[f"{name}_near"][1].normalised("s_norm"))
+    for ending, normaliser in (("gallery", "s_norm"), ("near", "as_norm")):
+        models[f"{name}_{ending}"] = ("", encoder.fusion(False, normaliser))
     for kind in COUNTED:
         tfidf = GalleryTfidf(kind, tokenizer)
         models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))

@@ -219,9 +219,7 @@ class AuthorEncoder:
         ValueError
             Fewer than ENOUGH accounts have enough posts.
         """
-        members = self.model(True, hours).members
-        by_neighbours = Model(tuple(m for m in members if m.normaliser == "as_norm"))
-        fitted = fit_gallery_scoring(by_neighbours, store, ENOUGH, own_weights=True)
+        fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
         uses = self.uses | {self.use(True, hours): fitted}
         return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
 
@@ -238,6 +236,19 @@ class AuthorEncoder:
         return Model.from_json(
             self.uses[self.use(gallery, hours)].members, self.encoders, reference
         )
+
+    def fusion(self, hours: bool, normaliser: str = "as_norm") -> Model:
+        """Return the members of a gallery's use, each once, with their weights for AS-norm.
+
+        Parameters
+        ----------
+        hours : whether times are known
+        normaliser : how each member's scores are normalised, see
+            :class:`helpers.evaluation.models.Member`
+        """
+        members = self.model(True, hours).members
+        once = [member for member in members if member.normaliser == "as_norm"]
+        return Model(tuple(once)).normalised(normaliser)
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """Embed samples by each member that ships; other accounts have no influence on the vectors.

@@ -14,7 +14,6 @@ from helpers.evaluation.calibration import (
     estimate_prior,
     fit_log_odds,
 )
-from helpers.evaluation.models import Model
 
 
 def test_distant_halves_are_the_first_and_the_last_posts(make_store):
@@ -96,16 +95,16 @@ def test_an_own_fit_ranks_and_is_bounded_by_its_accounts(encoder, mine):
 
 
 def test_without_own_weights_members_keep_theirs_among_each_other(encoder, mine):
-    shipped = encoder.model(True, True)
-    near = [member for member in shipped.members if member.normaliser == "as_norm"]
-    fitted = scoring.fit_gallery_scoring(Model(tuple(near)), mine.store, ENOUGH)
+    near = encoder.fusion(True)
+    fitted = scoring.fit_gallery_scoring(near, mine.store, ENOUGH)
     for normaliser in ("as_norm", "s_norm"):
         weights = [
             member["weight"] for member in fitted.members if member["normaliser"] == normaliser
         ]
-        ratio = np.array(weights) / np.array([member.weight for member in near])
-        used = np.array([member.weight for member in near]) > 0
-        np.testing.assert_allclose(ratio[used], ratio[used][0])
+        shipped = np.array([member.weight for member in near.members])
+        used = shipped > 0
+        ratio = np.array(weights)[used] / shipped[used]
+        np.testing.assert_allclose(ratio, ratio[0])
 
 
 def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):

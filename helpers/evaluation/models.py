@@ -408,8 +408,8 @@ class Model:
 
         Parameters
         ----------
-        members : name, normaliser and weight of each member; "as_norm" is not possible, because no
-            cohort is given
+        members : name, normaliser and weight of each member; "as_norm" is that by the gallery,
+            because no cohort is given
         encoders : the encoder of each member, by name
         reference : (T,) bool, of every member, see :class:`Member`
         """

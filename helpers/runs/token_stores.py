@@ -5,27 +5,27 @@ from collections.abc import Iterable
 from helpers.core import paths
 from helpers.runs import pipeline
 from helpers.tokens import store
-from helpers.tokens.tokenizer import Tokenizer
+from helpers.tokens.tokenizer import Tokenizer, load_tokenizer
 
 OWN_SPLITS = ("train", "dev", "test", "seen")
 
 
-def open_stores(run: str, splits: Iterable[str], words: Tokenizer) -> dict[str, store.TokenStore]:
-    """Open the store of each split; a split by another name is another run, with all its accounts.
+def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, store.TokenStore]]:
+    """Return the tokenizer of a run and the store of each split; what is missing is made.
 
-    The posts of another run are collected if they are missing, and encoded as this run's own: with
-    its tokenizer and, where training knows them, its topics.
+    A split by another name than those of a run is another run, with all its accounts. Its posts are
+    encoded as this run's own: with this tokenizer and, where training knows them, these topics.
 
     Parameters
     ----------
     run : str
-        name of the run, which has the stores of its own splits
+        name of the run
     splits : iterable of str
-        "train", which is needed for other runs, "dev", "test", "seen", or names of other runs
-    words : Tokenizer
-        the run's tokenizer
+        "train", which comes before other runs, "dev", "test", "seen", or names of other runs
     """
     files = paths.Run(run)
+    pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
+    words = load_tokenizer(files.tokenizer)
     stores = {}
     for split in dict.fromkeys(splits):
         if split in OWN_SPLITS:
@@ -37,4 +37,4 @@ def open_stores(run: str, splits: Iterable[str], words: Tokenizer) -> dict[str, 
         topics = store.list_topics(posts, known=stores["train"].meta["topics"])
         encoding = (topics, words.fingerprint, words.vocabulary)
         stores[split] = store.build_store(posts, files.tokens / split, words.encode, *encoding)
-    return stores
+    return words, stores

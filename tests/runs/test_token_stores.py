@@ -5,7 +5,7 @@ import pytest
 from helpers.core import paths
 from helpers.runs.token_stores import open_stores
 from helpers.tokens.store import build_store
-from helpers.tokens.tokenizer import Bytes
+from helpers.tokens.tokenizer import Bytes, save_tokenizer
 from tests.factories import posts_table
 
 WORDS = Bytes()
@@ -22,6 +22,9 @@ def run(tmp_path, monkeypatch):
         posts = posts_table(run.posts / f"{split}.parquet", [(f"{split} 1", 1, "x", "a post")])
         encoding = (["x"], WORDS.fingerprint, WORDS.vocabulary)
         build_store(posts, run.tokens / split, WORDS.encode, *encoding)
+    (run.tokens / "test").mkdir()
+    (run.tokens / "test" / "store.json").write_text("{}")
+    save_tokenizer(WORDS, run.tokenizer)
     guest = paths.Run("guest")
     guest.posts.mkdir(parents=True)
     posts_table(guest.posts / "all.parquet", [("g", 1, "y", "one"), ("g", 2, "x", "two")])
@@ -30,15 +33,15 @@ def run(tmp_path, monkeypatch):
 
 
 def test_another_run_is_encoded_as_this_one(run):
-    stores = open_stores("home", ["train", "dev", "guest", "dev"], WORDS)
+    words, stores = open_stores("home", ["train", "dev", "guest", "dev"])
     assert [*stores] == ["train", "dev", "guest"]
     assert stores["dev"].meta["topics"] == ["x"] and stores["dev"].posts == 1
     guest = stores["guest"]
     assert guest.meta["topics"] == ["x", "y"], "topics that training knows keep their rows"
     assert guest.topic.tolist() == [1, 0] and guest.folder == run.tokens / "guest"
-    assert WORDS.decode(guest.tokens) == "onetwo"
+    assert words.decode(guest.tokens) == "onetwo"
 
 
 def test_a_split_without_a_store_is_named(run):
     with pytest.raises((ValueError, FileNotFoundError), match="seen"):
-        open_stores("home", ["train", "seen"], WORDS)
+        open_stores("home", ["train", "seen"])

@@ -1,0 +1,40 @@
+"""Open the stores of a run's splits, and encode the accounts of other runs as its guests."""
+
+from collections.abc import Iterable
+
+from helpers.core import paths
+from helpers.runs import pipeline
+from helpers.tokens import store
+from helpers.tokens.tokenizer import Tokenizer, load_tokenizer
+
+OWN_SPLITS = ("train", "dev", "test", "seen")
+
+
+def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, store.TokenStore]]:
+    """Return the tokenizer of a run and the store of each split; what is missing is made.
+
+    A split by another name than those of a run is another run, with all its accounts. Its posts are
+    encoded as this run's own: with this tokenizer and, where training knows them, these topics.
+
+    Parameters
+    ----------
+    run : str
+        name of the run
+    splits : iterable of str
+        "train", which comes before other runs, "dev", "test", "seen", or names of other runs
+    """
+    files = paths.Run(run)
+    pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
+    words = load_tokenizer(files.tokenizer)
+    stores = {}
+    for split in dict.fromkeys(splits):
+        if split in OWN_SPLITS:
+            stores[split] = store.open_store(files.tokens / split)
+            continue
+        guest = paths.Run(split)
+        pipeline.ensure(split, "01_collect", guest.posts / "split.json")
+        posts = guest.posts / "all.parquet"
+        topics = store.list_topics(posts, known=stores["train"].meta["topics"])
+        encoding = (topics, words.fingerprint, words.vocabulary)
+        stores[split] = store.build_store(posts, files.tokens / split, words.encode, *encoding)
+    return words, stores

@@ -6,6 +6,7 @@ may be the answer. What an account says of its neighbours in the list may be kno
 :func:`helpers.evaluation.score_norm.neighbour_norm`; who is whose second account may not.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -242,6 +243,33 @@ def _difference(answers, weights):
     if len(answers) == 1:
         return values
     return values - _values(answers[1], weights)
+
+
+def answers_by_probability(
+    accounts: AccountList,
+    query: np.ndarray,
+    target: np.ndarray,
+    probability: np.ndarray,
+    edges: Sequence[float] = (0, 0.1, 0.2, 0.5, 0.9, 1),
+) -> pd.DataFrame:
+    """Count answers and right ones by the probability that they got; undecided pairs are left out.
+
+    Parameters
+    ----------
+    accounts : the N accounts
+    query, target : (K,) int, rows of the list: the account asked about and the best answer
+    probability : (K,) of the answers
+    edges : ends of the ranges of probability; each range holds its upper end
+
+    Returns
+    -------
+    Columns ``answers`` and ``right`` (the share of true pairs), a row for each range with answers
+    """
+    is_decided = accounts.compared[query, target]
+    answers = pd.DataFrame({"right": accounts.same[query, target]})[is_decided]
+    ranges = pd.cut(np.asarray(probability)[is_decided], edges)
+    table = answers.groupby(ranges, observed=True)["right"].agg(["size", "mean"])
+    return table.set_axis(["answers", "right"], axis=1).rename_axis("probability")
 
 
 def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:

@@ -182,26 +182,39 @@ class TfidfEncoder(Encoder):
         ValueError
             If the texts hold no term.
         """
-        self.topics = len(samples.store.meta["topics"])
-        blocks = [self._read(batch) for batch in batches_of(samples, max_tokens)]
-        if sparse.issparse(blocks[0]):
-            documents = sparse.vstack(blocks).tocsr()
-        else:
-            documents = list(chain.from_iterable(blocks))
-
-        if hasattr(self.weighting, "min_df"):
-            # in a gallery of few accounts hardly any term is in three samples
-            self.weighting.min_df = min(self.weighting.min_df, 1 + len(samples) // 10)
+        documents = self._documents(samples, max_tokens)
         self.weighting.fit(documents)
         self.dim = self.weighting.transform(documents[:1]).shape[1]
         return self
 
+    def fit_transform(self, samples: Samples, max_tokens: int) -> sparse.csr_matrix:
+        """Fit as :meth:`fit` does, and return the (N, terms) rows of the N samples.
+
+        They are those of :meth:`forward`, in half the time, since texts are read once.
+
+        Parameters
+        ----------
+        samples, max_tokens : Samples, int
+            as in :meth:`fit`
+        """
+        rows = _unit_rows(self.weighting.fit_transform(self._documents(samples, max_tokens)))
+        self.dim = rows.shape[1]
+        return rows
+
+    def _documents(self, samples, max_tokens):
+        """Return what the weighting is fitted on, and make ready for so many samples."""
+        self.topics = len(samples.store.meta["topics"])
+        if hasattr(self.weighting, "min_df"):
+            # in a gallery of few accounts hardly any term is in three samples
+            self.weighting.min_df = min(self.weighting.min_df, 1 + len(samples) // 10)
+        blocks = [self._read(batch) for batch in batches_of(samples, max_tokens)]
+        if sparse.issparse(blocks[0]):
+            return sparse.vstack(blocks).tocsr()
+        return list(chain.from_iterable(blocks))
+
     def forward(self, batch: Batch) -> sparse.csr_matrix:
         """Return the (B, terms) unit rows of a batch of B samples."""
-        from sklearn.preprocessing import normalize
-
-        weights = self.weighting.transform(self._read(batch))
-        return normalize(weights.astype(np.float32)).tocsr()
+        return _unit_rows(self.weighting.transform(self._read(batch)))
 
     def _read(self, batch):
         """Return what the weighting takes: counts of topics or of subwords, or texts."""
@@ -217,6 +230,12 @@ class TfidfEncoder(Encoder):
             posts = [self.tokenizer.decode(post[post != PAD]) for post in tokens[mask]]
             texts.append("\n".join(posts))
         return texts
+
+
+def _unit_rows(weights):
+    from sklearn.preprocessing import normalize
+
+    return normalize(weights.astype(np.float32)).tocsr()
 
 
 def fit_tfidf(

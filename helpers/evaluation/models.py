@@ -45,15 +45,17 @@ class GalleryTfidf:
     kind: str
     tokenizer: object
 
-    def fit(self, targets: Samples, max_tokens: int) -> TfidfEncoder:
-        """Fit a TF-IDF on the targets of a gallery.
+    def fit(self, targets: Samples, max_tokens: int) -> tuple[TfidfEncoder, Rows]:
+        """Fit a TF-IDF on the targets of a gallery, and return their rows as well.
 
         Parameters
         ----------
         targets : T samples
         max_tokens : tokens read of each post
         """
-        return TfidfEncoder(self.kind, self.tokenizer).fit(targets, max_tokens)
+        encoder = TfidfEncoder(self.kind, self.tokenizer)
+        rows = encoder.fit_transform(targets, max_tokens)
+        return encoder, rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +240,8 @@ class Member:
         if isinstance(encoder, GalleryTfidf):
             # the same for members that differ in their normaliser, so that it embeds only once
             key = ("fitted", encoder, targets, max_tokens)
-            encoder = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
+            encoder, rows = self.embeddings.once(key, partial(encoder.fit, targets, max_tokens))
+            self.embeddings.put(encoder, targets, max_tokens, rows)
         gallery = Gallery(encoder, self.embeddings.of(encoder, targets, max_tokens))
         if self.normaliser == "none":
             return gallery

@@ -185,6 +185,19 @@ def test_topics_are_words_and_what_is_not_listed_is_none(make_store):
     assert vectors[5].nnz == 0 < vectors[4].nnz
 
 
+@pytest.mark.parametrize("kind", ["tfidf_word", "tfidf_char", "tfidf_subword", "topics"])
+def test_rows_of_a_fit_are_those_of_the_fitted_encoder(make_store, kind):
+    store = make_store([12] * 25, topics=4, vocabulary=120)
+    samples = Samples(store, store.author_offsets[:-1], np.full(25, 12), np.arange(25))
+    once = TfidfEncoder(kind, Bytes())
+    rows = once.fit_transform(samples, 32)
+    twice = TfidfEncoder(kind, Bytes()).fit(samples, 32)
+    expected = embed(twice, samples, 32)
+    assert once.dim == twice.dim == rows.shape[1]
+    np.testing.assert_array_equal(rows.toarray(), expected.toarray())
+    np.testing.assert_array_equal(embed(once, samples, 32).toarray(), expected.toarray())
+
+
 def test_of_many_posts_some_are_drawn_by_the_seed(store, monkeypatch):
     monkeypatch.setattr("helpers.encoders.tfidf.FIT_POSTS", 20)
     encoders = [fit_tfidf("tfidf_word", store, Bytes(), 20, seed) for seed in (0, 0, 1)]

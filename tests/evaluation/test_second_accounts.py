@@ -11,6 +11,7 @@ from helpers.evaluation.second_accounts import (
     METRICS,
     AccountList,
     account_list,
+    answers_by_probability,
     mutual_pairs,
     score_list,
     second_account_metrics,
@@ -149,6 +150,19 @@ def test_mutual_pairs_are_each_others_only_best():
     pairs = mutual_pairs(scores, accounts_of([0, 0, 1, 2, 3]))
     # 3 has two best partners, so only 0 and 1 are each other's
     assert pairs[["left", "right", "same"]].to_numpy().tolist() == [[0, 1, True]]
+
+
+def test_answers_are_counted_by_their_probability():
+    accounts = accounts_of([0, 0, 1, 2, 3])
+    query = np.array([0, 1, 2, 3, 4])
+    target = np.array([1, 0, 3, 2, 0])
+    probability = np.array([0.95, 0.3, 0.3, 0.5, 0.05])
+    table = answers_by_probability(accounts, query, target, probability, (0, 0.1, 0.5, 1))
+    assert table.answers.tolist() == [1, 3, 1], "0.5 is in the range that ends there"
+    np.testing.assert_allclose(table.right, [0, 1 / 3, 1])
+    undecided = accounts_of([0, 0, 1, 2, 3], surname=["", "", "x", "x", ""])
+    table = answers_by_probability(undecided, query, target, probability, (0, 0.1, 0.5, 1))
+    assert table.answers.tolist() == [1, 1, 1]
 
 
 def test_neighbours_normalise_as_in_a_loop():

@@ -156,6 +156,9 @@ def damage_all(runs, files, kinds, times, tries, most_files=MOST_FILES):
         for words in each_damage(path, kinds, times, SEED):
             outcome = outcome_of(partial(ask, runs), reference, path)
             note(outcome, words, tries)
+        # what was refused may have left a set of files incomplete: it is made again
+        outcome = outcome_of(partial(ask, runs), reference, path)
+        note(outcome, f"{path.name}, mended", tries)
 
 
 def note(outcome, words, tries):

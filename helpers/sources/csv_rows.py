@@ -17,6 +17,9 @@ MAX_ROW_LINES = 1000
 # have swallowed them. Lines of prose seldom have just as many commas as a row: of 2,451 mails none
 # is noted, of 86,113 commit messages, which hold lists and code, 2, in a file of two columns 49.
 MIN_SWALLOWED_DELIMITERS = 8
+# stands for a carriage return within a value, at which csv.reader would end the row; a text that is
+# decoded with "surrogateescape" never holds it
+BARE_RETURN = "\udc0d"
 csv.field_size_limit(MAX_LINE_BYTES)
 
 
@@ -25,6 +28,9 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
 
     Of a row with a stray quote only the first line is dropped: the lines that the open quote
     swallowed are read again.
+
+    A carriage return alone ends a row only where the first line of the file ends with one.
+    Elsewhere it is a letter of its value, which pandas and other writers leave without quotes.
 
     Drops counted: broken_row (a row with a stray quote, or with more or fewer values than the
     header), truncated_file. Noted: note_rows_in_quotes, a row that seems to hold others, see
@@ -77,7 +83,7 @@ def csv_rows(path: Path, delimiter: str, drops: Counter) -> Iterator[list[str]]:
                     lines.read_again()
             else:
                 n_columns = len(row)
-                yield _as_utf8(row, drops)
+                yield _restored(row, drops)
 
 
 FAULTS = {
@@ -117,6 +123,7 @@ class _CsvLines:
         self.row_lines = []  # lines of the row being read; "" is the file's end, None damage
         self.row_chars = 0
         self.row_number = 1  # number, in the file, of the row's first line
+        self.return_ends_line = None  # whether it does without a line feed, by the first line
 
     def __iter__(self):
         return self
@@ -135,12 +142,32 @@ class _CsvLines:
         return line
 
     def read_line(self):
-        """Return the next line, "" at the end of the file, None where it is damaged (counted)."""
+        """Return the next line, "" at the end of the file, None where it is damaged (counted).
+
+        A carriage return within the line is BARE_RETURN.
+        """
         try:
-            return self.file.readline(MAX_LINE_BYTES + 1)
+            line = self.file.readline(MAX_LINE_BYTES + 1)
+            if self.return_ends_line is None:
+                self.return_ends_line = line.endswith("\r")
+            if self.return_ends_line or not line.endswith("\r"):
+                return line
+            return self.continue_line(line)
         except EOFError:
             self.drops["truncated_file"] += 1
             return None
+
+    def continue_line(self, piece):
+        """Return a line whose first piece ends with a carriage return, to its line feed."""
+        pieces = [piece]
+        n_chars = len(piece)
+        while piece.endswith("\r") and n_chars <= MAX_LINE_BYTES:
+            piece = self.file.readline(MAX_LINE_BYTES + 1)
+            pieces.append(piece)
+            n_chars += len(piece)
+        line = "".join(pieces)
+        value_end = len(line.rstrip("\r\n"))
+        return line[:value_end].replace("\r", BARE_RETURN) + line[value_end:]
 
     def begin_row(self):
         """Count the lines of the last row as read, and begin a new row."""
@@ -165,11 +192,24 @@ class _CsvLines:
         return enough and 2 * n_rows > len(inner_lines)
 
 
-def _as_utf8(row, drops):
-    """Return the values of a row with bytes that are not UTF-8, here surrogates, read as cp1252."""
+def _restored(row, drops):
+    """Return the values of a row with the letters that surrogates stand for.
+
+    These are carriage returns, and bytes that are not UTF-8, which are read as cp1252.
+    """
+    if _is_utf8(row):
+        return row
+    row = [value.replace(BARE_RETURN, "\r") for value in row]
+    if _is_utf8(row):
+        return row
+    drops["note_cp1252"] += 1
+    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+
+
+def _is_utf8(row):
+    """Return whether no value of a row holds a surrogate."""
     try:
         "".join(row).encode()
-        return row
     except UnicodeEncodeError:
-        drops["note_cp1252"] += 1
-    return [value.encode("utf-8", "surrogateescape").decode("utf-8", "cp1252") for value in row]
+        return False
+    return True

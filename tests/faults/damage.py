@@ -8,6 +8,7 @@ import random
 FLIPS = ("flip anywhere", "flip at the start", "flip at the end")
 CUTS = ("last byte cut", "half cut", "empty", "a byte added", "zeros", "a folder")
 KINDS = (*FLIPS, *CUTS)
+OF_EMPTY = ("a byte added", "a folder")  # what an empty file can suffer
 NEAR = 64  # bytes that count as start or end
 
 
@@ -70,6 +71,8 @@ def outcome_of(answer, reference, path):
 def each_damage(path, kinds, times, seed):
     """Yield words for each damage, which is there while they are looked at, and mended after.
 
+    A damage that an empty file cannot suffer, because it holds no bit to flip or cut, is left out.
+
     Parameters
     ----------
     path : the file
@@ -79,6 +82,8 @@ def each_damage(path, kinds, times, seed):
     """
     rng = random.Random(f"{seed} {path.name}")
     content = path.read_bytes()
+    if not content:
+        kinds = [kind for kind in kinds if kind in OF_EMPTY]
     for kind in kinds:
         for _ in range(times if kind in FLIPS else 1):
             place = damage(path, kind, rng)

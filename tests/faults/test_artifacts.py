@@ -99,9 +99,17 @@ QUICK = {
 }
 
 
+def use_toy_project(patch, folder):
+    """Make the commands of a test use the notebooks and parameters of a folder, without kernels."""
+    patch.setattr("papermill.execute_notebook", execute_in_process)
+    patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
+    patch.setattr(paths, "PARAMS", folder / "params")
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
+
+
 @pytest.fixture(scope="module")
-def toy_run(tmp_path_factory):
-    """The folder of the finished run, and what it has made."""
+def finished_toy_run(tmp_path_factory):
+    """The folder of the project with the finished run, and what the run has made."""
     folder = tmp_path_factory.mktemp("artifacts")
     for name in ("notebooks", "params/toy"):
         (folder / name).mkdir(parents=True)
@@ -110,12 +118,17 @@ def toy_run(tmp_path_factory):
         notebook(folder / f"notebooks/{name}.ipynb", IMPORTS, cell, parameters=declared)
         (folder / f"params/toy/{name}.yaml").write_text("")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("papermill.execute_notebook", execute_in_process)
-        patch.setattr(paths, "NOTEBOOKS", folder / "notebooks")
-        patch.setattr(paths, "PARAMS", folder / "params")
-        patch.setenv("AUTHORBOOK_OUTPUTS", str(folder / "outputs"))
+        use_toy_project(patch, folder)
         assert main(["toy"]) == 0
-        yield folder / "outputs/toy", contents(folder / "outputs/toy")
+    return folder, contents(folder / "outputs/toy")
+
+
+@pytest.fixture
+def toy_run(finished_toy_run, monkeypatch):
+    """The folder of the finished run, and what it has made; its project is that of this test."""
+    folder, made = finished_toy_run
+    use_toy_project(monkeypatch, folder)
+    return folder / "outputs/toy", made
 
 
 def contents(folder):

@@ -112,6 +112,28 @@ def test_a_number_of_many_digits_is_kept_or_counted(digits, tmp_path, tries):
     tries.held()
 
 
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_a_carriage_return_without_quotes_is_a_letter_of_its_value(
+    place, line_end, tmp_path, tries
+):
+    """As pandas writes it; it would else cut a text, or make another author of a name's end."""
+    values = ["ann", "2020-01-01", "room", "hello there"]
+    values[place] = "\r".join([values[place][:5], values[place][5:] or "end"])
+    path = tmp_path / "posts.csv"
+    lines = ["who,when,room,said", ",".join(values), "bob,2020-01-01,r,x", ""]
+    path.write_bytes(line_end.join(lines).encode())
+    rows, drops = read(path)
+    if place == 1:
+        assert drops == {"bad_time": 1}
+        tries.refused()
+    else:
+        author, _, topic, text = rows.pop(0)
+        assert [author, topic, text] == [values[0], *values[2:]] and not drops
+        tries.held()
+    assert [row[0] for row in rows] == ["bob"]
+
+
 @pytest.mark.torture
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_an_enormous_field_is_kept_cut_or_refused(suffix, tmp_path, tries):

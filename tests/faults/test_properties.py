@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.accounts import reading
-from helpers.accounts.contributions import contributions
-from helpers.accounts.gallery import NOBODY
+from helpers.accounts.contributions import contributions, error_bound
+from helpers.accounts.gallery import LINK_COSTS, NOBODY
+from helpers.accounts.scoring import SIZES
 from helpers.cleaning.author_names import same_author
 from helpers.cleaning.pseudonyms import pseudonymiser
 from helpers.core.paths import Run
 from helpers.corpus.collect import CollectConfig, collect
 from helpers.evaluation import ranking
 from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.scores import GRID
 from helpers.evaluation.trials import Trials
 from helpers.sources.demo_csv import write_demo_csv
 from tests.factories import LookUp, one_token_samples, unit_rows
@@ -298,10 +301,51 @@ def test_probabilities_of_any_ratios_sum_to_one(gallery, llr, costs, beyond, tri
     tries.held()
 
 
-def shown(answers):
-    """Return the columns of an answer that must not depend on order, by query."""
-    columns = ["query", "rank", "target", "score", "llr", "probability", "linked"]
-    return answers[columns].sort_values(["query", "rank", "target"], ignore_index=True)
+# How far a score may differ between a query that is asked alone and one among others: 6.7e-6. A
+# raw score may be rounded to a neighbouring multiple of 1 / GRID, and s-norm multiplies this.
+SCORE_LIMIT = 7 / GRID
+
+
+def ratio_limit(gallery):
+    """Return how far the log-likelihood ratios of scores that differ by SCORE_LIMIT may differ.
+
+    It is twice what the steepest line of the calibration makes of it: in a small gallery the mean
+    ratio, which is lowered to at most 1, moves too.
+    """
+    calibration = gallery.use.calibration
+    query_posts, target_posts = np.array(list(product([SIZES[0], SIZES[-1]], repeat=2))).T
+    of_zero = calibration.llr(np.zeros(4), query_posts, target_posts)
+    of_one = calibration.llr(np.ones(4), query_posts, target_posts)
+    return 2 * SCORE_LIMIT * abs(of_one - of_zero).max()
+
+
+def check_order(values, most_rise):
+    """No value is followed by one that is clearly higher."""
+    values = values.to_numpy()
+    highest_after = np.maximum.accumulate(values[::-1])[::-1]
+    assert (highest_after - values).max() <= most_rise, values
+
+
+def check_answers(gallery, answers, wanted):
+    """Compare two answers about the same queries, each with all accounts of a gallery.
+
+    Scores may differ by SCORE_LIMIT, and ratios and probabilities by what follows from it. Accounts
+    whose values are clearly different have the same order.
+    """
+    limit = ratio_limit(gallery)
+    suffixes = ("", "_wanted")
+    both = answers.merge(wanted, on=["query", "target"], suffixes=suffixes, validate="1:1")
+    assert len(both) == len(answers) == len(wanted)
+    assert (both.probability - both.probability_wanted).abs().max() <= limit
+    is_sure = (both.probability_wanted - LINK_COSTS.min_probability).abs() > limit
+    assert (both.linked == both.linked_wanted)[is_sure].all()
+    ranked = both[both.target != NOBODY].sort_values(["query", "rank"])
+    assert (ranked.score - ranked.score_wanted).abs().max() <= SCORE_LIMIT
+    assert (ranked.llr - ranked.llr_wanted).abs().max() <= limit
+    for _, of_query in ranked.groupby("query"):
+        check_order(of_query.llr_wanted, 2 * limit)
+        for _, tied in of_query.groupby(["llr", "llr_wanted"]):
+            check_order(tied.score_wanted, 2 * SCORE_LIMIT)
 
 
 @SLOW
@@ -309,7 +353,7 @@ def shown(answers):
 def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, threads, tries):
     small = reordered(gallery, chosen)
     queries = sorted(small.names)[:2]
-    expected = shown(small.rank(small.accounts(queries), queries, 10))
+    expected = small.rank(small.accounts(queries), queries, len(small))
     others = list(range(len(small)))
     order.shuffle(others)
     order.shuffle(queries)
@@ -317,14 +361,12 @@ def test_ranks_do_not_depend_on_order_batch_or_threads(gallery, chosen, order, t
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        whole = shown(mixed.rank(mixed.accounts(queries), queries, 10))
-        single = shown(mixed.rank(mixed.accounts(queries[:1]), queries[:1], 10))
+        whole = mixed.rank(mixed.accounts(queries), queries, len(small))
+        single = mixed.rank(mixed.accounts(queries[:1]), queries[:1], len(small))
     finally:
         torch.set_num_threads(before)
-    of_first = expected[expected["query"] == queries[0]].reset_index(drop=True)
-    for answers, wanted in ((whole, expected), (single, of_first)):
-        assert answers.target.tolist() == wanted.target.tolist()
-        pd.testing.assert_frame_equal(answers, wanted, check_exact=False, rtol=0, atol=1e-5)
+    check_answers(small, whole, expected)
+    check_answers(small, single, expected[expected["query"] == queries[0]])
     tries.held()
 
 
@@ -379,5 +421,6 @@ def test_evidence_sums_to_its_score(gallery, chosen, places, own, tries):
     answers = small.rank(sample, [name or "a stranger"], len(small))
     score = answers.set_index("target").score[target]
     total = contributions(small, sample, target, name).contribution.sum()
-    assert abs(total - score) <= 2**-20, f"{total - score:.2g}"
+    bound = error_bound(small, sample, target, name)
+    assert abs(total - score) <= bound < 1e-4, f"{total - score:.2g}, {bound:.2g}"
     tries.held()

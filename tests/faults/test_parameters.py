@@ -106,6 +106,7 @@ NONSENSE = [
 
 # What the sweep below finds accepted, and what it means there. Seeds may be any of theirs.
 MEANINGFUL = {
+    ("13_your_accounts", "prior", 0.0): "it is estimated",
     ("00_start_here", "keep", 0): "masking keeps no word",
     ("03_train", "name", ""): "the folder is named after features, loss and seed",
     ("04_losses", "margins", 0.0): "the hinge begins at equal distances",

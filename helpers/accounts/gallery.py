@@ -84,8 +84,9 @@ class AccountGallery:
         if self.drawn is None:
             self.drawn = np.ones(count, bool)
         self.normalised = count >= ENOUGH
-        # number of targets that normalise, see ScoringConfig.llr
-        self.normalising = max(int(self.drawn.sum()), 2) if self.normalised else 2
+        self.reference_count = 2  # number of targets that normalise, see ScoringConfig.llr
+        if self.normalised:
+            self.reference_count = max(int(self.drawn.sum()), 2)
         self.use = self.encoder.uses[self.encoder.use(self.normalised, self.hours)]
         self.model = self.encoder.model(self.normalised, self.hours, self.drawn)
         for member in self.model.members:
@@ -168,11 +169,11 @@ class AccountGallery:
         scores : (..., T) scores of queries with all targets
         query_posts : numbers of posts of the queries, broadcast to the shape of ``scores``
         """
-        return self.use.llr(scores, query_posts, self.targets.count, self.normalising)
+        return self.use.llr(scores, query_posts, self.targets.count, self.reference_count)
 
     def highest_probability(self, costs: DetectionCosts) -> float:
         """Return the highest probability that a target can have, given the prior of ``costs``."""
-        _, highest = self.use.bounds(self.normalising)
+        _, highest = self.use.bounds(self.reference_count)
         log_odds = logit(costs.prior) + highest - np.log(max(len(self) + self.beyond - 1, 1))
         return float(expit(log_odds))
 

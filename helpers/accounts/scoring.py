@@ -165,8 +165,10 @@ def fit_gallery_scoring(
     if own_weights:
         spread[2:] = _best_spread(features, candidates >= 0)
     weights, intercept = _fit(features, candidates >= 0, spread)
-    if not (weights[0] > 0 and weights.sum() > 0):  # the scores of these accounts say nothing
-        weights = np.eye(len(weights))[0]
+    if weights[0] <= 0 or weights.sum() <= 0:
+        # the scores of these accounts say nothing: every likelihood ratio is 1
+        no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
+        return ScoringConfig(near.to_json(), no_evidence, len(first))
     return _scoring_config(near, whole, weights, intercept, len(first))
 
 

@@ -271,7 +271,7 @@ def test_of_many_accounts_those_that_matter_are_compared(mine, encoder, gallery,
     partial = part.rank(part.accounts(["newcomer"]), ["newcomer"], 5)
     whole = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], 5)
     assert partial.target[0] == whole.target[0] == "demo-0003"
-    # normalised by a draw of 30 and not by the most alike, with which it would be near 0
+    # normalised by a draw of 30; by the twelve most alike it is below 0
     assert partial.score[0] > whole.score[0] / 2
     part_of_eight = mine.gallery_for(encoder, mine.samples(list(mine.names[:8])))
     assert set(mine.names[:8]) <= set(part_of_eight.names)

@@ -107,6 +107,13 @@ def test_without_own_weights_members_keep_theirs_among_each_other(encoder, mine)
         np.testing.assert_allclose(ratio, ratio[0])
 
 
+def test_scores_that_say_nothing_are_no_evidence(encoder, mine, monkeypatch):
+    monkeypatch.setattr(scoring, "_fit", lambda features, *_: (np.array([-0.1, 0.2]), 3.0))
+    use = scoring.fit_gallery_scoring(encoder.fusion(True), mine.store, ENOUGH)
+    scores = np.array([-9.0, 0.0, 9.0])
+    np.testing.assert_allclose(use.llr(scores, 16, 16, targets=use.accounts), 0, atol=1e-12)
+
+
 def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):
     few = gallery.accounts(list(gallery.names[:3]))
     assert gallery.estimate_prior(few, list(gallery.names[:3])) == LINK_COSTS.prior

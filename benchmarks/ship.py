@@ -18,6 +18,7 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
+from helpers.accounts.samples import in_memory
 from helpers.core import results
 from helpers.core.names import label, short_name
 from helpers.core.paths import Run
@@ -66,6 +67,8 @@ def measure(
     }
     for ending, normaliser in (("gallery", "s_norm"), ("near", "as_norm")):
         models[f"{name}_{ending}"] = ("", encoder.fusion(False, normaliser))
+    own = encoder.calibrated_on(in_memory(trials.targets).store, False)  # of the gallery's posts
+    models[f"{name}_own"] = ("", own.model(True, False))
     for kind in COUNTED:
         tfidf = GalleryTfidf(kind, tokenizer)
         models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))
@@ -90,9 +93,15 @@ def measure(
         results.record(file, measured, model=model, label=name_of_row(model), **about)
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     mrr = {model: (1 / ranks[model]).mean() for model in ranks if model.startswith(COUNTED)}
-    for base in (max(mrr, key=mrr.get), f"{name}_gallery"):
-        differences = ranking.ranking_differences(ranks[name], ranks[base])
-        row = {"model": name, "label": name_of_row(name), "base": base}
+    best_tfidf = max(mrr, key=mrr.get)
+    for model, base in (
+        (name, best_tfidf),
+        (name, f"{name}_gallery"),
+        (f"{name}_own", best_tfidf),
+        (f"{name}_own", f"{name}_near"),
+    ):
+        differences = ranking.ranking_differences(ranks[model], ranks[base])
+        row = {"model": model, "label": name_of_row(model), "base": base}
         results.record(file, differences, **row, **about)
 
 
@@ -128,7 +137,11 @@ def name_of_row(model: str) -> str:
     for ending, norm in (("_gallery", "s-norm"), ("_near", "AS-norm")):
         if model.endswith(ending):
             return short_name(name_of_row(model.removesuffix(ending)), norm=norm)
-    for ending, use in (("_hours", "hours"), ("_alone", "no gallery")):
+    for ending, use in (
+        ("_hours", "hours"),
+        ("_alone", "no gallery"),
+        ("_own", "own weights"),
+    ):
         if model.endswith(ending):
             return short_name(name_of_row(model.removesuffix(ending)), note=use)
     if model in COUNTED:

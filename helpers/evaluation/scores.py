@@ -49,7 +49,7 @@ def score_moments(scores: np.ndarray, axis: int) -> np.ndarray:
     """
     parts = []
     for tile in torch.from_numpy(scores).split(TILE, 1):
-        tile = tile.double()
+        tile = tile.to(torch.float64, copy=True)  # squared in place below
         parts.append(torch.stack([tile.sum(axis), tile.square_().sum(axis)]))
     moments = torch.cat(parts, 1) if axis == 0 else torch.stack(parts).sum(0)
     return moments.numpy()

@@ -14,6 +14,7 @@ from helpers.evaluation.scores import (
     pair_scores,
     round_scores,
     score_blocks,
+    score_moments,
 )
 from tests.factories import unit_rows
 
@@ -103,3 +104,14 @@ def test_fused_scores_are_a_weighted_sum_on_the_grid():
     fused = fuse(systems, [0.5, 0.3, 0.2])
     np.testing.assert_allclose(fused, wanted, atol=1e-6)
     assert (fused * GRID == np.rint(fused * GRID)).all() and (fused == systems[0]).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_of_scores_leave_the_scores_as_they_are(kind):
+    scores = np.random.default_rng(0).normal(size=(7, 5)).astype(kind)
+    before = scores.copy()
+    for axis in (0, 1):
+        sums, squares = score_moments(scores, axis)
+        np.testing.assert_allclose(sums, before.sum(axis, dtype=float), atol=1e-6)
+        np.testing.assert_allclose(squares, (before.astype(float) ** 2).sum(axis), atol=1e-6)
+    np.testing.assert_array_equal(scores, before)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.encoder import COUNTED, MAX_TOKENS, AuthorEncoder
+from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS
 from helpers.accounts.passages import without_passages
 from helpers.accounts.samples import in_memory
@@ -67,8 +67,9 @@ def measure(
     }
     for ending, normaliser in (("gallery", "s_norm"), ("near", "as_norm")):
         models[f"{name}_{ending}"] = ("", encoder.fusion(False, normaliser))
-    own = encoder.calibrated_on(in_memory(trials.targets).store, False)  # of the gallery's posts
-    models[f"{name}_own"] = ("", own.model(True, False))
+    if len(trials.targets) >= ENOUGH:  # own weights are fitted on the gallery's posts
+        own = encoder.calibrated_on(in_memory(trials.targets).store, False)
+        models[f"{name}_own"] = ("", own.model(True, False))
     for kind in COUNTED:
         tfidf = GalleryTfidf(kind, tokenizer)
         models[f"{kind}_gallery"] = ("", as_model(with_s_norm(tfidf)))
@@ -94,12 +95,10 @@ def measure(
         print(split, model, measured.value.round(3).to_dict(), flush=True)
     mrr = {model: (1 / ranks[model]).mean() for model in ranks if model.startswith(COUNTED)}
     best_tfidf = max(mrr, key=mrr.get)
-    for model, base in (
-        (name, best_tfidf),
-        (name, f"{name}_gallery"),
-        (f"{name}_own", best_tfidf),
-        (f"{name}_own", f"{name}_near"),
-    ):
+    compared = [(name, best_tfidf), (name, f"{name}_gallery")]
+    if f"{name}_own" in models:
+        compared += [(f"{name}_own", best_tfidf), (f"{name}_own", f"{name}_near")]
+    for model, base in compared:
         differences = ranking.ranking_differences(ranks[model], ranks[base])
         row = {"model": model, "label": name_of_row(model), "base": base}
         results.record(file, differences, **row, **about)

@@ -30,7 +30,10 @@ def test_recall_in_an_open_world_is_that_of_a_loop():
     assert ship.open_world(scores).value["open_R@P90"] == most_right / 20
 
 
-def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path):
+@pytest.mark.parametrize(("enough", "has_own"), [(26, False), (25, True)])
+def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path, monkeypatch, enough, has_own):
+    monkeypatch.setattr(ship, "ENOUGH", enough)  # there are 25 accounts
+    monkeypatch.setattr("helpers.accounts.encoder.ENOUGH", enough)
     frame = pd.read_csv(invented, parse_dates=["written"]).rename(
         columns={"nick": "author", "message": "text"}
     )
@@ -54,6 +57,7 @@ def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path):
         and names["open_small_hours"] == "open-small, hours"
     )
     assert names["tfidf_subword_gallery"] == "TF-IDF subword, s-norm"
+    assert ("open_small_own" in names) == has_own
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,285 @@
+r"""Matching: who of one list of accounts is who in another, decided for all of them together.
+
+Each account has at most one partner. So a pair counts for less where one of its two accounts fits
+another account better. The log-weight of a pair is a line of its score, and every account may
+have no partner,
+
+.. math:: w_{ij} = e^{a s_{ij} + b}, \quad n(\pi) = (1 - \pi) / \sqrt \pi
+
+where :math:`n(\pi)` is the weight of *nobody* in a list of which a share :math:`\pi` has a
+partner. It follows from the odds of a pair against two accounts without partners,
+:math:`\pi w / (1 - \pi)^2`. Sinkhorn's algorithm scales rows and columns of these weights in turn,
+with a row and a column for nobody that are not scaled (the dustbin of Sarlin et al. 2020), until
+the probabilities of every account sum to 1. What a query knows here are all other queries; so
+results stand in tables of their own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, sparse
+from scipy.special import logit
+
+from helpers.evaluation.candidates import Candidates, all_candidates
+
+ROUNDS = 50  # of scaling rows and columns
+SMALLEST = 1e-12  # probability, where its logarithm is taken
+LEAST_LOG_WEIGHT = -300.0  # a pair so much less likely than the best of its query counts as this
+MIN_OVERLAP = 0.002  # bounds of an estimated overlap
+MAX_OVERLAP = 0.95
+OVERLAP_STEPS = 30  # of estimating it
+FIT_LISTS = {1.0: 1, 0.5: 4, 0.1: 8, 0.01: 8}  # overlap: number of lists on which a line is fitted
+FIT_ACCOUNTS = 600  # accounts on which a line is fitted, at most
+
+
+@dataclass(frozen=True)
+class MatchConfig:
+    """The line that gives the log-weight of a pair: slope * score + intercept.
+
+    Attributes
+    ----------
+    slope : above 0
+    intercept : added to slope * score
+    """
+
+    slope: float
+    intercept: float
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """How likely each candidate is, given that each account has one partner or none.
+
+    Attributes
+    ----------
+    candidates : the N pairs
+    probability : (N,) of each pair; with ``nobody_of_queries`` those of a query sum to 1
+    nobody_of_queries : (Q,) probability that a query has no partner
+    nobody_of_targets : (T,) the same of a target
+    overlap : share of the shorter list that has a partner, as it was assumed or estimated
+    """
+
+    candidates: Candidates
+    probability: np.ndarray
+    nobody_of_queries: np.ndarray
+    nobody_of_targets: np.ndarray
+    overlap: float
+
+    def llr(self) -> np.ndarray:
+        """Return the log-likelihood ratio (N,) of each pair, against its prior at this overlap."""
+        size = (self.candidates.queries, self.candidates.targets)
+        prior = self.overlap / max(size)  # of min(size) * overlap pairs among all
+        chance = np.clip(self.probability, SMALLEST, 1 - SMALLEST)
+        return logit(chance) - logit(prior)
+
+
+def match(
+    candidates: Candidates, config: MatchConfig, overlap: float, rounds: int = ROUNDS
+) -> Matching:
+    """Compute the probability of each pair by Sinkhorn's algorithm with slack.
+
+    Parameters
+    ----------
+    candidates : the pairs of Q queries and T targets; of a list that is compared with itself both
+        directions of each pair, with equal scores
+    config : line of the log-weights
+    overlap : share of the shorter list that has a partner, above 0 and at most 1
+    rounds : number of times that rows and columns are scaled
+
+    Raises
+    ------
+    ValueError
+        If the overlap is not above 0 and at most 1.
+    """
+    if not 0 < overlap <= 1:
+        raise ValueError(f"overlap {overlap}: a share above 0, at most 1")
+    shape = (candidates.queries, candidates.targets)
+    row, column = candidates.pairs.T
+    log_weight = config.slope * candidates.scores + config.intercept
+    slack_of_queries, slack_of_targets = [_log_slack(overlap, size, shape) for size in shape]
+
+    # each row is divided by its largest weight, so that no weight is too large a number
+    largest = np.full(shape[0], slack_of_queries)
+    np.maximum.at(largest, row, log_weight)
+    largest = np.maximum(largest, LEAST_LOG_WEIGHT)
+    weight = np.exp(np.maximum(log_weight - largest[row], LEAST_LOG_WEIGHT))
+    weights = sparse.csr_matrix((weight, (row, column)), shape)
+    by_target = weights.T.tocsr()
+    nobody_of_query = np.exp(slack_of_queries - largest)
+    nobody_of_target = np.exp(slack_of_targets)
+
+    of_targets = np.ones(shape[1])
+    for _ in range(rounds):
+        of_queries = _inverse(weights @ of_targets + nobody_of_query)
+        of_targets = _inverse(by_target @ of_queries + nobody_of_target)
+    of_queries = _inverse(weights @ of_targets + nobody_of_query)
+
+    probability = of_queries[row] * weight * of_targets[column]
+    sums = [np.bincount(side, probability, size) for side, size in zip((row, column), shape)]
+    nobody_of_queries, nobody_of_targets = [np.clip(1 - total, 0, 1) for total in sums]
+    return Matching(candidates, probability, nobody_of_queries, nobody_of_targets, overlap)
+
+
+def _inverse(values):
+    """Return 1 / values, and 0 where they are 0: of an account that has no candidate."""
+    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
+
+
+def _log_slack(overlap, size, shape):
+    """Return the log-weight of nobody in a list of this size: n of the module's docstring."""
+    share = overlap * min(shape) / size
+    if share == 1:
+        return -np.inf
+    return np.log1p(-share) - np.log(share) / 2
+
+
+def estimate_overlap(candidates: Candidates, config: MatchConfig) -> float:
+    """Estimate which share of the shorter list has a partner: the one that agrees with itself.
+
+    Expectation maximisation: the share is the mean probability of a partner that it gives itself,
+    within MIN_OVERLAP and MAX_OVERLAP.
+
+    Parameters
+    ----------
+    candidates : the pairs of both lists
+    config : line of the log-weights
+    """
+    shorter = min(candidates.queries, candidates.targets)
+    overlap = 0.5
+    for _ in range(OVERLAP_STEPS):
+        probability = match(candidates, config, overlap, rounds=10).probability
+        overlap = float(np.clip(probability.sum() / shorter, MIN_OVERLAP, MAX_OVERLAP))
+    return overlap
+
+
+def optimal_assignment(candidates: Candidates) -> np.ndarray:
+    """Return the candidates (N,) bool that are pairs of the assignment with the largest sum.
+
+    As many accounts as possible get a partner; scores below 0 are pairs, too.
+
+    Parameters
+    ----------
+    candidates : the pairs of both lists
+
+    References
+    ----------
+    Jonker and Volgenant 1987, by SciPy.
+    """
+    shape = (candidates.queries, candidates.targets)
+    row, column = candidates.pairs.T
+    none = candidates.scores.min(initial=0) - np.ptp(candidates.scores) * min(shape) - 1
+    scores = np.full(shape, none)
+    scores[row, column] = candidates.scores
+    chosen = np.full(shape[0], -1)
+    query, target = optimize.linear_sum_assignment(scores, maximize=True)
+    chosen[query] = target
+    return chosen[row] == column
+
+
+def mutual_best(candidates: Candidates) -> np.ndarray:
+    """Return the candidates (N,) bool of which each account is the other's only best.
+
+    Parameters
+    ----------
+    candidates : the pairs of both lists
+    """
+    is_mutual = np.ones(len(candidates), bool)
+    for side, size in zip(candidates.pairs.T, (candidates.queries, candidates.targets)):
+        best = np.full(size, -np.inf)
+        np.maximum.at(best, side, candidates.scores)
+        is_best = candidates.scores == best[side]
+        is_mutual &= is_best & (np.bincount(side[is_best], minlength=size) == 1)[side]
+    return is_mutual
+
+
+def draw_lists(
+    accounts: int, overlap: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two lists of which a share is in both: the rows of queries and of targets.
+
+    Parameters
+    ----------
+    accounts : number of accounts, each of which has a query and a target
+    overlap : share of each list that has a partner in the other
+    rng : gives the order of the accounts
+
+    Returns
+    -------
+    Rows (Q,) of queries and (T,) of targets, as many; the first ones are the same in both
+    """
+    order = rng.permutation(accounts)
+    shared = max(round(accounts * overlap / (2 - overlap)), 1)
+    alone = (accounts - shared) // 2
+    queries = order[: shared + alone]
+    targets = np.concatenate([order[:shared], order[shared + alone : shared + 2 * alone]])
+    return queries, targets
+
+
+def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
+    """Fit the line of the log-weights on accounts whose queries and targets are known.
+
+    Lists are drawn at each overlap of FIT_LISTS. The line is the one that makes the true partners,
+    or nobody, most likely, as each overlap counts alike.
+
+    Parameters
+    ----------
+    scores : (N, N), scores of N queries with N targets, in the same order of accounts
+    seed : seed of the lists
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than ten accounts.
+    """
+    if len(scores) < 10:
+        raise ValueError(f"matching is fitted on 10 accounts or more, not on {len(scores)}")
+    scores = np.asarray(scores, np.float64)
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for overlap, lists in FIT_LISTS.items():
+        for _ in range(lists):
+            queries, targets = draw_lists(min(len(scores), FIT_ACCOUNTS), overlap, rng)
+            drawn.append((overlap, queries, targets, all_candidates(scores[queries][:, targets])))
+    spread = scores.std()
+    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
+    optimum = optimize.minimize(_loss, begin, (drawn, spread), method="Nelder-Mead", tol=1e-3)
+    return _config(optimum.x, spread)
+
+
+def _config(values, spread):
+    return MatchConfig(float(np.exp(values[0]) / spread), float(values[1]))
+
+
+def _loss(values, drawn, spread):
+    """Return minus the mean log-probability of the truth, the mean over overlaps."""
+    config = _config(values, spread)
+    losses = {overlap: [] for overlap in FIT_LISTS}
+    for overlap, queries, targets, candidates in drawn:
+        matching = match(candidates, config, overlap, rounds=20)
+        of_truth = truth_probability(matching, queries[:, None] == targets)
+        losses[overlap].append(-np.log(np.maximum(of_truth, SMALLEST)).mean())
+    return np.mean([np.mean(loss) for loss in losses.values()])
+
+
+def truth_probability(matching: Matching, same: np.ndarray) -> np.ndarray:
+    """Return the probability of what is true of each account: its partner, or nobody.
+
+    Parameters
+    ----------
+    matching : result of :func:`match`
+    same : (Q, T) bool, the true pairs, at most one of each account
+
+    Returns
+    -------
+    (N,) of all true pairs, of the queries without a partner and of the targets without one
+    """
+    is_true = same[tuple(matching.candidates.pairs.T)]
+    missed = int(same.sum()) - int(is_true.sum())  # true pairs that are no candidates
+    return np.concatenate(
+        [
+            matching.probability[is_true],
+            np.zeros(missed),
+            matching.nobody_of_queries[~same.any(1)],
+            matching.nobody_of_targets[~same.any(0)],
+        ]
+    )

@@ -114,7 +114,7 @@ class AuthorEncoder:
         tokenizer = tokenizers.load_tokenizer(folder)
         about = read_json(folder / "model.json")
         with readable_file(folder / "model.json"):
-            if any("accounts" not in use for use in about["uses"].values()):
+            if any("match" not in use for use in about["uses"].values()):
                 raise FileError(f"{folder} was saved by an earlier version: fit and save it again")
             members = {
                 member: build_encoder(member, config, tokenizer)

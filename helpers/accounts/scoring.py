@@ -10,6 +10,7 @@ from helpers.accounts.samples import MAX_TOKENS, distant_halves, halves, last_po
 from helpers.core.progress import progress_bar
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
+from helpers.evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig, fit_match
 from helpers.evaluation.models import Model, as_model
 from helpers.tokens.store import TokenStore
 
@@ -36,11 +37,13 @@ class ScoringConfig:
         what so many can support, as in forensic practice (Vergeer et al. 2016): that of a pair lies
         between 1 / (accounts + 1) and accounts + 1; in a gallery of T targets the upper bound is
         T - 1 times as high, because each account was compared with many others
+    match : of a use of a gallery the log-weights with which two lists are matched; else None
     """
 
     members: list[dict]
     calibration: Calibration
     accounts: int
+    match: MatchConfig | None = None
 
     @property
     def weights(self) -> dict[str, float]:
@@ -82,7 +85,10 @@ class ScoringConfig:
     @classmethod
     def of(cls, plain: dict) -> "ScoringConfig":
         """Return the object from which ``asdict`` has made a dict."""
-        return cls(**{**plain, "calibration": Calibration(**plain["calibration"])})
+        parts = {"calibration": Calibration(**plain["calibration"])}
+        if plain["match"] is not None:
+            parts["match"] = MatchConfig(**plain["match"])
+        return cls(**plain | parts)
 
 
 def fit_pair_scoring(model: Model, dev: TokenStore, accounts: int) -> ScoringConfig:
@@ -168,8 +174,11 @@ def fit_gallery_scoring(
     if weights[0] <= 0 or weights.sum() <= 0:
         # the scores of these accounts say nothing: every likelihood ratio is 1
         no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
-        return ScoringConfig(near.to_json(), no_evidence, len(first))
-    return _scoring_config(near, whole, weights, intercept, len(first))
+        nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
+        return ScoringConfig(near.to_json(), no_evidence, len(first), nobody)
+    fused = np.tensordot(weights / weights.sum(), scores, 1)
+    config = _scoring_config(near, whole, weights, intercept, len(first))
+    return replace(config, match=fit_match(fused))
 
 
 def _scoring_config(near, whole, weights, intercept, accounts):

@@ -29,7 +29,7 @@ MIN_OVERLAP = 0.002  # bounds of an estimated overlap
 MAX_OVERLAP = 0.95
 OVERLAP_STEPS = 30  # of estimating it
 FIT_LISTS = {1.0: 1, 0.5: 4, 0.1: 8, 0.01: 8}  # overlap: number of lists on which a line is fitted
-FIT_ACCOUNTS = 600  # accounts on which a line is fitted, at most
+FIT_ACCOUNTS = 300  # accounts on which a line is fitted, at most
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+"""Lists: how well accounts of one list are found in another, each asked alone or all matched.
+
+Each account of one list is a query: its answer is its best target. What the values of a pair know
+of other queries depends on who made them: scores of a model know none, a matching knows all.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
+from helpers.evaluation.candidates import Candidates
+
+PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
+METRICS = ("MRR", "R@1", *PRECISIONS)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The best target of each of Q queries, and where its partner stands.
+
+    Attributes
+    ----------
+    target : (Q,) int, row of the best target; -1 of a query without candidates
+    value : (Q,) of the best target; -inf without candidates
+    rank : (Q,) of the partner, from 1 on; targets with its value stand before it; NaN of a query
+        without a partner
+    partner : (Q,) int, row of the partner, or -1
+    """
+
+    target: np.ndarray
+    value: np.ndarray
+    rank: np.ndarray
+    partner: np.ndarray
+
+    @property
+    def has_partner(self) -> np.ndarray:
+        """Whether a query has a partner, (Q,) bool."""
+        return self.partner >= 0
+
+    @property
+    def right(self) -> np.ndarray:
+        """Whether the best target is the partner and no other target has its value, (Q,) bool."""
+        return self.rank == 1
+
+
+def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -> Answers:
+    """Find the best target of each query, and the rank of its partner.
+
+    Parameters
+    ----------
+    candidates : N pairs of Q queries and T targets; a partner that is no candidate has the rank T
+    values : (N,), scores or probabilities of the pairs
+    same : (Q, T) bool, the true pairs, at most one of each query
+
+    Raises
+    ------
+    ValueError
+        If a query has several partners.
+    """
+    if (same.sum(1) > 1).any():
+        raise ValueError("a query of two lists has one partner at most")
+    row, column = candidates.pairs.T
+    partner = np.where(same.any(1), same.argmax(1), -1)
+    order = np.lexsort((column, -values, row))
+    queries, first = np.unique(row[order], return_index=True)
+    target = np.full(candidates.queries, -1)
+    value = np.full(candidates.queries, -np.inf)
+    target[queries] = column[order[first]]
+    value[queries] = values[order[first]]
+
+    own_value = np.full(candidates.queries, -np.inf)
+    is_partner = column == partner[row]
+    own_value[row[is_partner]] = values[is_partner]
+    rank = np.bincount(row[values >= own_value[row]], minlength=candidates.queries).astype(float)
+    rank[own_value == -np.inf] = candidates.targets
+    rank[partner < 0] = np.nan
+    return Answers(target, value, rank, partner)
+
+
+def list_metrics(
+    answers: Answers,
+    accounts: np.ndarray,
+    base: Answers | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Measure answers: MRR and R@1 of the queries with a partner, and A@P90 and A@P99.
+
+    A@P90 is the share of queries with a partner that are answered rightly, by the lowest threshold
+    of the values above which 90% of all answers are right; answers to queries without a partner are
+    wrong.
+
+    Parameters
+    ----------
+    answers : answers of Q queries, of one list or of several
+    accounts : (Q,) account of each query; accounts are resampled
+    base : other answers to the same queries; if given, what is returned is the difference to them
+    seed, resamples : seed and number of bootstrap resamples of accounts
+
+    Returns
+    -------
+    Columns ``value``, ``low`` and ``high``, a row for each of METRICS, or for "MRR_difference" and
+    so on
+
+    Raises
+    ------
+    ValueError
+        If the queries of both have not the same partners.
+    """
+    sides = [answers] if base is None else [answers, base]
+    names = METRICS
+    if base is not None:
+        if not np.array_equal(answers.partner, base.partner):
+            raise ValueError("answers to compare are not to the same queries")
+        names = [f"{name}_difference" for name in METRICS]
+    account = np.unique(accounts, return_inverse=True)[1]
+    orders = [np.argsort(-side.value, kind="stable") for side in sides]
+    values = _difference(sides, orders, np.ones(len(account)))
+    resampled = []
+    for weights in resample_weights(account, resamples, seed):
+        weight_of_query = weights[account]
+        if weight_of_query[answers.has_partner].any():
+            resampled.append(_difference(sides, orders, weight_of_query))
+    low, high = percentile_interval(resampled, len(METRICS))
+    return metric_table(dict(zip(names, values)), low, high)
+
+
+def _difference(sides, orders, weights):
+    """Return METRICS of the first answers, less those of the second where there are any."""
+    values = [_values(side, order, weights) for side, order in zip(sides, orders)]
+    if len(values) == 1:
+        return values[0]
+    return values[0] - values[1]
+
+
+def _values(answers, order, weights):
+    """Return METRICS, each query counted ``weights`` times; ``order`` has the best answer first."""
+    weight = weights[answers.has_partner]
+    rank = answers.rank[answers.has_partner]
+    metrics = [np.average(1 / rank, weights=weight), np.average(rank == 1, weights=weight)]
+    right, answered, is_last = cumulative_answers(answers, order, weights)
+    for precision in PRECISIONS.values():
+        enough = is_last & (right >= precision * answered)
+        metrics.append(right[enough].max(initial=0) / weight.sum())
+    return np.array(metrics)
+
+
+def cumulative_answers(
+    answers: Answers, order: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Count right answers and all answers from the best value down, as curves of precision do.
+
+    Parameters
+    ----------
+    answers : answers of Q queries
+    order : (Q,) the queries, the highest value first
+    weights : (Q,) how often each query counts
+
+    Returns
+    -------
+    (Q,) right answers, (Q,) all answers, and (Q,) bool, whether a threshold can stand here, because
+    the next value is another one
+    """
+    weight = weights[order]
+    value = answers.value[order]
+    right = np.cumsum(weight * answers.right[order])
+    return right, np.cumsum(weight), np.append(value[:-1] != value[1:], True)
+
+
+def join_answers(parts: list[Answers]) -> Answers:
+    """Return the answers of several lists as one, to be counted together."""
+    names = ("target", "value", "rank", "partner")
+    return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

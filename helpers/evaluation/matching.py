@@ -17,7 +17,7 @@ results stand in tables of their own.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 from scipy.special import logit
 
 from helpers.evaluation.calibration import cllr
@@ -175,6 +175,8 @@ def optimal_assignment(candidates: Candidates) -> np.ndarray:
     ----------
     Jonker and Volgenant 1987, by SciPy.
     """
+    from scipy import optimize  # imported here: who only embeds need not wait for it
+
     shape = (candidates.queries, candidates.targets)
     row, column = candidates.pairs.T
     none = candidates.scores.min(initial=0) - np.ptp(candidates.scores) * min(shape) - 1
@@ -242,6 +244,8 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     ValueError
         If there are fewer than ten accounts.
     """
+    from scipy import optimize
+
     if len(scores) < 10:
         raise ValueError(f"matching is fitted on 10 accounts or more, not on {len(scores)}")
     scores = np.asarray(scores, np.float64)

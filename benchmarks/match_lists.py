@@ -9,6 +9,7 @@ queries as a cohort ("AS list"), and both lists matched.
 """
 
 import argparse
+import re
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,8 @@ POSTS = 16
 DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of lists
 LIKELY = (0.5, 0.9)  # answers with at least this probability are counted
 CERTAIN = 0.9  # mean probability of the answers above the threshold of precision
-WAYS = {"alone": "", "as_list": "AS list", "matched": "matched", "estimated": "overlap estimated"}
+COMMUNITIES = {"rust": "Rust", "lean": "Lean", "rlists": "R"}
+WAYS = {"alone": "", "as_list": "AS list", "matched": "matched", "estimated": "own overlap"}
 
 
 def as_list(scores: np.ndarray) -> np.ndarray:
@@ -111,6 +113,14 @@ def calibration_of(answers, llr, is_true) -> dict[str, float]:
     return measured
 
 
+def name_of_row(model: str) -> str:
+    """Name an encoder: "open-small"; "small, no Rust" was made without a community."""
+    without = re.fullmatch(r"without_([a-z]+)_small", model)
+    if without is None:
+        return model.replace("_", "-")
+    return f"small, no {COMMUNITIES[without[1]]}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--encoder", default="open-small", help="one that ships, or a folder")
@@ -129,10 +139,10 @@ def main() -> None:
 
 def record(options, split, overlap, answers, accounts, extra):
     """Write the rows of one overlap."""
-    name = options.name.replace("_", "-")
+    name = name_of_row(options.name)
     labels = {way: short_name(name, note=note) for way, note in WAYS.items()}
     about = {
-        "protocol": "lists" if overlap == 1 else f"lists, overlap {overlap:g}",
+        "protocol": "matched" if overlap == 1 else f"matched, overlap {overlap:g}",
         "split": split,
         "queries": len(answers["alone"].rank) // DRAWS[overlap],
         "targets": len(answers["alone"].rank) // DRAWS[overlap],

@@ -124,9 +124,9 @@ def _compare(options, encoder):
     _print_ranking(options, gallery, queries, query_names, target_names)
 
 
-def _check_times(posts, others):
+def _check_times(posts, targets):
     """Raise ValueError unless both files have times, or neither has."""
-    if posts.hours != others.hours:
+    if posts.hours != targets.hours:
         raise ValueError(
             "only one of the files has times: name a time column of both, or of neither"
         )
@@ -180,10 +180,12 @@ def _sides(options):
         )
     values = [value for value in author_names(location, options.side) if value.strip()]
     if len(values) != 2:
-        listed = ", ".join([*map(repr, values[:5]), "..."][: len(values)])
+        shown = [repr(value) for value in values[:5]]
+        if len(values) > len(shown):
+            shown.append("...")
         raise ValueError(
             f"the column {options.side!r} must have two values, one for each list; it has "
-            f"{len(values)}: {listed}"
+            f"{len(values)}: {', '.join(shown)}"
         )
     return [(options.posts, {options.side: value}) for value in values]
 

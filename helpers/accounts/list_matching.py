@@ -89,9 +89,9 @@ def calibrated_on_list(
     letter = max(able, key=lambda letter: len(able[letter]))
     if len(able[letter]) < ENOUGH:
         return encoder, "", 0
-    drawn = np.random.default_rng(0).permutation(able[letter])[:MAX_FIT_ACCOUNTS]
-    samples = newest_posts(lists[letter].store, np.sort(drawn), STORED_POSTS)
-    return encoder.calibrated_on(in_memory(samples).store, a.hours), letter, len(drawn)
+    accounts = np.random.default_rng(0).permutation(able[letter])[:MAX_FIT_ACCOUNTS]
+    samples = newest_posts(lists[letter].store, np.sort(accounts), STORED_POSTS)
+    return encoder.calibrated_on(in_memory(samples).store, a.hours), letter, len(accounts)
 
 
 def _ordered(posts: dict[str, OwnPosts]) -> dict[str, OwnPosts]:
@@ -211,12 +211,12 @@ class TwoLists:
         return sums.sort_values("contribution", key=abs, ascending=False, ignore_index=True)
 
 
-def _share_rows(asked, gallery):
+def _share_rows(queries, gallery):
     """Tell a gallery the vectors of the accounts that will be asked in it: they are made once."""
     for member in gallery.model.members:
-        if member.name in asked.rows:
-            rows = asked.rows[member.name]
-            member.embeddings.put(member.encoder, asked.targets, MAX_TOKENS, rows)
+        if member.name in queries.rows:
+            rows = queries.rows[member.name]
+            member.embeddings.put(member.encoder, queries.targets, MAX_TOKENS, rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,31 +271,15 @@ def match_lists(
     forbidden = [lists.pairs_of(decided.different)]
     if apart_in_time:
         forbidden.append(pairs_apart_in_time(lists))
-    calibrating = _one_partner_each(known)[:MAX_FIT_ACCOUNTS]
-    config = lists.config
-    known_calibrate = len(calibrating) >= MIN_KNOWN_PAIRS
-    if known_calibrate:
-        grid = np.stack(np.meshgrid(*calibrating.T, indexing="ij"), -1).reshape(-1, 2)
-        config = fit_match(lists.pair_scores(grid).reshape(len(calibrating), -1))
-
     candidates = lists.candidates().without(np.concatenate(forbidden))
     candidates, rows = without_accounts_of(candidates, known)
     if not min(map(len, rows)):
         raise ValueError("all accounts of a list have known partners: nobody is left to match")
-    matching, linked = decide(candidates, config, overlap, costs)
-    rows_of_pairs = [of_list[side] for of_list, side in zip(rows, candidates.pairs.T, strict=True)]
-    reported = matching.probability >= LEAST_PROBABILITY
-    pairs = _frame(
-        lists,
-        np.stack(rows_of_pairs, 1)[reported],
-        probability=matching.probability[reported],
-        llr=matching.llr()[reported],
-        linked=linked[reported],
-        known=False,
-    )
-    pairs = pd.concat(
-        [pairs, _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)]
-    )
+
+    config = _known_config(lists, known)
+    matching, linked = decide(candidates, config or lists.config, overlap, costs)
+    known_frame = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
+    pairs = pd.concat([_likely_pairs(lists, matching, linked, rows), known_frame])
     pairs = pairs.sort_values(
         ["linked", "probability", *COLUMNS[:2]], ascending=[False, False, True, True]
     )
@@ -304,8 +288,34 @@ def match_lists(
         letter: pd.Series(chance, gallery.names[of_list])
         for (letter, gallery), of_list, chance in zip(lists.galleries.items(), rows, chances)
     }
-    return MatchedLists(
-        pairs.reset_index(drop=True)[COLUMNS], nobody, matching.overlap, known_calibrate
+    pairs = pairs.reset_index(drop=True)[COLUMNS]
+    return MatchedLists(pairs, nobody, matching.overlap, config is not None)
+
+
+def _known_config(lists, known):
+    """Fit the log-weights on known pairs, as far as each account has one; None of too few."""
+    for side in (0, 1):
+        _, first = np.unique(known[:, side], return_index=True)
+        known = known[np.sort(first)]
+    if len(known) < MIN_KNOWN_PAIRS:
+        return None
+    known = known[:MAX_FIT_ACCOUNTS]
+    grid = np.stack(np.meshgrid(*known.T, indexing="ij"), -1).reshape(-1, 2)
+    return fit_match(lists.pair_scores(grid).reshape(len(known), -1))
+
+
+def _likely_pairs(lists, matching, linked, rows):
+    """Return the pairs to report; ``rows`` are the accounts of both lists that were matched."""
+    reported = matching.probability >= LEAST_PROBABILITY
+    sides = matching.candidates.pairs[reported].T
+    pairs = np.stack([of_list[side] for of_list, side in zip(rows, sides, strict=True)], 1)
+    return _frame(
+        lists,
+        pairs,
+        probability=matching.probability[reported],
+        llr=matching.llr()[reported],
+        linked=linked[reported],
+        known=False,
     )
 
 
@@ -367,14 +377,6 @@ def without_accounts_of(
     pairs_left = np.stack([np.searchsorted(rows, side[stays]) for rows, side in sides], 1)
     scores = candidates.scores[stays]
     return Candidates(pairs_left, scores, len(staying[0]), len(staying[1])), staying
-
-
-def _one_partner_each(pairs):
-    """Return the first pair of each account: who calibrates must not have two partners."""
-    for side in (0, 1):
-        _, first = np.unique(pairs[:, side], return_index=True)
-        pairs = pairs[np.sort(first)]
-    return pairs
 
 
 def pairs_apart_in_time(lists: TwoLists) -> np.ndarray:

@@ -175,15 +175,15 @@ def choose_calibration(
 def _messages(table, better, accounts):
     """Return sentences that say which calibration is used, and what speaks against it."""
     used = table[better]
-    few = ", too few to prove probabilities right" if accounts < PROVING_ACCOUNTS else ""
+    few = " So few accounts cannot show that the probabilities are right."
     messages = [
-        f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts new to it"
-        f"{few}."
+        f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts that it "
+        f"was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
     ]
     least = table.loc["DCF"].min()
     if least < used.DCF:
         messages.append(
-            f"At these costs the other calibration would be better: DCF {least:.2f} instead of "
+            f"At these costs the other calibration has the lower DCF: {least:.2f} instead of "
             f"{used.DCF:.2f}."
         )
     loss = used.Cllr - used.minCllr

@@ -173,7 +173,7 @@ def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
     used, _, _, said, _ = validation.choose_calibration(mine, encoder)
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
     assert (
-        said[1] == "At these costs the other calibration would be better: DCF 0.30 instead of 0.60."
+        said[1] == "At these costs the other calibration has the lower DCF: 0.30 instead of 0.60."
     )
 
 

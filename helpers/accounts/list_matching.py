@@ -276,10 +276,21 @@ def match_lists(
     if not min(map(len, rows)):
         raise ValueError("all accounts of a list have known partners: nobody is left to match")
 
-    config = _known_config(lists, known)
-    matching, linked = decide(candidates, config or lists.config, overlap, costs)
-    known_frame = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
-    pairs = pd.concat([_likely_pairs(lists, matching, linked, rows), known_frame])
+    known_config = _known_config(lists, known)
+    config = known_config or lists.config
+    matching, linked = decide(candidates, config, overlap, costs)
+    reported = matching.probability >= LEAST_PROBABILITY
+    sides = zip(rows, candidates.pairs[reported].T, strict=True)
+    likely_pairs = _frame(
+        lists,
+        np.stack([of_list[side] for of_list, side in sides], 1),
+        probability=matching.probability[reported],
+        llr=matching.llr(config.llr_scale)[reported],
+        linked=linked[reported],
+        known=False,
+    )
+    known_pairs = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
+    pairs = pd.concat([likely_pairs, known_pairs])
     pairs = pairs.sort_values(
         ["linked", "probability", *COLUMNS[:2]], ascending=[False, False, True, True]
     )
@@ -289,7 +300,7 @@ def match_lists(
         for (letter, gallery), of_list, chance in zip(lists.galleries.items(), rows, chances)
     }
     pairs = pairs.reset_index(drop=True)[COLUMNS]
-    return MatchedLists(pairs, nobody, matching.overlap, config is not None)
+    return MatchedLists(pairs, nobody, matching.overlap, known_config is not None)
 
 
 def _known_config(lists, known):
@@ -302,21 +313,6 @@ def _known_config(lists, known):
     known = known[:MAX_FIT_ACCOUNTS]
     grid = np.stack(np.meshgrid(*known.T, indexing="ij"), -1).reshape(-1, 2)
     return fit_match(lists.pair_scores(grid).reshape(len(known), -1))
-
-
-def _likely_pairs(lists, matching, linked, rows):
-    """Return the pairs to report; ``rows`` are the accounts of both lists that were matched."""
-    reported = matching.probability >= LEAST_PROBABILITY
-    sides = matching.candidates.pairs[reported].T
-    pairs = np.stack([of_list[side] for of_list, side in zip(rows, sides, strict=True)], 1)
-    return _frame(
-        lists,
-        pairs,
-        probability=matching.probability[reported],
-        llr=matching.llr()[reported],
-        linked=linked[reported],
-        known=False,
-    )
 
 
 def _frame(lists, pairs, **columns):

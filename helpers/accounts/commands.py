@@ -212,6 +212,12 @@ def _match(options, encoder, sides, decisions, targets):
         lists, decided, options.overlap, apart_in_time=options.apart_in_time
     )
     print(_calibration_sentence(*fitted_on, matched))
+    if options.apart_in_time:
+        print(
+            "Pairs of accounts that posted in the same minute, in "
+            f"{list_matching.MIN_SHARED_MINUTES} minutes or more: {matched.apart:,}. They count as "
+            "two people's."
+        )
     print(_overlap_sentence(options, matched), "\n")
     _log_matches(options, matched)
     shown = matched.pairs.copy()
@@ -240,9 +246,9 @@ def _list_sentence(letter, side, posts, accounts):
 def _decided_sentence(decided):
     """Say how many decisions there are about the two lists."""
     return (
-        f"Decisions: {len(decided.same):,} pairs are known to be one person's, "
-        f"{len(decided.different):,} are known to be two people's; {decided.unknown:,} decisions "
-        "are about accounts that are not in these lists."
+        f"Decisions about pairs of these lists: {len(decided.same):,} same, "
+        f"{len(decided.different):,} different; decisions about other accounts: "
+        f"{decided.unknown:,}."
     )
 
 

@@ -232,12 +232,14 @@ class MatchedLists:
     overlap : share of the shorter list that has a partner, as it was given or estimated; known
         pairs do not count
     known_calibrate : whether known pairs calibrated
+    apart : number of pairs that cannot be partners because of their times
     """
 
     pairs: pd.DataFrame
     nobody: dict[str, pd.Series]
     overlap: float
     known_calibrate: bool
+    apart: int
 
 
 def match_lists(
@@ -268,10 +270,11 @@ def match_lists(
     if decided is None:
         decided = DecidedPairs(np.empty((0, 2), int), np.empty((0, 2), int), 0)
     known = lists.pairs_of(decided.same)
-    forbidden = [lists.pairs_of(decided.different)]
+    apart = np.empty((0, 2), int)
     if apart_in_time:
-        forbidden.append(pairs_apart_in_time(lists))
-    candidates = lists.candidates().without(np.concatenate(forbidden))
+        apart = pairs_apart_in_time(lists)
+    forbidden = np.concatenate([lists.pairs_of(decided.different), apart])
+    candidates = lists.candidates().without(forbidden)
     candidates, rows = without_accounts_of(candidates, known)
     if not min(map(len, rows)):
         raise ValueError("all accounts of a list have known partners: nobody is left to match")
@@ -300,7 +303,7 @@ def match_lists(
         for (letter, gallery), of_list, chance in zip(lists.galleries.items(), rows, chances)
     }
     pairs = pairs.reset_index(drop=True)[COLUMNS]
-    return MatchedLists(pairs, nobody, matching.overlap, known_config is not None)
+    return MatchedLists(pairs, nobody, matching.overlap, known_config is not None, len(apart))
 
 
 def _known_config(lists, known):

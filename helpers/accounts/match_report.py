@@ -50,12 +50,12 @@ def findings(matched: MatchedLists) -> list[str]:
     linked = matched.pairs[matched.pairs.linked & ~matched.pairs.known]
     threshold = LINK_COSTS.min_probability
     sentences = [
-        f"{len(linked):,} pairs are linked: their probability is {threshold:.0%} or more, and "
-        "neither account has a likelier partner."
+        f"Linked pairs: {len(linked):,}. A link needs a probability of {threshold:.1%} or more, "
+        "and neither account may have a likelier partner."
     ]
     if len(linked):
         wrong = (1 - linked.probability).sum()
-        sentences.append(f"If the probabilities are right, {wrong:.1f} of these links are wrong.")
+        sentences.append(f"If the probabilities are right, expect {wrong:.1f} wrong links.")
     for letter in "ab":
         nobody = matched.nobody[letter]
         unlinked = len(nobody) - len(linked)

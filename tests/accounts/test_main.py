@@ -112,7 +112,7 @@ def test_match(two_lists, tmp_path, capsys):
     pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
     assert list(pairs.columns) == COLUMNS
     assert pairs.linked.any() and (pairs.account_a == pairs.account_b)[pairs.linked].all()
-    for words in ("We estimate that", "pairs are linked", "probably have no partner", CARE):
+    for words in ("We estimate that", "Linked pairs: ", "probably have no partner", CARE):
         assert words in printed
     assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)
     out = tmp_path / "outputs" / "mine"
@@ -147,7 +147,8 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys):
     words = [str(two_lists / "a.csv"), str(two_lists / "b.csv")]
     assert main(["match", *words, *arguments, "--apart-in-time"]) == 0
     printed = capsys.readouterr().out
-    assert "1 pairs are known to be one person's, 1 are known to be two people's; 1 deci" in printed
+    assert "1 same, 1 different; decisions about other accounts: 1." in printed
+    assert "in 2 minutes or more: " in printed
     assert "You say that 90.0% of the accounts" in printed and "demo-" not in printed
     pairs = pd.read_csv(tmp_path / "o.csv")
     known = pairs[pairs.known]

@@ -16,7 +16,7 @@ from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
 from helpers.accounts.samples import MIN_POSTS, newest_posts
 from helpers.core import locks, paths
-from helpers.core.artifacts import make_folder, make_private
+from helpers.core.artifacts import atomic_write, make_folder
 from helpers.core.files import check_target, write_target
 from helpers.core.terminal import printable
 from helpers.evaluation.detection import DetectionCosts
@@ -338,9 +338,12 @@ def _make_page(options):
         )
     except Exception as error:
         problem = pipeline.failure(error)
-    if executed.exists():  # the page must not show the user's folders
-        make_private(executed)
-        executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
+        if isinstance(error, OSError):  # the notebook could not be written, and is cut off
+            executed.unlink(missing_ok=True)
+    if executed.exists():
+        content = executed.read_text("utf-8")
+        with atomic_write(executed) as partial:  # the page must not show the user's folders
+            partial.write_text(content.replace(str(path), path.name), "utf-8")
         title = f"authorbook: {options.run}"
         page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
         print(f"page: {paths.display_path(page)}")

@@ -323,8 +323,17 @@ class AuthorEncoder:
         -------
         (N, D) float32
         """
+        return self.joined_rows(self.rows(samples, progress), hours)
+
+    def joined_rows(self, rows: dict[str, np.ndarray], hours: bool = False) -> np.ndarray:
+        """Return the vectors of :meth:`vectors` for rows that are there already.
+
+        Parameters
+        ----------
+        rows : result of :meth:`rows`
+        hours : whether times are known, so that the vectors include the hour profile
+        """
         weights = self.uses[self.use(False, hours)].weights
-        rows = self.rows(samples, progress)
         # scaled by the root of the weight, since a product takes the factor from both vectors
         scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
         return nnf.normalize(torch.cat(scaled, 1)).numpy()

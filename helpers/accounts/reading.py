@@ -165,6 +165,7 @@ def read_posts(
     encoder: AuthorEncoder,
     columns: dict | None = None,
     pseudonymise: bool = True,
+    where: dict | None = None,
 ) -> OwnPosts:
     """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
@@ -183,6 +184,8 @@ def read_posts(
     pseudonymise : bool
         replace names by pseudonyms, see :mod:`helpers.cleaning.pseudonyms`; the result then holds
         no name.
+    where : dict, optional
+        column of the file -> the one value of the rows to read.
 
     Returns
     -------
@@ -196,14 +199,18 @@ def read_posts(
         fewer than two accounts have MIN_POSTS posts.
     """
     with folder_lock(run.folder, wait=True):
-        return _read_posts(run, location, encoder, columns, pseudonymise)
+        return _read_posts(run, location, encoder, columns, pseudonymise, where)
 
 
-def _read_posts(run, location, encoder, columns, pseudonymise):
+def _read_posts(run, location, encoder, columns, pseudonymise, where):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
-        source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise
+        source="table",
+        location=[str(location)],
+        columns=columns,
+        options={"where": where} if where else {},
+        pseudonymise=pseudonymise,
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)

@@ -29,6 +29,8 @@ SHIPPED = (
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 NOTEBOOK = "13_your_accounts.ipynb"
+EQUAL_LLR = 1e-3  # ratios that the printed table cannot tell apart
+EQUAL_SHOWN = 5  # queries named where their accounts have equal ratios
 VECTOR_COLUMNS = ["account", "posts", "vector"]
 ONE_PARTNER = (
     "All this holds for these two lists together, and if nobody has two accounts in one list."
@@ -80,7 +82,7 @@ def nearest(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        queries = reading.choose_queries(posts, [options.account])
+        queries = reading.choose_queries(posts, _asked(options, [options.account]))
         gallery = posts.gallery_for(encoder, posts.samples(queries))
         _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
@@ -384,15 +386,20 @@ def _first_line(path):
 
 
 def _parameters(options, path):
-    """Return the parameters of notebook 13; without --names, accounts become pseudonyms."""
-    accounts = options.accounts
-    if not options.names:
-        accounts = [reading.pseudonym_of(name) for name in accounts]
+    """Return the parameters of notebook 13."""
     parameters = {
         name: getattr(options, name) for name in ("run", "k", "prior", "encoder", "names")
     }
     columns = _columns(options)
+    accounts = _asked(options, options.accounts)
     return parameters | {"posts": str(path), "columns": columns, "accounts": accounts}
+
+
+def _asked(options, accounts):
+    """Return accounts as messages may show them: without --names, names become pseudonyms."""
+    if options.names:
+        return accounts
+    return [reading.pseudonym_of(name) for name in accounts]
 
 
 def _columns(options):
@@ -422,14 +429,40 @@ def _print_ranking(options, gallery, queries, query_names, names):
     ``query_names`` are shown for the queries; ``names`` (pseudonym -> name) replaces pseudonyms.
     """
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
-    ranking = gallery.rank(queries, query_names, options.k, costs)
+    ranking = gallery.rank(queries, query_names, max(options.k, 2), costs)
+    equal = _equal_queries(ranking)  # one account alone would be equal to itself
+    ranking = ranking[~(ranking["rank"] > options.k)].reset_index(drop=True)
     log_ranking(paths.Run(options.run), ranking)
+    ranking["rank"] = ranking["rank"].mask(ranking["query"].isin(equal))
+    for column in ("rank", "target_posts"):  # floats, as "nobody" has none
+        ranking[column] = ranking[column].map("{:.0f}".format, na_action="ignore")
     for side in ("query", "target"):
         ranking[side] = [printable(name) for name in _shown(ranking[side], names)]
     columns = ranking.drop(columns=["score"])
     print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
+    if equal:
+        print(_equal_sentence(_shown(equal, names)))
 
     roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""
     accounts = len(gallery) + gallery.beyond
     errors = gallery.encoder.card.get("errors", "")
     print(f"\n{accounts:,} accounts were compared{roughly}.", errors, SHIPPED, CARE)
+
+
+def _equal_queries(ranking):
+    """Return the queries whose best accounts all have the same ratio, to EQUAL_LLR."""
+    ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
+    spread = ratios.max() - ratios.min()
+    return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
+
+
+def _equal_sentence(queries):
+    """Say about which queries the scores say nothing, and name the first of them."""
+    shown = [printable(name) for name in queries[:EQUAL_SHOWN]]
+    if len(queries) > len(shown):
+        shown.append(f"{len(queries) - len(shown):,} more")
+    return (
+        f"\nCannot tell for {', '.join(shown)}: every account listed there is as likely as the "
+        "others, so the scores say nothing about which of them is the same person, and none has a "
+        "rank."
+    )

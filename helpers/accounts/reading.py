@@ -313,7 +313,8 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
     Raises
     ------
     ValueError
-        Where an account is not there or has fewer than MIN_POSTS posts.
+        Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
+        such account as ``accounts`` names it.
     """
     samples = newest_posts(posts.store)
     compared = posts.names[samples.authors]
@@ -322,7 +323,10 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
         return list(compared[np.sort(order[:max_queries])])
     names = [name if name in posts.names else pseudonym_of(name) for name in accounts]
-    missing = sorted(set(names) - set(compared))
+    known = set(compared)
+    missing = sorted(
+        {given for given, name in zip(accounts, names, strict=True) if name not in known}
+    )
     if missing:
         raise ValueError(
             f"{len(missing)} of the accounts asked about are not in the file, have fewer than "

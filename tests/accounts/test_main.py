@@ -12,7 +12,7 @@ import pytest
 
 from helpers.accounts import match_report
 from helpers.accounts.__main__ import main
-from helpers.accounts.commands import CARE, _has_vectors
+from helpers.accounts.commands import CARE, _equal_queries, _has_vectors
 from helpers.accounts.list_matching import COLUMNS
 from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
@@ -81,6 +81,55 @@ def test_compare(invented, tmp_path, capsys):
     )
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "(first file)" in line]
     assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
+
+
+def test_counts_are_printed_as_integers(invented, capsys):
+    assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
+    header, best, second, nobody = capsys.readouterr().out.splitlines()[:4]
+    posts = pd.read_csv(invented).nick.value_counts()
+    for rank, line in enumerate((best, second), 1):
+        row = dict(zip(header.split(), line.split(), strict=True))
+        assert row["rank"] == str(rank) and float(row["llr"]) != 0
+        assert row["target_posts"].isdecimal() and int(row["target_posts"]) <= posts[row["target"]]
+    # query and name, then probability, linked and the query's posts: no rank and posts of a target
+    assert (
+        len(nobody.split()) == 1 + 3 + 3 and "NA" not in nobody and nobody.split()[-1].isdecimal()
+    )
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_accounts_of_equal_ratios_have_no_order(tmp_path, capsys, k):
+    """All write at random from the same few words."""
+    rng = np.random.default_rng(0)
+    words = "the a tea coffee maybe never always ok well then so but green red two three".split()
+    users = np.repeat([f"person-{number}" for number in range(6)], 12)
+    texts = [" ".join(rng.choice(words, 12)) for _ in users]
+    pd.DataFrame({"user": users, "message": texts}).to_csv(tmp_path / "a.csv", index=False)
+    asked = ["nearest", str(tmp_path / "a.csv"), "person-0", "-k", str(k)]
+    for names, shown in ([["--names"], "person-0"], [[], pseudonym_of("person-0")]):
+        assert main([*asked, *names]) == 0
+        printed = capsys.readouterr().out
+        assert f"Cannot tell for {shown}: " in printed and printed.count("0.000") == k
+        rows = [line.split() for line in printed.splitlines() if line.strip().startswith(shown)]
+        assert len(rows) == k + 1 and rows[0][2] == "0.000", "no rank stands between name and ratio"
+    log = pd.read_parquet(paths.Run("mine").folder / "rankings.parquet")
+    assert len(log) == k + 1, "the log has what was shown"
+
+
+def test_only_queries_of_equal_ratios_are_named(invented, capsys):
+    ratios = {"a": [2.0, 2.0005], "b": [2.0, 1.0], "c": [0.5], "d": [0.0, 0.0, 0.0]}
+    rows = [(query, ratio) for query, llr in ratios.items() for ratio in [*llr, np.nan]]
+    ranking = pd.DataFrame(rows, columns=["query", "llr"])
+    assert _equal_queries(ranking) == ["a", "d"]
+    assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
+    assert "Cannot tell" not in capsys.readouterr().out
+
+
+def test_an_unknown_account_is_called_as_the_user_calls_it(invented, capsys):
+    assert main(["nearest", str(invented), "nosuch", "--names"]) == 1
+    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
+    assert main(["nearest", str(invented), "nosuch"]) == 1
+    assert capsys.readouterr().err.rstrip().endswith(f"the first is {pseudonym_of('nosuch')}")
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ BIN := .venv/bin
 # other. LAST looks at the models of both. The longest notebook comes first; 06 trains the models that 07 and 08 use.
 FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
-LONG := $(foreach number,16 15 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
+LONG := $(foreach number,16 15 17 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 --tb short -x

@@ -12,7 +12,14 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.reading import OwnPosts
-from helpers.accounts.samples import NoPosts, halves, in_memory, last_posts, texts_of
+from helpers.accounts.samples import (
+    NoPosts,
+    halves,
+    in_memory,
+    last_posts,
+    samples_of,
+    texts_of,
+)
 from helpers.cleaning.text import WORD
 from helpers.core.names import label
 from helpers.evaluation import ranking
@@ -98,6 +105,26 @@ def split_half_trials(
         )
     rows = np.sort(np.random.default_rng(seed).permutation(len(older))[:MAX_ACCOUNTS])
     return posts.gallery(encoder, newer[rows]), older[rows]
+
+
+def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
+    """Return the samples, with a signature under every post of the first accounts.
+
+    Parameters
+    ----------
+    samples : Samples
+        of any number of accounts.
+    signatures : list of str
+        the signature of the first account, of the second, and so on; other accounts get none.
+    tokenizer : Tokenizer
+        has made the tokens of the store.
+    """
+    texts = []
+    for first, count in zip(samples.first, samples.count):
+        texts.append(texts_of(samples.store, np.arange(first, first + count), tokenizer))
+    for account, signature in enumerate(signatures):
+        texts[account] = [f"{text} {signature}" for text in texts[account]]
+    return samples_of(texts, tokenizer)
 
 
 def choose_calibration(

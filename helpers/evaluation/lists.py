@@ -180,7 +180,8 @@ def precision_curve(answers: Answers) -> pd.DataFrame:
 
     Parameters
     ----------
-    answers : answers of Q queries, of one list or of several
+    answers : answers of Q queries, of one list or of several; queries without a candidate have no
+        answer
 
     Returns
     -------
@@ -192,4 +193,5 @@ def precision_curve(answers: Answers) -> pd.DataFrame:
     curve = pd.DataFrame(
         {"recall": right / answers.has_partner.sum(), "precision": right / answered}
     )
-    return curve[is_last].reset_index(drop=True)
+    is_answer = answers.value[order] > -np.inf
+    return curve[is_last & is_answer].reset_index(drop=True)

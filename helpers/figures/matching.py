@@ -1,6 +1,5 @@
 """Figures of two lists of accounts: precision against recall, and a metric by overlap."""
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -26,7 +25,7 @@ def precision_curves(curves: dict[float, dict[str, pd.DataFrame]], note: str = "
     note : str
         text in brackets after the title
     """
-    axes = ("recall: share of partners found", "precision: share of answers that are right")
+    axes = ("recall: share of partners found", "precision: share of right answers")
     figure = panels({f"overlap {overlap:g}": axes for overlap in curves}, shared_yaxes=True)
     figure.update_yaxes(title="")
     figure.update_yaxes(title=axes[1], col=1)
@@ -66,7 +65,7 @@ def _recall_at(points: pd.DataFrame) -> float:
 def bars_by_overlap(results: pd.DataFrame, metric: str, note: str = "") -> go.Figure:
     """Draw one bar for each system and overlap, with its interval.
 
-    The title gives the best system of the overlap whose systems differ most.
+    The title gives the best system of the largest overlap.
 
     Parameters
     ----------
@@ -96,11 +95,9 @@ def bars_by_overlap(results: pd.DataFrame, metric: str, note: str = "") -> go.Fi
         axis += ", with 95% intervals"
     figure.update_yaxes(title=axis, rangemode="tozero")
 
-    spread = rows.groupby("overlap").value.agg(np.ptp)
-    widest = rows[rows.overlap == spread.idxmax()]
-    top = best_system(widest, metric)
+    top = best_system(rows[rows.overlap == overlaps[0]], metric)
     finding = (
-        f"systems differ most at an overlap of {top.overlap:g}, where {top.plain} is best: "
-        f"{label(metric)} {format_interval(*top[INTERVAL])}"
+        f"{top.plain} is best where {top.overlap:.0%} of a list have a partner: {label(metric)} "
+        f"{format_interval(*top[INTERVAL])}"
     )
     return set_title(figure, finding, note)

@@ -50,14 +50,14 @@ def test_no_precision_reached_is_no_recall():
     assert "finds 0%" in title(precision_curves({0.5: {"alone": never}}))
 
 
-def test_bars_have_their_overlap_and_interval_and_the_widest_overlap_gives_the_title():
+def test_bars_have_their_overlap_and_interval_and_the_largest_gives_the_title():
     figure = bars_by_overlap(rows(alone=(0.6, 0.5), matched=(0.62, 0.7)), "MRR")
     alone, matched = figure.data
     assert list(alone.x) == ["1", "0.5"] and list(alone.y) == [0.5, 0.6]
     np.testing.assert_allclose(matched.error_y.array, [0.05, 0.05])
-    assert "overlap of 1, where matched is best: MRR 0.700 (0.650-0.750)" in title(figure)
-    other = bars_by_overlap(rows(alone=(0.3, 0.5), matched=(0.62, 0.51)), "MRR")
-    assert "overlap of 0.5, where matched is best: MRR 0.620" in title(other)
+    assert "Matched is best where 100% of a list have a partner: MRR 0.700" in title(figure)
+    other = bars_by_overlap(rows(alone=(0.3, 0.5), matched=(0.62, 0.49)), "MRR")
+    assert "Alone is best where 100% of a list have a partner: MRR 0.500 (0.450" in title(other)
 
 
 @pytest.mark.parametrize(

@@ -142,3 +142,71 @@ def slow_pan_metrics(scores, same, definition):
         names.append("Brier")
     overall = sum(metrics[name] for name in names) / len(names)
     return metrics | {"overall": overall, "n_unanswered": unanswered}
+
+
+def slow_match(scores, config, overlap, rounds=50):
+    """The probabilities of Sinkhorn's algorithm, in log space, one account at a time.
+
+    ``scores`` are (Q, T), -inf of pairs that are none. The result (Q + 1, T + 1) has nobody in the
+    last row and column; what is left of a target after the last scaling is not given to nobody.
+    """
+    queries, targets = scores.shape
+    weights = np.full((queries + 1, targets + 1), -np.inf)
+    weights[:-1, :-1] = config.slope * scores + config.intercept
+    for size, nobody in ((queries, weights[:-1, -1]), (targets, weights[-1, :-1])):
+        share = overlap * min(queries, targets) / size
+        if share < 1:
+            nobody[:] = np.log(1 - share) - np.log(share) / 2
+    of_queries = np.zeros(queries + 1)
+    of_targets = np.zeros(targets + 1)
+    for number in range(2 * rounds + 1):
+        if number % 2 == 0:
+            for query in range(queries):
+                of_queries[query] = -np.logaddexp.reduce(weights[query] + of_targets)
+        else:
+            for target in range(targets):
+                of_targets[target] = -np.logaddexp.reduce(weights[:, target] + of_queries)
+    return np.exp(of_queries[:, None] + weights + of_targets)
+
+
+def slow_candidates(scores, best):
+    """The pairs above -inf than which fewer than ``best`` of a row or a column are higher."""
+    pairs = []
+    for query, target in np.ndindex(scores.shape):
+        score = scores[query, target]
+        above = min((scores[query] > score).sum(), (scores[:, target] > score).sum())
+        if score > -np.inf and above < best:
+            pairs.append((query, target))
+    return pairs
+
+
+def slow_answers(pairs, values, partners, targets):
+    """Rank, value and right of each query, by a loop; ``partners`` has -1 where there is none.
+
+    The rank is None without a partner.
+    """
+    answers = []
+    for query, partner in enumerate(partners):
+        value_of = {t: value for (q, t), value in zip(pairs, values) if q == query}
+        best = max(value_of.values(), default=-np.inf)
+        rank = None
+        if partner >= 0:
+            rank = targets
+            if partner in value_of:
+                rank = sum(value >= value_of[partner] for value in value_of.values())
+        answers.append((rank, best))
+    return answers
+
+
+def slow_list_metrics(answers):
+    """MRR, R@1, A@P90, A@P99 of (rank, value) of each query, by a loop over thresholds."""
+    ranks = [rank for rank, _ in answers if rank is not None]
+    metrics = [sum(1 / rank for rank in ranks) / len(ranks), ranks.count(1) / len(ranks)]
+    for precision in (0.9, 0.99):
+        most = 0
+        for _, threshold in answers:
+            above = [rank == 1 for rank, value in answers if value >= threshold]
+            if sum(above) >= precision * len(above):
+                most = max(most, sum(above))
+        metrics.append(most / len(ranks))
+    return metrics

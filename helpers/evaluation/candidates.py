@@ -40,11 +40,13 @@ class Candidates:
         ----------
         forbidden : (K, 2) int, pairs that cannot be partners; others than candidates are ignored
         """
-        kept = ~np.isin(self._keys(self.pairs), self._keys(np.reshape(forbidden, (-1, 2))))
+        kept = ~np.isin(_keys(self.pairs), _keys(np.reshape(forbidden, (-1, 2))))
         return replace(self, pairs=self.pairs[kept], scores=self.scores[kept])
 
-    def _keys(self, pairs):
-        return np.asarray(pairs, np.int64) @ [self.targets, 1]
+
+def _keys(pairs):
+    """Return one number (N,) for each pair, another one for every other pair."""
+    return np.asarray(pairs, np.int64) @ [2**32, 1]
 
 
 def all_candidates(scores: np.ndarray) -> Candidates:
@@ -59,7 +61,8 @@ def best_candidates(
 ) -> Candidates:
     """Keep the best targets of each query and the best queries of each target.
 
-    Memory holds one block of scores and about ``best`` pairs for every account.
+    All pairs with the score of the last of the best are kept, so that the order of accounts never
+    decides. Memory holds one block of scores and a few times ``best`` pairs for every account.
 
     Parameters
     ----------
@@ -68,62 +71,26 @@ def best_candidates(
     queries, targets : Q and T, numbers of accounts of both lists
     best : number of pairs that are kept of each account
     """
-    of_queries = []
-    of_targets = _Kept.none()
-    lowest_kept = np.full(targets, -np.inf)  # score of the last pair that a target keeps
+    best_of_targets = np.full((targets, best), -np.inf, np.float32)
+    columns = []
     for part, scores in blocks:
-        of_queries.append(_above(scores, _best_of_rows(scores, best)[:, None], part.start))
-        enough_for_target = np.maximum(_best_of_rows(scores.T, best), lowest_kept)
-        of_targets = of_targets.joined(_above(scores, enough_for_target, part.start))
-        of_targets, lowest_kept = of_targets.best_of_targets(best, targets)
-    kept = of_targets
-    for block in of_queries:
-        kept = kept.joined(block)
-    key, first = np.unique(kept.query * targets + kept.target, return_index=True)
-    pairs = np.stack([key // targets, key % targets], 1)
-    return Candidates(pairs, kept.score[first].astype(np.float64), queries, targets)
+        lowest_of_query = _best_of_rows(scores, best).min(1)
+        best_of_targets = _best_of_rows(np.hstack([best_of_targets, scores.T]), best)
+        lowest = np.minimum(lowest_of_query[:, None], best_of_targets.min(1))
+        query, target = np.nonzero((scores >= lowest) & (scores > -np.inf))
+        kept = (query + part.start, target, scores[query, target], lowest_of_query[query])
+        columns.append(kept)
 
-
-@dataclass(frozen=True, eq=False)
-class _Kept:
-    """Pairs that are kept so far, (N,) each."""
-
-    query: np.ndarray
-    target: np.ndarray
-    score: np.ndarray
-
-    @classmethod
-    def none(cls):
-        empty = np.empty(0, np.int64)
-        return cls(empty, empty, np.empty(0, np.float32))
-
-    def joined(self, other):
-        names = ("query", "target", "score")
-        columns = [np.append(getattr(self, name), getattr(other, name)) for name in names]
-        return _Kept(*columns)
-
-    def best_of_targets(self, best, targets):
-        """Keep the best of each target; return them and the last kept score of each, or -inf."""
-        order = np.lexsort((self.query, -self.score, self.target))
-        target = self.target[order]
-        first_of_target = np.searchsorted(target, np.arange(targets))
-        rank = np.arange(len(target)) - first_of_target[target]
-        lowest = np.full(targets, -np.inf)
-        is_last = rank == best - 1
-        lowest[target[is_last]] = self.score[order[is_last]]
-        order = order[rank < best]
-        return _Kept(self.query[order], self.target[order], self.score[order]), lowest
+    query, target, score, lowest_of_query = [np.concatenate(parts) for parts in zip(*columns)]
+    # a target kept pairs that later queries surpassed
+    kept = score >= np.minimum(lowest_of_query, best_of_targets.min(1)[target])
+    pairs = np.stack([query[kept], target[kept]], 1)
+    return Candidates(pairs, score[kept].astype(np.float64), queries, targets)
 
 
 def _best_of_rows(scores, best):
-    """Return the score of the last of the best of each row, or -inf of a shorter row."""
-    count = scores.shape[1]
-    if count <= best:
-        return np.full(len(scores), -np.inf)
-    return np.partition(scores, count - best, axis=1)[:, count - best]
-
-
-def _above(scores, lowest, first_query):
-    """Return the pairs of a block whose scores are at least the lowest, and above -inf."""
-    query, target = np.nonzero((scores >= lowest) & (scores > -np.inf))
-    return _Kept(query + first_query, target, scores[query, target])
+    """Return the best scores of each row in any order, -inf where a row has fewer."""
+    missing = best - scores.shape[1]
+    if missing > 0:
+        return np.pad(scores, ((0, 0), (0, missing)), constant_values=-np.inf)
+    return np.partition(scores, -best, axis=1)[:, -best:]

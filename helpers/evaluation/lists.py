@@ -42,7 +42,8 @@ class Answers:
     @property
     def right(self) -> np.ndarray:
         """Whether the best target is the partner and no other target has its value, (Q,) bool."""
-        return self.rank == 1
+        # of one target a partner that is no candidate has the rank 1, too
+        return (self.rank == 1) & (self.target == self.partner)
 
 
 def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -> Answers:
@@ -139,7 +140,8 @@ def _values(answers, order, weights):
     """Return METRICS, each query counted ``weights`` times; ``order`` has the best answer first."""
     weight = weights[answers.has_partner]
     rank = answers.rank[answers.has_partner]
-    metrics = [np.average(1 / rank, weights=weight), np.average(rank == 1, weights=weight)]
+    is_right = answers.right[answers.has_partner]
+    metrics = [np.average(1 / rank, weights=weight), np.average(is_right, weights=weight)]
     right, answered, is_last = cumulative_answers(answers, order, weights)
     for precision in PRECISIONS.values():
         enough = is_last & (right >= precision * answered)

@@ -96,28 +96,6 @@ def readable(frame: pd.DataFrame, hide: tuple[str, ...] = ()) -> pd.DataFrame:
     return words.rename(columns=label)
 
 
-def difference_table(
-    rows: pd.DataFrame, name_of: dict[str, str], metrics: list[str], index: list[str]
-) -> Styler:
-    """Show paired differences with their intervals: a row for each base, a column for each metric.
-
-    Parameters
-    ----------
-    rows : rows of a table of results that have a ``base``
-    name_of : name for readers of each base
-    metrics : names of metrics, without "_difference"
-    index : columns that tell the rows apart beside ``minus``, the base's name
-    """
-    minus = [name_of[base] for base in rows.base]
-    metric = rows.metric.str.removesuffix("_difference")
-    ends = rows[INTERVAL].to_numpy()
-    texts = [format_interval(*interval, sign="+") for interval in ends]
-    shown = rows.assign(minus=minus, metric=metric, difference=texts)
-    shown = shown[shown.metric.isin(metrics)]
-    table = shown.pivot(index=[*index, "minus"], columns="metric", values="difference")
-    return styled(table[metrics])
-
-
 def results_html(files: Run, **about: object) -> str:
     """Return HTML with the results of a run: findings, comparison with the papers, all tables.
 

@@ -163,7 +163,7 @@ def test_the_curve_of_precision_is_that_of_a_loop():
     rank = np.where(partner >= 0, rng.integers(1, 4, 60), np.nan)
     value = rng.integers(0, 9, 60) / 8  # with ties, which one threshold answers together
     value[rng.random(60) < 0.1] = -np.inf  # no candidate, so no answer
-    answers = Answers(np.zeros(60, int), value, rank, partner)
+    answers = Answers(np.where(rank == 1, partner, 40), value, rank, partner)
     expected = []
     for threshold in sorted(set(value[value >= 0]), reverse=True):
         answered = value >= threshold

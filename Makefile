@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine lab book reproduce train test torture bench rooms setup distributed publish clean
+.PHONY: help first mine match lab book reproduce train test torture bench rooms setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -17,7 +17,7 @@ PROCESSES ?= 2
 # backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS". ARGS and ONLY are
 # several words, parted by blanks; "\ " is a blank within a word.
 RUN_ORIGIN := $(origin RUN)
-GIVEN := ARGS AUTHOR JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
+GIVEN := A ARGS AUTHOR B JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 READ_WORDS = read -d "" -a words <<< "$$ARGS"; read -d "" -a only <<< "$$ONLY"
 CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
@@ -27,7 +27,7 @@ BIN := .venv/bin
 # other. LAST looks at the models of both. The longest notebook comes first; 06 trains the models that 07 and 08 use.
 FIRST := $(wildcard notebooks/01*.ipynb notebooks/02*.ipynb)
 LAST := $(foreach number,06 12 11 07 08,$(wildcard notebooks/$(number)*.ipynb))
-LONG := $(foreach number,16 15 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
+LONG := $(foreach number,16 15 17 10 09 04,$(wildcard notebooks/$(number)*.ipynb))
 THEN := $(LONG) $(filter-out $(FIRST) $(LONG) $(LAST),$(sort $(wildcard notebooks/[0-9]*.ipynb)))
 NBVAL = $(BIN)/python -m pytest -p tests.kernels -p no:python --nbval-lax --nbval-current-env --nbval-sanitize-with tests/nbval.cfg \
     --nbval-cell-timeout 900 --tb short -x
@@ -45,6 +45,7 @@ help:
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  which accounts of your file may be one"
 	@echo "                           person: one page, nothing is trained"
+	@echo "make match A=a.csv B=b.csv [AUTHOR= TIME= TOPIC= TEXT=]  who of one list of accounts is who in another one"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
@@ -126,6 +127,12 @@ mine: setup
 	@if [ -z "$$POSTS" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
 	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts mine $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
 	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$POSTS"
+
+# One file will do, with its column that says who is in which list: make match A=posts.csv ARGS="--side forum".
+match: setup
+	@if [ -z "$$A" ]; then echo "name your files: make match A=a.csv B=b.csv"; exit 1; fi
+	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts match $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
+	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$A" $${B:+"$$B"}
 
 # Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
 lab: setup

@@ -20,7 +20,7 @@ ATTACKS = [
     "a[$(touch owned)]",
 ]
 VARIABLES = (
-    "POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES JOBS PROCESSES".split()
+    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES JOBS PROCESSES".split()
 )
 
 
@@ -51,7 +51,9 @@ def make(tmp_path):
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-@pytest.mark.parametrize("target", ["mine", "reproduce", "lab", "bench", "rooms", "train", "clean"])
+@pytest.mark.parametrize(
+    "target", ["mine", "match", "reproduce", "lab", "bench", "rooms", "train", "clean"]
+)
 def test_nothing_of_it_is_run(make, target, attack):
     make(target, dict.fromkeys(VARIABLES, attack))
     given = {"RUN": "demo", "MODEL": "03_train", "PROCESSES": attack, "JOBS": attack}
@@ -67,6 +69,15 @@ def test_a_file_and_columns_arrive_as_they_are(make, attack):
     columns = [f"--{kind.lower()}={attack}" for kind in kinds]
     command = ["python", "-W", "ignore", "-m", "helpers.accounts", "mine"]
     assert words == [*command, *columns, "--", attack]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_two_files_arrive_as_they_are(make, attack):
+    words = make("match", {"A": attack, "B": f"b {attack}", "NAMES": "1", "TEXT": attack})
+    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "match"]
+    assert words == [*command, f"--text={attack}", "--names", "--", attack, f"b {attack}"]
+    assert make("match", {"A": attack, "ARGS": "--side x"})[6:] == ["--side", "x", "--", attack]
+    assert make("match", {"B": attack}) == ["name your files: make match A=a.csv B=b.csv"]
 
 
 def test_arguments_are_words_parted_by_blanks(make):

@@ -1,4 +1,4 @@
-"""The command line for own accounts: ``authorbook encode | nearest | compare | mine``.
+"""The command line for own accounts: ``authorbook encode | nearest | compare | match | mine``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
 01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
@@ -18,6 +18,10 @@ COMMANDS = {  # command -> its positional arguments, and what it does
     "compare": (
         "posts others",
         "rank the accounts of a second file for each account of a first one",
+    ),
+    "match": (
+        "posts [others]",
+        "tell who of a first list of accounts is who in a second one, all decided together",
     ),
     "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
 }
@@ -45,7 +49,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     from helpers.accounts import commands  # not at the top: this import takes seconds
 
-    getattr(commands, options.command)(options)
+    function = {"match": "match_files"}.get(options.command, options.command)
+    getattr(commands, function)(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.
@@ -55,23 +60,35 @@ def _parser() -> argparse.ArgumentParser:
     for name, (arguments, purpose) in COMMANDS.items():
         add = commands.add_parser(name, help=purpose, description=purpose).add_argument
         for argument in arguments.split():
-            add(argument)
+            add(argument.strip("[]"), nargs="?" if argument.startswith("[") else None)
         for kind in ("author", "time", "topic", "text"):
             add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
         encoder_help = "name of one that ships, or a folder (open-small)"
         add("--encoder", default="open-small", help=encoder_help)
         add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
         add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
-        if name != "encode":
+        if name == "match":
+            _add_match_options(add)
+        elif name != "encode":
             prior = 0.0 if name == "mine" else 0.05
             default = "estimated" if name == "mine" else prior
             add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
             add("-k", type=int, default=5, help="candidates of each account (5)")
-        if name == "encode":
+        if name in ("encode", "match"):
             add("--force", action="store_true", help="replace an existing file of any kind")
         if name == "mine":
             add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser
+
+
+def _add_match_options(add) -> None:
+    """Add the options of the command ``match`` to its parser."""
+    add("--side", help="one file's column with two values, one for each list")
+    add("--overlap", type=float, help="share of the shorter list that has a partner (estimated)")
+    add("--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision")
+    apart_help = "two accounts that both posted in the same minute, twice, are two people's"
+    add("--apart-in-time", action="store_true", help=apart_help)
+    add("--out", help="the CSV file to write (matches.csv in the run's folder)")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The commands ``authorbook encode | nearest | compare | mine``, each with its parsed options."""
+"""The commands of ``authorbook``, ``encode`` to ``mine``, each with its parsed options."""
 
 import os
 from argparse import Namespace
@@ -9,18 +9,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.accounts import reading
-from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import LINK_COSTS
+from helpers.accounts import decided_pairs, list_matching, match_report, reading
+from helpers.accounts.encoder import ENOUGH, AuthorEncoder
+from helpers.accounts.gallery import LINK_COSTS, NOBODY
 from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
-from helpers.accounts.samples import newest_posts
+from helpers.accounts.samples import MIN_POSTS, newest_posts
 from helpers.core import locks, paths
-from helpers.core.artifacts import make_folder, make_private
+from helpers.core.artifacts import atomic_write, make_folder
 from helpers.core.files import check_target, write_target
 from helpers.core.terminal import printable
 from helpers.evaluation.detection import DetectionCosts
 from helpers.runs import pipeline, report
+from helpers.sources.table import author_names, column_names
 
 SHIPPED = (
     "Probabilities come from the calibration that ships; `authorbook mine` checks it on your "
@@ -28,7 +29,12 @@ SHIPPED = (
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 NOTEBOOK = "13_your_accounts.ipynb"
+EQUAL_LLR = 1e-3  # ratios that the printed table cannot tell apart
+EQUAL_SHOWN = 5  # queries named where their accounts have equal ratios
 VECTOR_COLUMNS = ["account", "posts", "vector"]
+ONE_PARTNER = (
+    "All this holds for these two lists together, and if nobody has two accounts in one list."
+)
 
 
 def encode(options: Namespace) -> None:
@@ -76,7 +82,7 @@ def nearest(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
-        queries = reading.choose_queries(posts, [options.account])
+        queries = reading.choose_queries(posts, _asked(options, [options.account]))
         gallery = posts.gallery_for(encoder, posts.samples(queries))
         _print_ranking(options, gallery, gallery.accounts(queries), queries, names)
 
@@ -102,10 +108,7 @@ def _compare(options, encoder):
     """Print the answer of :func:`compare`, in whose folders nobody else is at work."""
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
-    if posts.hours != targets.hours:
-        raise ValueError(
-            "only one of the files has times: name a time column of both, or of neither"
-        )
+    _check_times(posts, targets)
     target_hashes = passage_hashes(targets.store, encoder.kinds)
     queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
     if not len(queries):
@@ -121,6 +124,182 @@ def _compare(options, encoder):
     query_names = [f"{name} (first file)" for name in query_names]
     gallery = targets.gallery_for(encoder, queries)
     _print_ranking(options, gallery, queries, query_names, target_names)
+
+
+def _check_times(posts, targets):
+    """Raise ValueError unless both files have times, or neither has."""
+    if posts.hours != targets.hours:
+        raise ValueError(
+            "only one of the files has times: name a time column of both, or of neither"
+        )
+
+
+def match_files(options: Namespace) -> None:
+    """Match the accounts of two files, or of two sides of one, and write the likely pairs.
+
+    Raises
+    ------
+    ValueError
+        Where there are not two lists of enough accounts, a number or a decision is none, only one
+        of the lists has times, or a file may not be written.
+    """
+    if options.overlap is not None and not 0 < options.overlap <= 1:
+        raise ValueError(f"--overlap {options.overlap}: a share above 0, at most 1")
+    sides = _sides(options)
+    decisions = None
+    if options.decisions:
+        decisions = decided_pairs.read_decisions(options.decisions)
+    encoder = AuthorEncoder.load(options.encoder)
+    with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
+        out = Path(options.out or paths.Run(options.run).folder / "matches.csv")
+        evidence = out.with_name(f"{out.stem}-evidence.txt")
+        inputs = [location for location, _ in sides]
+        if options.decisions:
+            inputs.append(options.decisions)
+        targets = [
+            (out, inputs, _has_matches, options.force),
+            (evidence, inputs, _has_evidence, options.force),
+        ]
+        for target in targets:
+            check_target(*target)
+        _match(options, encoder, sides, decisions, targets)
+
+
+def _sides(options):
+    """Return for each list its file, and which rows of it are read: {column: value}, or all."""
+    if bool(options.others) == bool(options.side):
+        raise ValueError(
+            "name two files; or one file and, with --side, its column that says who is in which "
+            "list"
+        )
+    if options.others:
+        return [(options.posts, {}), (options.others, {})]
+    location = str(Path(options.posts).absolute())
+    columns = column_names(location)
+    if options.side not in columns:
+        raise ValueError(
+            f"{options.posts} has no column {options.side!r}; it has {', '.join(columns)}"
+        )
+    values = [value for value in author_names(location, options.side) if value.strip()]
+    if len(values) != 2:
+        shown = [repr(value) for value in values[:5]]
+        if len(values) > len(shown):
+            shown.append("...")
+        raise ValueError(
+            f"the column {options.side!r} must have two values, one for each list; it has "
+            f"{len(values)}: {', '.join(shown)}"
+        )
+    return [(options.posts, {options.side: value}) for value in values]
+
+
+def _match(options, encoder, sides, decisions, targets):
+    """Print and write the answer of :func:`match_files`, in whose folders nobody else works."""
+    read = [
+        _read(options, location, f"{options.run}-{letter}", encoder, where)
+        for letter, (location, where) in zip("ab", sides, strict=True)
+    ]
+    posts = [posts for posts, _ in read]
+    _check_times(*posts)
+    own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
+    encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
+    lists = list_matching.TwoLists.of(encoder, *own_posts)
+    for letter, side, side_posts in zip("ab", sides, posts, strict=True):
+        print(_list_sentence(letter, side, side_posts, len(lists.galleries[letter])))
+    decided = None
+    if decisions is not None:
+        names = [lists.galleries[letter].names for letter in "ab"]
+        decided = decided_pairs.decided_pairs(decisions, *names)
+        print(_decided_sentence(decided))
+    matched = list_matching.match_lists(
+        lists, decided, options.overlap, apart_in_time=options.apart_in_time
+    )
+    print(_calibration_sentence(*fitted_on, matched))
+    if options.apart_in_time:
+        print(
+            "Pairs of accounts that posted in the same minute, in "
+            f"{list_matching.MIN_SHARED_MINUTES} minutes or more: {matched.apart:,}. They count as "
+            "two people's."
+        )
+    print(_overlap_sentence(options, matched), "\n")
+    _log_matches(options, matched)
+    shown = matched.pairs.copy()
+    for letter, (_, names) in zip("ab", read, strict=True):
+        shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
+    print(match_report.table(shown), "\n")
+    for sentence in match_report.findings(matched):
+        print(sentence)
+    _write_matches(targets, shown, match_report.evidence(lists, matched, shown))
+    print(ONE_PARTNER, CARE)
+
+
+def _list_sentence(letter, side, posts, accounts):
+    """Say which accounts are in a list, and which are left out."""
+    location, where = side
+    name = Path(location).name
+    for column, value in where.items():
+        name += f" where {column} is {value}"
+    left_out = posts.card["accounts_with_few_posts"] + len(posts.names) - accounts
+    sentence = f"List {letter.upper()} ({printable(name)}): {accounts:,} accounts."
+    if left_out:
+        sentence += f" {left_out:,} more have fewer than {MIN_POSTS} posts of their own words."
+    return sentence
+
+
+def _decided_sentence(decided):
+    """Say how many decisions there are about the two lists."""
+    return (
+        f"Decisions about pairs of these lists: {len(decided.same):,} same, "
+        f"{len(decided.different):,} different; decisions about other accounts: "
+        f"{decided.unknown:,}."
+    )
+
+
+def _calibration_sentence(letter, accounts, matched):
+    """Say on whose posts weights and probabilities rest; of no list, ``letter`` is empty."""
+    sentence = (
+        "Weights and probabilities are those that ship with the encoder: in no list have "
+        f"{ENOUGH} accounts {list_matching.MIN_FIT_POSTS} posts to fit them on."
+    )
+    if letter:
+        sentence = (
+            f"Weights and probabilities are fitted on {accounts:,} accounts of list "
+            f"{letter.upper()}, whose halves are compared as if they were two accounts."
+        )
+    if matched.known_calibrate:
+        sentence += " Then the probabilities are fitted on the known pairs."
+    return sentence
+
+
+def _overlap_sentence(options, matched):
+    """Say which share of the accounts has a partner, and who says so."""
+    share = f"{matched.overlap:.1%} of the accounts of the shorter list have a partner"
+    if options.overlap is not None:
+        return f"You say that {share}."
+    return f"We estimate that {share}; if you know better, say so with --overlap."
+
+
+def _log_matches(options, matched):
+    """Log whom list A was matched with, and the links, as a ranking is logged."""
+    new_pairs = matched.pairs[~matched.pairs.known]
+    pairs = new_pairs.rename(columns={"account_a": "query", "account_b": "target"})
+    nobody = matched.nobody["a"].rename_axis("query").rename("probability").reset_index()
+    log_ranking(
+        paths.Run(options.run), pd.concat([pairs, nobody.assign(target=NOBODY, linked=False)])
+    )
+
+
+def _write_matches(targets, shown, evidence):
+    """Write the pairs and the evidence of the first links, and say where they are."""
+    of_pairs, of_evidence = targets
+    with write_target(*of_pairs) as partial:
+        shown.to_csv(partial, index=False)
+    with write_target(*of_evidence) as partial:
+        partial.write_text(evidence, "utf-8")
+    print(
+        f"All {len(shown):,} pairs with a probability of {list_matching.LEAST_PROBABILITY:.0%} or "
+        f"more: {paths.display_path(of_pairs[0])}. What speaks for the first "
+        f"{match_report.EVIDENCE_PAIRS} links: {paths.display_path(of_evidence[0])}."
+    )
 
 
 def mine(options: Namespace) -> None:
@@ -161,9 +340,12 @@ def _make_page(options):
         )
     except Exception as error:
         problem = pipeline.failure(error)
-    if executed.exists():  # the page must not show the user's folders
-        make_private(executed)
-        executed.write_text(executed.read_text("utf-8").replace(str(path), path.name), "utf-8")
+        if isinstance(error, OSError):  # the notebook could not be written, and is cut off
+            executed.unlink(missing_ok=True)
+    if executed.exists():
+        content = executed.read_text("utf-8")
+        with atomic_write(executed) as partial:  # the page must not show the user's folders
+            partial.write_text(content.replace(str(path), path.name), "utf-8")
         title = f"authorbook: {options.run}"
         page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
         print(f"page: {paths.display_path(page)}")
@@ -188,16 +370,36 @@ def _has_vectors(path):
         return False
 
 
+def _has_matches(path):
+    """Return whether a file is one of pairs that :func:`match_files` has written."""
+    return _first_line(path) == ",".join(list_matching.COLUMNS)
+
+
+def _has_evidence(path):
+    """Return whether a file is one of evidence that :func:`match_files` has written."""
+    return _first_line(path).startswith(match_report.EVIDENCE_TITLE)
+
+
+def _first_line(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.readline(1000).rstrip("\n")
+
+
 def _parameters(options, path):
-    """Return the parameters of notebook 13; without --names, accounts become pseudonyms."""
-    accounts = options.accounts
-    if not options.names:
-        accounts = [reading.pseudonym_of(name) for name in accounts]
+    """Return the parameters of notebook 13."""
     parameters = {
         name: getattr(options, name) for name in ("run", "k", "prior", "encoder", "names")
     }
     columns = _columns(options)
+    accounts = _asked(options, options.accounts)
     return parameters | {"posts": str(path), "columns": columns, "accounts": accounts}
+
+
+def _asked(options, accounts):
+    """Return accounts as messages may show them: without --names, names become pseudonyms."""
+    if options.names:
+        return accounts
+    return [reading.pseudonym_of(name) for name in accounts]
 
 
 def _columns(options):
@@ -206,11 +408,11 @@ def _columns(options):
     return {kind: column for kind, column in columns.items() if column}
 
 
-def _read(options, location, run, encoder):
+def _read(options, location, run, encoder, where=None):
     """Return the posts of a file, and a dict pseudonym -> name to show, empty without --names."""
     location = str(Path(location).absolute())
     columns = _columns(options)
-    posts = reading.read_posts(paths.Run(run), location, encoder, columns)
+    posts = reading.read_posts(paths.Run(run), location, encoder, columns, where=where)
     if not options.names:
         return posts, {}
     return posts, reading.own_names(location, columns)
@@ -227,14 +429,40 @@ def _print_ranking(options, gallery, queries, query_names, names):
     ``query_names`` are shown for the queries; ``names`` (pseudonym -> name) replaces pseudonyms.
     """
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
-    ranking = gallery.rank(queries, query_names, options.k, costs)
+    ranking = gallery.rank(queries, query_names, max(options.k, 2), costs)
+    equal = _equal_queries(ranking)  # one account alone would be equal to itself
+    ranking = ranking[~(ranking["rank"] > options.k)].reset_index(drop=True)
     log_ranking(paths.Run(options.run), ranking)
+    ranking["rank"] = ranking["rank"].mask(ranking["query"].isin(equal))
+    for column in ("rank", "target_posts"):  # floats, as "nobody" has none
+        ranking[column] = ranking[column].map("{:.0f}".format, na_action="ignore")
     for side in ("query", "target"):
         ranking[side] = [printable(name) for name in _shown(ranking[side], names)]
     columns = ranking.drop(columns=["score"])
     print(columns.to_string(index=False, na_rep="", float_format="{:.3f}".format))
+    if equal:
+        print(_equal_sentence(_shown(equal, names)))
 
     roughly = f", {gallery.beyond:,} of them by their vectors only" if gallery.beyond else ""
     accounts = len(gallery) + gallery.beyond
     errors = gallery.encoder.card.get("errors", "")
     print(f"\n{accounts:,} accounts were compared{roughly}.", errors, SHIPPED, CARE)
+
+
+def _equal_queries(ranking):
+    """Return the queries whose best accounts all have the same ratio, to EQUAL_LLR."""
+    ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
+    spread = ratios.max() - ratios.min()
+    return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
+
+
+def _equal_sentence(queries):
+    """Say about which queries the scores say nothing, and name the first of them."""
+    shown = [printable(name) for name in queries[:EQUAL_SHOWN]]
+    if len(queries) > len(shown):
+        shown.append(f"{len(queries) - len(shown):,} more")
+    return (
+        f"\nCannot tell for {', '.join(shown)}: every account listed there is as likely as the "
+        "others, so the scores say nothing about which of them is the same person, and none has a "
+        "rank."
+    )

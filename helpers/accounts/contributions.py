@@ -18,7 +18,7 @@ import torch
 
 from helpers.accounts.gallery import AccountGallery
 from helpers.accounts.samples import MAX_TOKENS
-from helpers.encoders.base import Encoder, embed
+from helpers.encoders.base import Encoder
 from helpers.encoders.frequent_tokens import FrequentTokens
 from helpers.encoders.lsa import LSAEncoder
 from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
@@ -73,8 +73,9 @@ def contributions(
         opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
         slope, offset = opened.line(query_vector, target_row, query_row)
         target_vector = opened.rows[target_row : target_row + 1]
-        features = _features(opened.encoder, query, target_vector, pieces)
-        raw_score = float(cosine(query_vector, target_vector, opened.unit)[0, 0])
+        features = _features(opened.encoder, query, (query_vector, target_vector), pieces)
+        # with all targets, as a ranking does: the last digit of a product depends on its shape
+        raw_score = float(cosine(query_vector, opened.rows, opened.unit)[0, target_row])
         rounding = raw_score - math.fsum(value for _, value in features)
         for feature, value in [*features, (ROUNDING, rounding)]:
             if value:
@@ -93,7 +94,8 @@ def error_bound(gallery: AccountGallery, query: Samples, target: str, name: str 
     as positive: each member's raw score may be rounded to a neighbouring multiple of 2**-20 where
     several queries are ranked at a time, its s-normed score too, which AS-norm multiplies by less
     than half of the slope, and the weighted sum is rounded. What the sum of float32 numbers adds is
-    far less for any posts that were tried.
+    far less for any posts that were tried. The raw scores of a query that is ranked alone are those
+    that were split; its sum was within 1e-5 for any posts that were tried.
 
     Parameters
     ----------
@@ -123,15 +125,15 @@ def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
-def _features(encoder: Encoder, query: Samples, target, pieces: list[str]) -> Parts:
+def _features(encoder: Encoder, query: Samples, vectors, pieces: list[str]) -> Parts:
     """Split one member's raw score, the product of the query's and the target's vector (1, D)."""
+    query_vector, target = vectors
     batch = query.batch(slice(0, 1), MAX_TOKENS)
     if isinstance(encoder, TfidfEncoder):
         return _tfidf_features(encoder, batch, target, pieces)
     if isinstance(encoder, WCCN):
         return _wccn_features(encoder, batch, torch.as_tensor(target)[0], pieces)
-    vector = torch.as_tensor(embed(encoder, query, MAX_TOKENS))[0]
-    return [(WHOLE, float(vector @ torch.as_tensor(target)[0]))]
+    return [(WHOLE, float(query_vector[0] @ target[0]))]
 
 
 # Return each feature that query and target share, and the product of its two weights.

@@ -8,7 +8,7 @@ that a gallery normalises, and once for two accounts without a gallery.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import torch.nn.functional as nnf
 
 from helpers.accounts.members import build_encoder, encoder_config
 from helpers.accounts.passages import token_kinds, without_passages
-from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
+from helpers.accounts.samples import MAX_TOKENS, Posts, distant_halves, halves, samples_of
 from helpers.accounts.scoring import ScoringConfig, fit_gallery_scoring, fit_pair_scoring
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
@@ -26,6 +26,7 @@ from helpers.core.errors import FileError, readable_file
 from helpers.encoders.base import Encoder, embed, load_tensors
 from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.evaluation.fusion import fit_weights
+from helpers.evaluation.matching import fit_match
 from helpers.evaluation.models import GalleryTfidf, Member, Model, with_s_norm
 from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
@@ -190,7 +191,12 @@ class AuthorEncoder:
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):
-            return fit_gallery_scoring(model, dev, ENOUGH)
+            config = fit_gallery_scoring(model, dev, ENOUGH)
+            first, last = distant_halves(dev, TRAINING_POSTS, TRAINING_POSTS)
+            if len(first) < ENOUGH:
+                return config
+            fused = Model.from_json(config.members, self.encoders)
+            return replace(config, match=fit_match(fused.score_matrix(first, last, MAX_TOKENS)))
         return fit_pair_scoring(model, dev, ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
@@ -317,8 +323,17 @@ class AuthorEncoder:
         -------
         (N, D) float32
         """
+        return self.joined_rows(self.rows(samples, progress), hours)
+
+    def joined_rows(self, rows: dict[str, np.ndarray], hours: bool = False) -> np.ndarray:
+        """Return the vectors of :meth:`vectors` for rows that are there already.
+
+        Parameters
+        ----------
+        rows : result of :meth:`rows`
+        hours : whether times are known, so that the vectors include the hour profile
+        """
         weights = self.uses[self.use(False, hours)].weights
-        rows = self.rows(samples, progress)
         # scaled by the root of the weight, since a product takes the factor from both vectors
         scaled = [torch.from_numpy(rows[name] * weight**0.5) for name, weight in weights.items()]
         return nnf.normalize(torch.cat(scaled, 1)).numpy()

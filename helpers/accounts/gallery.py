@@ -491,3 +491,9 @@ class AccountGallery:
             }
         )
         return frame, np.exp(log_none - log_total)
+
+
+def linked_pairs(ranking: pd.DataFrame) -> set[frozenset[str]]:
+    """Return the linked pairs of a ranking; a pair that is found from both sides is one pair."""
+    links = ranking[ranking.linked.astype(bool)]
+    return {frozenset(pair) for pair in zip(links["query"], links.target, strict=True)}

@@ -165,6 +165,7 @@ def read_posts(
     encoder: AuthorEncoder,
     columns: dict | None = None,
     pseudonymise: bool = True,
+    where: dict | None = None,
 ) -> OwnPosts:
     """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
@@ -183,6 +184,8 @@ def read_posts(
     pseudonymise : bool
         replace names by pseudonyms, see :mod:`helpers.cleaning.pseudonyms`; the result then holds
         no name.
+    where : dict, optional
+        column of the file -> the one value of the rows to read.
 
     Returns
     -------
@@ -196,14 +199,18 @@ def read_posts(
         fewer than two accounts have MIN_POSTS posts.
     """
     with folder_lock(run.folder, wait=True):
-        return _read_posts(run, location, encoder, columns, pseudonymise)
+        return _read_posts(run, location, encoder, columns, pseudonymise, where)
 
 
-def _read_posts(run, location, encoder, columns, pseudonymise):
+def _read_posts(run, location, encoder, columns, pseudonymise, where):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
-        source="table", location=[str(location)], columns=columns, pseudonymise=pseudonymise
+        source="table",
+        location=[str(location)],
+        columns=columns,
+        options={"where": where} if where else {},
+        pseudonymise=pseudonymise,
     )
     (run.folder / "rankings.parquet").unlink(missing_ok=True)  # it may be a ranking of other posts
     card = collect(run, config)
@@ -306,7 +313,8 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
     Raises
     ------
     ValueError
-        Where an account is not there or has fewer than MIN_POSTS posts.
+        Where an account is not there or has fewer than MIN_POSTS posts. The message has the first
+        such account as ``accounts`` names it.
     """
     samples = newest_posts(posts.store)
     compared = posts.names[samples.authors]
@@ -315,7 +323,10 @@ def choose_queries(posts: OwnPosts, accounts: list[str]) -> list[str]:
         order = np.argsort(-posts.store.posts_per_author()[samples.authors], kind="stable")
         return list(compared[np.sort(order[:max_queries])])
     names = [name if name in posts.names else pseudonym_of(name) for name in accounts]
-    missing = sorted(set(names) - set(compared))
+    known = set(compared)
+    missing = sorted(
+        {given for given, name in zip(accounts, names, strict=True) if name not in known}
+    )
     if missing:
         raise ValueError(
             f"{len(missing)} of the accounts asked about are not in the file, have fewer than "

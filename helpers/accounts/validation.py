@@ -12,7 +12,14 @@ import pandas as pd
 from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS, AccountGallery
 from helpers.accounts.reading import OwnPosts
-from helpers.accounts.samples import NoPosts, halves, in_memory, last_posts, texts_of
+from helpers.accounts.samples import (
+    NoPosts,
+    halves,
+    in_memory,
+    last_posts,
+    samples_of,
+    texts_of,
+)
 from helpers.cleaning.text import WORD
 from helpers.core.names import label
 from helpers.evaluation import ranking
@@ -100,6 +107,26 @@ def split_half_trials(
     return posts.gallery(encoder, newer[rows]), older[rows]
 
 
+def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Samples:
+    """Return the samples, with a signature under every post of the first accounts.
+
+    Parameters
+    ----------
+    samples : Samples
+        of any number of accounts.
+    signatures : list of str
+        the signature of the first account, of the second, and so on; other accounts get none.
+    tokenizer : Tokenizer
+        has made the tokens of the store.
+    """
+    texts = []
+    for first, count in zip(samples.first, samples.count):
+        texts.append(texts_of(samples.store, np.arange(first, first + count), tokenizer))
+    for account, signature in enumerate(signatures):
+        texts[account] = [f"{text} {signature}" for text in texts[account]]
+    return samples_of(texts, tokenizer)
+
+
 def choose_calibration(
     posts: OwnPosts, encoder: AuthorEncoder, costs: DetectionCosts = DetectionCosts(), seed: int = 0
 ) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str], dict]:
@@ -175,15 +202,15 @@ def choose_calibration(
 def _messages(table, better, accounts):
     """Return sentences that say which calibration is used, and what speaks against it."""
     used = table[better]
-    few = ", too few to prove probabilities right" if accounts < PROVING_ACCOUNTS else ""
+    few = " So few accounts cannot show that the probabilities are right."
     messages = [
-        f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts new to it"
-        f"{few}."
+        f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts that it "
+        f"was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
     ]
     least = table.loc["DCF"].min()
     if least < used.DCF:
         messages.append(
-            f"At these costs the other calibration would be better: DCF {least:.2f} instead of "
+            f"At these costs the other calibration has the lower DCF: {least:.2f} instead of "
             f"{used.DCF:.2f}."
         )
     loss = used.Cllr - used.minCllr

@@ -59,6 +59,11 @@ def _message(fault: dict, config: type[Config]) -> str:
             config = config.model_fields[parent].annotation
         return unknown([str(path[-1])], config.model_fields, "setting")
     name = ".".join(str(part) for part in path)
+    if fault["type"] == "missing":
+        return (
+            f"the setting {name!r} is missing: it has no default, and a dict that you give "
+            "replaces the notebook's whole dict, so it must hold this setting, too"
+        )
     message = f"{name!r} is {shown(value)}: {fault['msg'].removeprefix('Value error, ')}"
     if fault["type"] == "float_type" and "e" in str(value):
         message += " (in YAML write 1.0e-4 and 1.0e+6)"

@@ -175,3 +175,25 @@ def join_answers(parts: list[Answers]) -> Answers:
     """Return the answers of several lists as one, to be counted together."""
     names = ("target", "value", "rank", "partner")
     return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def precision_curve(answers: Answers) -> pd.DataFrame:
+    """Return precision and recall of the answers above each threshold, the highest one first.
+
+    Parameters
+    ----------
+    answers : answers of Q queries, of one list or of several; queries without a candidate have no
+        answer
+
+    Returns
+    -------
+    Columns ``recall``, the share of the queries with a partner that are answered rightly, and
+    ``precision``, the share of the answers that are right; a row for each different value
+    """
+    order = np.argsort(-answers.value, kind="stable")
+    right, answered, is_last = cumulative_answers(answers, order, np.ones(len(order)))
+    curve = pd.DataFrame(
+        {"recall": right / answers.has_partner.sum(), "precision": right / answered}
+    )
+    is_answer = answers.value[order] > -np.inf
+    return curve[is_last & is_answer].reset_index(drop=True)

@@ -14,12 +14,13 @@ the probabilities of every account sum to 1. What a query knows here are all oth
 results stand in tables of their own.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 from scipy.special import logit
 
+from helpers.evaluation.calibration import cllr
 from helpers.evaluation.candidates import Candidates, all_candidates
 
 ROUNDS = 50  # of scaling rows and columns, at least
@@ -41,12 +42,14 @@ class MatchConfig:
 
     Attributes
     ----------
-    slope : above 0
+    slope : above 0; 0 where the scores say nothing
     intercept : added to slope * score
+    llr_scale : factor of the log-likelihood ratios, see :meth:`Matching.llr`
     """
 
     slope: float
     intercept: float
+    llr_scale: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +71,19 @@ class Matching:
     nobody_of_targets: np.ndarray
     overlap: float
 
-    def llr(self) -> np.ndarray:
-        """Return the log-likelihood ratio (N,) of each pair, against its prior at this overlap."""
+    def llr(self, scale: float = 1.0) -> np.ndarray:
+        """Return the log-likelihood ratio (N,) of each pair, against its prior at this overlap.
+
+        Parameters
+        ----------
+        scale : factor of the ratios, ``llr_scale`` of the config. The probabilities of likely pairs
+            are right without it, but pairs of one author that seem unlikely would get ratios that
+            are far too low
+        """
         size = (self.candidates.queries, self.candidates.targets)
         prior = self.overlap / max(size)  # of min(size) * overlap pairs among all
         chance = np.clip(self.probability, SMALLEST, 1 - SMALLEST)
-        return logit(chance) - logit(prior)
+        return scale * (logit(chance) - logit(prior))
 
 
 def match(
@@ -168,6 +178,8 @@ def optimal_assignment(candidates: Candidates) -> np.ndarray:
     ----------
     Jonker and Volgenant 1987, by SciPy.
     """
+    from scipy import optimize  # imported here: who only embeds need not wait for it
+
     shape = (candidates.queries, candidates.targets)
     row, column = candidates.pairs.T
     none = candidates.scores.min(initial=0) - np.ptp(candidates.scores) * min(shape) - 1
@@ -222,7 +234,8 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     """Fit the line of the log-weights on accounts whose queries and targets are known.
 
     Lists are drawn at each overlap of FIT_LISTS. The line is the one that makes the true partners,
-    or nobody, most likely, as each overlap counts alike.
+    or nobody, most likely; each overlap counts alike. The scale of the log-likelihood ratios then
+    has the least Cllr of the lists in which not all have a partner.
 
     Parameters
     ----------
@@ -234,6 +247,8 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     ValueError
         If there are fewer than ten accounts.
     """
+    from scipy import optimize
+
     if len(scores) < 10:
         raise ValueError(f"matching is fitted on 10 accounts or more, not on {len(scores)}")
     scores = np.asarray(scores, np.float64)
@@ -246,7 +261,21 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     spread = scores.std()
     begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
     optimum = optimize.minimize(_loss, begin, (drawn, spread), method="Nelder-Mead", tol=1e-3)
-    return _config(optimum.x, spread)
+    config = _config(optimum.x, spread)
+    llrs = []
+    trues = []
+    for overlap, queries, targets, candidates in drawn:
+        if overlap < 1:
+            llrs.append(match(candidates, config, overlap).llr())
+            trues.append((queries[:, None] == targets)[tuple(candidates.pairs.T)])
+    llr = np.concatenate(llrs)
+    is_true = np.concatenate(trues)
+    scale = optimize.minimize_scalar(_cllr_of_scale, bounds=(0.05, 2.0), args=(llr, is_true))
+    return replace(config, llr_scale=float(scale.x))
+
+
+def _cllr_of_scale(scale, llr, is_true):
+    return cllr(scale * llr, is_true)
 
 
 def _config(values, spread):

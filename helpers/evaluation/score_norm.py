@@ -169,6 +169,26 @@ def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndar
     return s_norm(scores.copy(), of_accounts, of_accounts)
 
 
+def list_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
+    """Normalise the scores of two lists by AS-norm, each list being the cohort of the other.
+
+    A query knows its nearest targets, and a target knows its nearest queries: all of the list that
+    is asked about, where a single query knows the gallery alone.
+
+    Parameters
+    ----------
+    scores : (Q, T) float32, Q queries and T targets
+    neighbours : number of nearest accounts, see :func:`neighbour_statistics`
+
+    Returns
+    -------
+    (Q, T) float32, a new array
+    """
+    of_queries = neighbour_statistics(scores, neighbours=neighbours)
+    of_targets = neighbour_statistics(np.ascontiguousarray(scores.T), neighbours=neighbours)
+    return s_norm(scores.copy(), of_queries, of_targets)
+
+
 def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray:
     """Return the statistics of each row's scores with its NEAREST nearest rows of a cohort.
 

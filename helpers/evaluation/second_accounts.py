@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 
 from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
+from helpers.evaluation.candidates import all_candidates
+from helpers.evaluation.matching import MatchConfig, fit_match, match
 from helpers.evaluation.models import System, as_model
 from helpers.evaluation.score_norm import neighbour_norm
 from helpers.evaluation.scores import fuse
@@ -143,6 +145,55 @@ def score_list(
             scores = neighbour_norm(scores, neighbours)
         scores_of_members.append(scores)
     return fuse(scores_of_members, [member.weight for member in members])
+
+
+def fit_list_match(
+    model: System, accounts: AccountList, max_tokens: int = 32, neighbours: int | None = None
+) -> MatchConfig:
+    """Fit the log-weights of matching a list with itself, on halves of its accounts.
+
+    The first and the last posts of every account that has enough of both stand in one list, as if
+    they were two accounts. No true pair is known to the fit.
+
+    Parameters
+    ----------
+    model, max_tokens, neighbours : arguments of :func:`score_list`
+    accounts : the accounts of the list
+    """
+    first, last = accounts.first, accounts.last
+    apart = np.flatnonzero(first.first + first.count <= last.first)
+    halves = Samples(
+        first.store,
+        np.concatenate([first.first[apart], last.first[apart]]),
+        np.concatenate([first.count[apart], last.count[apart]]),
+        np.concatenate([first.authors[apart], last.authors[apart]]),
+    )
+    nobody = np.full(len(halves), "", object)
+    listed = AccountList(halves, halves, np.arange(len(halves)), nobody)
+    scores = score_list(model, listed, max_tokens, neighbours)
+    return fit_match(scores[: len(apart), len(apart) :])
+
+
+def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.ndarray:
+    """Match a list with itself: no account belongs to two of the others.
+
+    Parameters
+    ----------
+    scores : (N, N), scores of :func:`score_list`
+    config : result of :func:`fit_list_match`, with the same model
+    overlap : share of the accounts that have a second one
+
+    Returns
+    -------
+    (N, N) float64, the logarithm of each pair's probability; -inf on the diagonal
+    """
+    scores = scores.astype(np.float64)
+    np.fill_diagonal(scores, -np.inf)
+    matching = match(all_candidates(scores), config, overlap)
+    probability = np.zeros(scores.shape)
+    probability[tuple(matching.candidates.pairs.T)] = matching.probability
+    with np.errstate(divide="ignore"):
+        return np.log((probability + probability.T) / 2)  # equal but for the last rounds
 
 
 @dataclass(frozen=True)

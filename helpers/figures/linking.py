@@ -49,7 +49,7 @@ def _add_diagonal(figure: go.Figure, name: str) -> None:
 
 
 def _best_of(curves: dict, kind: str) -> str:
-    """Return the end of a title, such as ", the better of 2 calibrations"; "" for one curve."""
+    """Return the end of a title, such as ", the better of 2 systems"; "" for one curve."""
     if len(curves) == 1:
         return ""
     best = "better" if len(curves) == 2 else "best"
@@ -154,8 +154,20 @@ def reliability_diagram(
     _add_diagonal(figure, "Perfect")
     title = "probability given to a pair: both samples are of one account"
     figure.update_xaxes(title=title, range=[0, 1])
-    title = "share of same-account pairs among these"
+    title = "share of same-account pairs at this probability"
     figure.update_yaxes(title=title, range=[0, 1.005], tickcolor=DARK)
-    low = min(error, key=error.get)
-    finding = f"{label(low)} gives probabilities that are {error[low]:.2f} off on average"
-    return set_title(figure, f"{finding}{_best_of(tables, kind)}", note)
+    return set_title(figure, _mean_distances(error, kind), note)
+
+
+def _mean_distances(error: dict[str, float], kind: str) -> str:
+    """Say how far probabilities are from observed shares: those of the best curve and the next."""
+    low, *others = sorted(error, key=error.get)
+    finding = (
+        f"{label(low)} gives probabilities that differ by {error[low]:.2f} on average from the "
+        "observed shares"
+    )
+    if not others:
+        return finding
+    whose = label(others[0]) if len(others) == 1 else f"the other {len(others)} {kind}"
+    least = "" if len(others) == 1 else "at least "
+    return f"{finding}, those of {whose} by {least}{error[others[0]]:.2f}"

@@ -73,7 +73,7 @@ def heat_maps(matrices: dict[str, np.ndarray], names: list[str], authors: np.nda
     figure.update_yaxes(autorange="reversed")
     figure.update_yaxes(title="text", col=1).update_xaxes(title="text", row=rows)
     figure.update_layout(width=900, height=140 + 350 * rows)
-    finding = "a same-author pair is above a different-author pair with probability "
+    finding = "AUC of same-author pairs against different-author pairs: "
     return set_title(figure, finding + ", ".join(aucs))
 
 

@@ -26,7 +26,7 @@ def supervised_contrastive(
     temperature : T; a lower one gives more weight to the nearest samples by other authors
     base_temperature : only to reproduce the released code of sawatphol2022, see ``RELEASED``: the
         loss is multiplied by ``temperature / base_temperature``, and anchors without positives
-        count as 0 in the mean. None does neither
+        count as 0 in the mean. With None neither is done
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)

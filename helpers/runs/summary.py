@@ -37,6 +37,25 @@ def styled(frame: pd.DataFrame, number_format: str | None = None) -> Styler:
     return styler.format(number_format, precision=3, na_rep="", escape="html")
 
 
+def difference_table(rows: pd.DataFrame, index: list[str], metrics: list[str]) -> pd.DataFrame:
+    """Return paired differences with their intervals as texts, one column for each metric.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        tidy rows of results; those without a ``base`` are left out
+    index : list of str
+        columns that tell the rows of the table apart, such as ``label`` and ``base``
+    metrics : list of str
+        metrics to show, without "_difference"
+    """
+    rows = rows[rows["base"] != ""]
+    cells = [format_interval(*row, sign="+") for row in rows[INTERVAL].to_numpy()]
+    rows = rows.assign(cell=cells, metric=rows["metric"].str.removesuffix("_difference"))
+    table = rows.pivot(index=index, columns="metric", values="cell")[metrics]
+    return table.rename_axis(columns=None)
+
+
 def folded(title: str, frame: pd.DataFrame) -> "HTML":  # noqa: F821
     """Return a table for a notebook, folded under its title, with all text escaped.
 

@@ -38,15 +38,20 @@ TEXT = pa.large_string()
 
 
 def parts(
-    location: str | list[str], *, columns: dict | None = None, raw: bool = False
+    location: str | list[str],
+    *,
+    columns: dict | None = None,
+    where: dict | None = None,
+    raw: bool = False,
 ) -> list[Part]:
     """Return one part per file.
 
     Drops counted: broken_row (a row of a CSV file with a stray quote, or with more or fewer values
-    than columns; a warning names the first of a file), broken_json, truncated_file; empty_author,
-    empty_text, empty_topic, bad_time, bot (a row counts under the first of these five that fits).
-    Noted: note_cp1252, rows with bytes that are not UTF-8; note_rows_in_quotes, rows of a CSV file
-    with a value that seems to hold other rows (a warning names the first of a file).
+    than columns; a warning names the first of a file), broken_json, truncated_file; other_value
+    (see ``where``); empty_author, empty_text, empty_topic, bad_time, bot (a row counts under the
+    first of these five that fits). Noted: note_cp1252, rows with bytes that are not UTF-8;
+    note_rows_in_quotes, rows of a CSV file with a value that seems to hold other rows (a warning
+    names the first of a file).
 
     A number is named as a person writes it, in a file of any kind: 10.0 as 10. A truth value is
     "True" or "False".
@@ -61,6 +66,9 @@ def parts(
         columns are joined with "/". For the topic None, alone or in a list, stands for the file's
         name. For the time None says that there are no times: all are 0, the first second of 1970,
         so a split by time is meaningless.
+    where : dict
+        column of the file -> the one value of the rows to read, compared as the name of an author
+        is; by default all rows are read
     raw : bool
         ignored: a table has no markup of its own to remove
 
@@ -71,11 +79,12 @@ def parts(
         unreadable, is empty, or lacks a column (the message lists those that it has).
     """
     file_columns = _file_columns(columns or {})
+    where = where or {}
     files = source_files("table", location, _kind)
     for path in files.values():
-        _check_columns(path, file_columns)
+        _check_columns(path, file_columns | {"where": list(where)})
     return [
-        Part(name, partial(_frames, file_columns, path), file_stats_fingerprint(path))
+        Part(name, partial(_frames, file_columns, where, path), file_stats_fingerprint(path))
         for name, path in files.items()
     ]
 
@@ -130,10 +139,15 @@ def author_names(location: str | Path, column: str) -> list[str]:
     return sorted(names)
 
 
-def _frames(columns, path, drops):
+def _frames(columns, where, path, drops):
     """Yield the posts of one file in frames of at most FRAME_ROWS rows."""
+    needed = _needed(columns | {"where": list(where)})
     try:
-        for batch in _batches(path, _needed(columns), drops, columns["text"]):
+        for batch in _batches(path, needed, drops, columns["text"]):
+            for column, value in where.items():
+                is_read = _text(batch, [column], "author", path.stem) == value
+                drops["other_value"] += int((~is_read).sum())
+                batch = batch.filter(pa.array(is_read))
             frame = _frame(batch, columns, bare_path(path).stem, drops)
             if len(frame):
                 yield frame

@@ -3,16 +3,22 @@
 import gzip
 import json
 import os
+import re
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.accounts import match_report
 from helpers.accounts.__main__ import main
-from helpers.accounts.commands import CARE, _has_vectors
+from helpers.accounts.commands import CARE, _equal_queries, _has_vectors
+from helpers.accounts.list_matching import COLUMNS
 from helpers.accounts.reading import own_names, pseudonym_of
+from helpers.core import paths
 from helpers.core.errors import DEFECT
 from helpers.core.files import check_target
+from helpers.sources.demo_csv import write_demo_csv
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +81,153 @@ def test_compare(invented, tmp_path, capsys):
     )
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "(first file)" in line]
     assert ["newcomer", "demo-0003"] in [[row[0], row[3]] for row in rows]
+
+
+def test_counts_are_printed_as_integers(invented, capsys):
+    assert main(["nearest", str(invented), "newcomer", "-k", "2", "--names"]) == 0
+    header, best, second, nobody = capsys.readouterr().out.splitlines()[:4]
+    posts = pd.read_csv(invented).nick.value_counts()
+    for rank, line in enumerate((best, second), 1):
+        row = dict(zip(header.split(), line.split(), strict=True))
+        assert row["rank"] == str(rank) and float(row["llr"]) != 0
+        assert row["target_posts"].isdecimal() and int(row["target_posts"]) <= posts[row["target"]]
+    # query and name, then probability, linked and the query's posts: no rank and posts of a target
+    assert (
+        len(nobody.split()) == 1 + 3 + 3 and "NA" not in nobody and nobody.split()[-1].isdecimal()
+    )
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_accounts_of_equal_ratios_have_no_order(tmp_path, capsys, k):
+    """All write at random from the same few words."""
+    rng = np.random.default_rng(0)
+    words = "the a tea coffee maybe never always ok well then so but green red two three".split()
+    users = np.repeat([f"person-{number}" for number in range(6)], 12)
+    texts = [" ".join(rng.choice(words, 12)) for _ in users]
+    pd.DataFrame({"user": users, "message": texts}).to_csv(tmp_path / "a.csv", index=False)
+    asked = ["nearest", str(tmp_path / "a.csv"), "person-0", "-k", str(k)]
+    for names, shown in ([["--names"], "person-0"], [[], pseudonym_of("person-0")]):
+        assert main([*asked, *names]) == 0
+        printed = capsys.readouterr().out
+        assert f"Cannot tell for {shown}: " in printed and printed.count("0.000") == k
+        rows = [line.split() for line in printed.splitlines() if line.strip().startswith(shown)]
+        assert len(rows) == k + 1 and rows[0][2] == "0.000", "no rank stands between name and ratio"
+    log = pd.read_parquet(paths.Run("mine").folder / "rankings.parquet")
+    assert len(log) == k + 1, "the log has what was shown"
+
+
+def test_only_queries_of_equal_ratios_are_named(invented, capsys):
+    ratios = {"a": [2.0, 2.0005], "b": [2.0, 1.0], "c": [0.5], "d": [0.0, 0.0, 0.0]}
+    rows = [(query, ratio) for query, llr in ratios.items() for ratio in [*llr, np.nan]]
+    ranking = pd.DataFrame(rows, columns=["query", "llr"])
+    assert _equal_queries(ranking) == ["a", "d"]
+    assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
+    assert "Cannot tell" not in capsys.readouterr().out
+
+
+def test_an_unknown_account_is_called_as_the_user_calls_it(invented, capsys):
+    assert main(["nearest", str(invented), "nosuch", "--names"]) == 1
+    assert capsys.readouterr().err.rstrip().endswith("the first is nosuch")
+    assert main(["nearest", str(invented), "nosuch"]) == 1
+    assert capsys.readouterr().err.rstrip().endswith(f"the first is {pseudonym_of('nosuch')}")
+
+
+@pytest.fixture(scope="module")
+def two_lists(tmp_path_factory):
+    """A folder with two files of 34 invented accounts, 32 of them in both, and all in one file."""
+    folder = tmp_path_factory.mktemp("two_lists")
+    write_demo_csv(folder / "all.csv", evader="", accounts=36, posts=3000)
+    frame = pd.read_csv(folder / "all.csv")
+    written = pd.to_datetime(frame.written)
+    is_older = written < written.groupby(frame.nick).transform("median")
+    is_first = is_older & ~frame.nick.isin(["demo-0001", "demo-0002"])
+    is_second = ~is_older & ~frame.nick.isin(["demo-0003", "demo-0004"])
+    frame["year"] = np.select([is_first, is_second], [2001, 2002])
+    frame = frame[frame.year > 0]
+    frame[frame.year == 2001].to_csv(folder / "a.csv", index=False)
+    frame[frame.year == 2002].to_csv(folder / "b.csv", index=False)
+    frame.sample(frac=1, random_state=1).to_csv(folder / "all.csv", index=False)
+    return folder
+
+
+def run_match(folder, capsys, *arguments):
+    """Run the command in silence on files of a folder; return its pairs and its words."""
+    words = [str(folder / word) if word.endswith(".csv") else word for word in arguments]
+    assert main(["match", *words]) == 0
+    return pd.read_csv(paths.Run("mine").folder / "matches.csv"), capsys.readouterr().out
+
+
+def test_match(two_lists, tmp_path, capsys):
+    pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
+    assert list(pairs.columns) == COLUMNS
+    assert pairs.linked.any() and (pairs.account_a == pairs.account_b)[pairs.linked].all()
+    for words in ("We estimate that", "Linked pairs: ", "probably have no partner", CARE):
+        assert words in printed
+    assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)
+    out = tmp_path / "outputs" / "mine"
+    text = (out / "matches-evidence.txt").read_text()
+    assert text.startswith(match_report.EVIDENCE_TITLE) and "demo-00" in text
+    log = json.loads((out / "asked.jsonl").read_text())
+    assert len(log["asked"]) == 34 and len(log["linked"]) == pairs.linked.sum()
+    assert log["asked"][0].startswith("u"), "logs hold pseudonyms"
+    assert not [path for path in out.rglob("*") if path.stat().st_mode & 0o077]
+
+    columns = {"account_a": "account_b", "account_b": "account_a"}
+    columns |= {"posts_a": "posts_b", "posts_b": "posts_a"}
+    swapped, _ = run_match(two_lists, capsys, "b.csv", "a.csv", "--names")
+    pd.testing.assert_frame_equal(in_order(swapped.rename(columns=columns)), in_order(pairs))
+    one_file, printed = run_match(two_lists, capsys, "all.csv", "--side", "year", "--names")
+    pd.testing.assert_frame_equal(in_order(one_file), in_order(pairs))
+    assert "List A (all.csv where year is 2001): 34 accounts." in printed
+    copies = [path for path in (tmp_path / "outputs").rglob("*.csv") if path.name != "matches.csv"]
+    assert not copies and not list((tmp_path / "outputs" / ".names").rglob("*.parquet"))
+
+
+def in_order(pairs):
+    """The same pairs in an order that does not depend on which side is which."""
+    return pairs[COLUMNS].sort_values(["account_a", "account_b"], ignore_index=True)
+
+
+def test_match_heeds_decisions(two_lists, tmp_path, capsys):
+    path = tmp_path / "decisions.csv"
+    decisions = ["demo-0001,demo-0003,same", "demo-0005,demo-0005,different", "x,y,later"]
+    path.write_text("\n".join(["account_b,account_a,decision", *decisions]))
+    arguments = ["--decisions", str(path), "--overlap", "0.9", "--out", str(tmp_path / "o.csv")]
+    words = [str(two_lists / "a.csv"), str(two_lists / "b.csv")]
+    assert main(["match", *words, *arguments, "--apart-in-time"]) == 0
+    printed = capsys.readouterr().out
+    assert "1 same, 1 different; decisions about other accounts: 1." in printed
+    assert "in 2 minutes or more: " in printed
+    assert "You say that 90.0% of the accounts" in printed and "demo-" not in printed
+    pairs = pd.read_csv(tmp_path / "o.csv")
+    known = pairs[pairs.known]
+    assert known.account_a.tolist() == [pseudonym_of("demo-0003")]
+    assert known.account_b.tolist() == [pseudonym_of("demo-0001")] and known.linked.all()
+    apart = pseudonym_of("demo-0005")
+    assert not ((pairs.account_a == apart) & (pairs.account_b == apart)).any()
+    assert main(["match", *words, "--out", words[0], "--force"]) == 1
+    assert "is the file to read" in capsys.readouterr().err
+    assert main(["match", *words, "--out", str(path)]) == 1
+    assert "was not made by this command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["a.csv"], "name two files; or one file and, with --side"),
+        (["a.csv", "b.csv", "--side", "year"], "name two files; or one file"),
+        (["all.csv", "--side", "city"], "has no column 'city'; it has nick, written"),
+        (["all.csv", "--side", "nick"], "it has 36: 'demo-0001', 'demo-0002', 'demo-0003', "),
+        (["a.csv", "--side", "year"], "it has 1: '2001'"),
+        (["a.csv", "b.csv", "--overlap", "1.5"], "--overlap 1.5: a share above 0"),
+        (["a.csv", "a.csv"], "list A has 0 accounts with enough posts"),
+    ],
+)
+def test_what_cannot_be_matched_is_told_in_one_line(two_lists, capsys, arguments, message):
+    words = [str(two_lists / word) if word.endswith(".csv") else word for word in arguments]
+    assert main(["match", *words]) == 1
+    printed = capsys.readouterr().err
+    assert message in printed and printed.count("\n") == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from backports import zstd
 
 from helpers.accounts import columns, reading, validation
 from helpers.accounts.gallery import NOBODY, AccountGallery
-from helpers.accounts.samples import NoPosts
+from helpers.accounts.samples import NoPosts, samples_of, texts_of
 from helpers.core.paths import Run
 from helpers.corpus.collect import parts_folder
 
@@ -173,7 +173,7 @@ def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
     used, _, _, said, _ = validation.choose_calibration(mine, encoder)
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
     assert (
-        said[1] == "At these costs the other calibration would be better: DCF 0.30 instead of 0.60."
+        said[1] == "At these costs the other calibration has the lower DCF: 0.30 instead of 0.60."
     )
 
 
@@ -191,6 +191,15 @@ def test_more_posts_are_more_likely_found(mine, encoder):
     assert grown.posts.is_monotonic_increasing and grown["rank"].iloc[-1] <= grown["rank"].iloc[0]
     with pytest.raises(ValueError, match="too few posts"):
         validation.rank_by_sample_size(gallery, older, "who")
+
+
+def test_a_signature_is_under_every_post_of_the_first_accounts_alone(encoder):
+    posts = [["one post", "another"], ["a third"], ["a fourth"]]
+    samples = samples_of(posts, encoder.tokenizer)
+    signed = validation.with_signatures(samples, ["Best, A", "Cheers"], encoder.tokenizer)
+    texts = texts_of(signed.store, np.arange(4), encoder.tokenizer)
+    expected = ["one post Best, A", "another Best, A", "a third Cheers", "a fourth"]
+    assert [text.strip() for text in texts] == expected and list(signed.count) == [2, 1, 1]
 
 
 def test_habits_change_the_answer(mine, encoder):

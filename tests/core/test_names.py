@@ -306,6 +306,7 @@ def identifiers(text):
         "continuous",
         "right",
         "found",
+        "hours",
     }  # words
     return [word for word in re.split(r"[\s,():;<>&]+", text) if "_" in word or word in known]
 

@@ -361,3 +361,15 @@ class TestConfig:
         with pytest.raises(ValueError) as error:
             Outer.of(settings, "outer")
         assert str(error.value) == message
+
+    def test_a_setting_that_is_missing_is_named_in_a_sentence(self):
+        class Needy(Config):
+            lr: float
+            steps: int = 1
+
+        with pytest.raises(ValueError) as error:
+            Needy.of({"steps": 40}, "training")
+        assert str(error.value) == (
+            "training: the setting 'lr' is missing: it has no default, and a dict that you give "
+            "replaces the notebook's whole dict, so it must hold this setting, too"
+        )

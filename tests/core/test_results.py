@@ -54,6 +54,16 @@ def test_what_is_recorded_is_read_to_the_last_digit(run):
     pd.testing.assert_frame_equal(read(run.results), frame)  # a table by its path
 
 
+def test_a_table_of_differences_has_only_paired_ones_each_in_its_column(run):
+    record(run, metrics(MRR=0.5, R_at_1=0.4), model="ours", **RANKING)
+    paired = metrics(MRR_difference=(0.1, 0.05, 0.15), R_at_1_difference=(-0.2, -0.3, 0.1))
+    for base in ("theirs", "others"):
+        record(run, paired, model="ours", base=base, **RANKING)
+    table = summary.difference_table(read(run), ["base"], ["R@1", "MRR"])
+    assert list(table.columns) == ["R@1", "MRR"] and list(table.index) == ["others", "theirs"]
+    assert table.loc["theirs"].tolist() == ["-0.200 (-0.300 to 0.100)", "+0.100 (0.050 to 0.150)"]
+
+
 def test_the_rows_of_one_measurement_are_replaced_and_no_others(run):
     record(run, metrics(MRR=0.1, old=1.0), model="m", **RANKING)
     keys = (

@@ -1,7 +1,6 @@
 """Candidates of two lists against a loop over all pairs."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,10 +9,12 @@ from helpers.evaluation.bootstrap import INTERVAL_ENDS, resample_weights
 from helpers.evaluation.candidates import Candidates, all_candidates
 from helpers.evaluation.lists import (
     METRICS,
+    Answers,
     best_answers,
     cumulative_answers,
     join_answers,
     list_metrics,
+    precision_curve,
 )
 from tests.oracles import slow_answers, slow_list_metrics
 
@@ -153,3 +155,19 @@ def test_what_cannot_be_measured_is_an_error():
     second = best_answers(candidates, candidates.scores, np.eye(3, dtype=bool)[[1, 0, 2]])
     with pytest.raises(ValueError, match="same queries"):
         list_metrics(first, np.arange(3), second)
+
+
+def test_the_curve_of_precision_is_that_of_a_loop():
+    rng = np.random.default_rng(0)
+    partner = np.where(rng.random(60) < 0.6, rng.integers(0, 40, 60), -1)
+    rank = np.where(partner >= 0, rng.integers(1, 4, 60), np.nan)
+    value = rng.integers(0, 9, 60) / 8  # with ties, which one threshold answers together
+    value[rng.random(60) < 0.1] = -np.inf  # no candidate, so no answer
+    answers = Answers(np.where(rank == 1, partner, 40), value, rank, partner)
+    expected = []
+    for threshold in sorted(set(value[value >= 0]), reverse=True):
+        answered = value >= threshold
+        right = (answered & (rank == 1)).sum()
+        expected.append((right / (partner >= 0).sum(), right / answered.sum()))
+    curve = precision_curve(answers)
+    np.testing.assert_allclose(curve[["recall", "precision"]], expected)

@@ -185,6 +185,17 @@ def test_a_target_that_asks_knows_no_score_with_itself(trials):
     np.testing.assert_allclose(scores[off], expected[off], atol=1e-4)
 
 
+def test_two_lists_normalise_each_other_as_in_a_loop():
+    scores = np.random.default_rng(3).normal(size=(40, 25)).astype(np.float32)
+    expected = np.zeros((40, 25))
+    for lines, sums in ((scores, expected), (scores.T, expected.T)):
+        for number, line in enumerate(lines.astype(float)):
+            nearest = np.sort(line)[-5:]
+            spread = max(nearest.std(), score_norm.LEAST_SPREAD * line.std())
+            sums[number] += (line - nearest.mean()) / spread
+    np.testing.assert_allclose(score_norm.list_norm(scores, 5), expected, atol=1e-5)
+
+
 def test_a_hub_is_a_hub_no_more(trials):
     """A target like every query outranks all own targets, until it is measured against itself."""
     store = trials.queries.store

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation import second_accounts
+from helpers.evaluation.matching import MatchConfig, fit_match
 from helpers.evaluation.models import Model, with_s_norm
 from helpers.evaluation.score_norm import LEAST_SPREAD, neighbour_norm
 from helpers.evaluation.second_accounts import (
@@ -12,10 +13,13 @@ from helpers.evaluation.second_accounts import (
     AccountList,
     account_list,
     answers_by_probability,
+    fit_list_match,
+    match_list,
     mutual_pairs,
     score_list,
     second_account_metrics,
 )
+from helpers.tokens.batch import Samples
 from tests.factories import HabitCounts, one_token_samples
 
 
@@ -228,3 +232,37 @@ def test_order_of_accounts_decides_nothing(store):
 def test_people_that_do_not_fit_are_said(store, change, message):
     with pytest.raises(ValueError, match=message):
         account_list(store, change(people_of([0, 0, 1, 1, 2, 3, 4])))
+
+
+def test_a_list_matched_with_itself_gives_nobody_two_partners(store):
+    people = people_of([0, 0, 1, 1, 2, 2, 3])
+    accounts = account_list(store, people, posts=4, min_posts=4)
+    scores = random_scores(len(accounts), seed=3)
+    line = MatchConfig(slope=4.0, intercept=0.0)
+    matched = match_list(scores, line, overlap=0.9)
+    assert np.allclose(matched, matched.T) and np.isinf(matched.diagonal()).all()
+    probability = np.exp(matched)
+    assert (probability.sum(1) < 1.03).all()  # 50 rounds leave as much
+    apart = ~np.eye(len(scores), dtype=bool)
+    # where hardly anybody has a partner, the ranks are those of the scores
+    alone = match_list(scores, MatchConfig(slope=4.0, intercept=-40.0), overlap=0.1)
+    assert np.array_equal(np.argsort(alone[apart]), np.argsort(scores[apart]))
+
+
+def test_matching_of_a_list_is_fitted_on_first_against_last_posts(make_store):
+    store = make_store([40] * 30 + [6] * 4, habits=True)
+    first = Samples(store, store.author_offsets[:-1], np.full(34, 5), np.arange(34))
+    last = Samples(store, store.author_offsets[1:] - 5, np.full(34, 5), np.arange(34))
+    accounts = AccountList(first, last, np.arange(34), np.full(34, "", object))
+    model = HabitCounts()
+    line = fit_list_match(model, accounts)
+    # the four accounts whose first and last posts are partly the same take no part
+    rows = np.arange(30)
+    halves = Samples(
+        store,
+        np.append(first.first[rows], last.first[rows]),
+        np.full(60, 5),
+        np.append(rows, rows),
+    )
+    scores = score_list(model, AccountList(halves, halves, np.arange(60), np.full(60, "", object)))
+    assert line == fit_match(scores[:30, 30:])

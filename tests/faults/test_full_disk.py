@@ -90,14 +90,8 @@ def test_a_run_on_a_small_file_system_goes_on_when_it_grows(
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-MINE = pytest.param(
-    "mine",
-    marks=pytest.mark.xfail(strict=False, reason="a notebook that is cut hides the reason"),
-)
-
-
 @pytest.mark.torture
-@pytest.mark.parametrize("command", ["encode", MINE])
+@pytest.mark.parametrize("command", ["encode", "mine"])
 def test_a_command_on_a_full_disk_says_so(command, tmp_path, tries):
     file = tmp_path / "posts.csv"
     write_demo_csv(file, evader="demo-0003", accounts=36, posts=900)

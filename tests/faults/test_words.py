@@ -17,7 +17,7 @@ from helpers.accounts.gallery import AccountGallery
 from helpers.core import errors
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.errors import FileError
-from helpers.core.paths import Run
+from helpers.core.paths import Run, display_path
 from helpers.encoders import pretrained
 from helpers.tokens.tokenizer import Bytes, load_tokenizer, save_tokenizer
 from helpers.training.checkpoints import (
@@ -104,8 +104,8 @@ def shipped(tmp_path, monkeypatch):
 def test_an_encoder_that_ships_is_restored(shipped, name, damage):
     path = shipped / name
     damage(path)
-    restore = f"restore it with `git checkout -- {path}`, or install authorbook again"
-    assert refusal(AuthorEncoder.load) == f"{path} {DAMAGES[damage]}: {restore}"
+    restore = f"restore it with `git checkout -- {display_path(path)}`, or install authorbook again"
+    assert refusal(AuthorEncoder.load) == f"{display_path(path)} {DAMAGES[damage]}: {restore}"
     assert not (shipped / "mark").exists()
 
 
@@ -115,7 +115,7 @@ def test_weights_that_are_not_finite_or_not_there_are_not_loaded(shipped):
     name = next(name for name in tensors if tensors[name].is_floating_point())
     tensors[name][0] = torch.nan
     reseal(path, tensors, state)
-    assert f"{path} holds values in {name!r} that are not finite: restore" in refusal(
+    assert f"{display_path(path)} holds values in {name!r} that are not finite: restore" in refusal(
         AuthorEncoder.load
     )
     del tensors[name]
@@ -134,7 +134,9 @@ def test_a_description_without_a_key_is_damaged(shipped, key):
     about = read_json(shipped / "model.json")
     del about[key]
     write_json(shipped / "model.json", about)
-    assert f"{shipped / 'model.json'} is damaged: restore" in refusal(AuthorEncoder.load)
+    assert f"{display_path(shipped / 'model.json')} is damaged: restore" in refusal(
+        AuthorEncoder.load
+    )
 
 
 @pytest.fixture
@@ -154,8 +156,8 @@ def test_a_checkpoint_of_a_run_is_deleted_and_made_again(demo, tmp_path, damage)
         save_checkpoint(path, {"encoder.a": torch.ones(999)}, {"step": 1})
         damage(path)
         if folder != tmp_path / "own":
-            remedy = f"delete {folder}; {remedy}"
-        assert refusal(read_checkpoint, path) == f"{path} {DAMAGES[damage]}: {remedy}"
+            remedy = f"delete {display_path(folder)}; {remedy}"
+        assert refusal(read_checkpoint, path) == f"{display_path(path)} {DAMAGES[damage]}: {remedy}"
         assert not (folder / "mark").exists()
 
 
@@ -167,7 +169,9 @@ def test_a_damaged_training_json_is_no_other_settings(demo):
     flip(folder / "training.json")
     for ask in (lambda: _model_folder(demo.models, "a", "v1"), lambda: read_summary(folder)):
         message = refusal(ask)
-        assert message.startswith(f"{folder / 'training.json'} is damaged: delete {folder};")
+        assert message.startswith(
+            f"{display_path(folder / 'training.json')} is damaged: delete {display_path(folder)};"
+        )
     write_json(folder / "training.json", {"fingerprint": "v1"})
     assert "training.json is damaged: delete" in refusal(read_summary, folder)
 
@@ -180,8 +184,8 @@ def test_a_tokenizer_that_lacks_a_key(demo, change):
     path = demo.tokenizer / "tokenizer.json"
     about = read_json(path) | change
     write_json(path, {key: value for key, value in about.items() if value is not None})
-    remedy = f"delete {demo.tokenizer}; `make reproduce RUN=demo` makes it again"
-    assert refusal(load_tokenizer, demo.tokenizer) == f"{path} is damaged: {remedy}"
+    remedy = f"delete {display_path(demo.tokenizer)}; `make reproduce RUN=demo` makes it again"
+    assert refusal(load_tokenizer, demo.tokenizer) == f"{display_path(path)} is damaged: {remedy}"
 
 
 # Galleries with a valid checksum, whose arrays do not fit each other
@@ -216,7 +220,7 @@ def test_a_gallery_with_forged_arrays(encoder, saved, name):
     tensors[name] = torch.tensor(FORGED[name])
     save_checkpoint(saved, tensors, about)
     message = refusal(AccountGallery.load, encoder, saved.parent)
-    assert message == f"{saved} is damaged: {LOOK}"
+    assert message == f"{display_path(saved)} is damaged: {LOOK}"
 
 
 @pytest.mark.parametrize("name", ["post_offsets", "rows/stream", "drawn", "names", "encoder"])
@@ -226,7 +230,7 @@ def test_a_gallery_that_lacks_a_part(encoder, saved, name):
     about.pop(name, None)
     save_checkpoint(saved, tensors, about)
     message = refusal(AccountGallery.load, encoder, saved.parent)
-    assert message == f"{saved} is damaged: {LOOK}"
+    assert message == f"{display_path(saved)} is damaged: {LOOK}"
 
 
 # Released models
@@ -274,14 +278,19 @@ def luar(tmp_path, luar_tensors, monkeypatch):
 def test_a_config_of_luar(luar, config, problem):
     path = luar / "config.json"
     path.write_text(json.dumps(config))
-    assert refusal(pretrained.model_parts, str(luar)).startswith(f"{path} {problem}: ")
+    assert refusal(pretrained.model_parts, str(luar)).startswith(
+        f"{display_path(path)} {problem}: "
+    )
 
 
 @pytest.mark.parametrize("damage", [cut, empty, make_folder, put_pickle])
 def test_weights_of_luar(luar, damage):
     path = luar / "model.safetensors"
     damage(path)
-    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {DAMAGES[damage]}: {LOOK}"
+    assert (
+        refusal(pretrained.load_luar, str(luar))
+        == f"{display_path(path)} {DAMAGES[damage]}: {LOOK}"
+    )
     assert not (luar / "mark").exists()
 
 
@@ -304,11 +313,14 @@ def test_older_weights_of_luar(luar, luar_tensors, damage, sentence):
     torch.save(luar_tensors, path)
     assert pretrained.load_luar(str(luar))
     damage(path)
-    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {sentence}"
+    assert refusal(pretrained.load_luar, str(luar)) == f"{display_path(path)} {sentence}"
     torch.save({"linear.bias": Code(luar / "mark")}, path.with_name("new"))
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     path.with_name("new").rename(path)
-    assert refusal(pretrained.load_luar, str(luar)) == f"{path} {NEVER} model.safetensors"
+    assert (
+        refusal(pretrained.load_luar, str(luar))
+        == f"{display_path(path)} {NEVER} model.safetensors"
+    )
     assert not (luar / "mark").exists()
 
 
@@ -330,12 +342,12 @@ def test_weights_of_another_transformer(bert, capsys):
     tensors = load_file(path)
     name = "encoder.layer.0.output.dense.bias"
     save_file(without(tensors, "encoder"), path, {"format": "pt"})
-    assert f"{bert} lacks the weights 'encoder.layer.0" in refusal(
+    assert f"{display_path(bert)} lacks the weights 'encoder.layer.0" in refusal(
         pretrained.model_parts, str(bert)
     )
     save_file(tensors | {name: torch.full((32,), torch.inf)}, path, {"format": "pt"})
     assert refusal(pretrained.model_parts, str(bert)) == (
-        f"{bert} holds weights {name!r} that are not finite: {LOOK}"
+        f"{display_path(bert)} holds weights {name!r} that are not finite: {LOOK}"
     )
     save_file(without(tensors, "pooler"), path, {"format": "pt"})
     assert pretrained.model_parts(str(bert)), "nobody uses the pooler"
@@ -346,14 +358,17 @@ def test_weights_of_another_transformer(bert, capsys):
 def test_damaged_weights_of_another_transformer(bert, damage):
     damage(bert / "model.safetensors")
     message = refusal(pretrained.model_parts, str(bert))
-    assert message == f"{bert} holds no model that can be read: {LOOK}"
+    assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
     assert not (bert / "mark").exists()
 
 
 def test_a_pickle_of_another_transformer(bert):
     (bert / "model.safetensors").unlink()
     put_pickle(bert / "pytorch_model.bin")
-    assert refusal(pretrained.model_parts, str(bert)) == f"{bert} {NEVER} model.safetensors"
+    assert (
+        refusal(pretrained.model_parts, str(bert))
+        == f"{display_path(bert)} {NEVER} model.safetensors"
+    )
     assert not (bert / "mark").exists()
 
 
@@ -363,7 +378,7 @@ def test_a_config_of_another_transformer(bert, change):
     config = json.loads(path.read_text()) | change if change else {}
     path.write_text(json.dumps(config))
     message = refusal(pretrained.model_parts, str(bert))
-    assert message == f"{bert} holds no model that can be read: {LOOK}"
+    assert message == f"{display_path(bert)} holds no model that can be read: {LOOK}"
 
 
 def test_a_model_that_is_nowhere():

@@ -242,9 +242,10 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
     (
         lambda off: linking.reliability_diagram({"stream": bins(off), "lsa": bins(0.2)}),
         0.1,
-        "Stream gives probabilities that are 0.05 off on average, the better of 2 calibrations",
+        "Stream gives probabilities that differ by 0.05 on average from the observed shares, "
+        "those of LSA-WCCN by 0.10",
         0.4,
-        "LSA-WCCN gives probabilities that are 0.10 off",
+        "LSA-WCCN gives probabilities that differ by 0.10",
     ),
     (
         lambda value: losses.loss_picture("topk", CIRCLE, LABELS, pairs((0, 1, -1), (0, 2, value))),
@@ -494,8 +495,10 @@ def test_whiskers_wherever_there_are_intervals():
     np.testing.assert_allclose(
         linking.reliability_diagram({"lsa": bins(0.1)}).data[0].error_y.array, [0.1, 0.1]
     )
-    two = linking.reliability_diagram({"stream": bins(0.1), "lsa": bins(0.2)}, kind="systems")
-    assert "the better of 2 systems" in title(two)
+    offs = {"stream": 0.1, "lsa": 0.2, "tfidf_word": 0.4}
+    tables = {name: bins(off) for name, off in offs.items()}
+    three = linking.reliability_diagram(tables, kind="systems")
+    assert "those of the other 2 systems by at least 0.10" in title(three)
     bare = results.result_bars(frame.assign(low=np.nan, high=np.nan), "MRR")
     assert not bare.data[0].error_x.array and "interval" not in bare.layout.xaxis.title.text
     assert title(bare).endswith("MRR 0.700, test"), "no interval is invented"

@@ -1,0 +1,71 @@
+"""Decisions of people: what is read, what is refused, and which accounts of two lists they mean."""
+
+import pytest
+
+from helpers.accounts.decided_pairs import COLUMNS, decided_pairs, read_decisions
+from helpers.accounts.reading import pseudonym_of
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+@pytest.fixture
+def read(tmp_path):
+    """lines of a file, below a header -> its decisions"""
+
+    def read_lines(*lines, header="account_a,account_b,decision"):
+        path = tmp_path / "decisions.csv"
+        path.write_text("\n".join([header, *lines]), encoding="utf-8-sig")
+        return read_decisions(path)
+
+    return read_lines
+
+
+def test_a_file_with_all_columns_and_one_with_the_needed(read):
+    whole = read('Ann,Bob,same,me,2024-01-02,"seen, twice"', header=",".join(COLUMNS))
+    assert tuple(whole.columns) == COLUMNS and whole.note[0] == "seen, twice"
+    short = read(" Ann,Bob ,later")
+    assert tuple(short.columns) == COLUMNS
+    assert short.account_a[0] == whole.account_a[0] == pseudonym_of("Ann")
+    assert short.iloc[0, 2:].tolist() == ["later", "", "", ""]
+    assert len(read()) == 0
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        (["Ann,Bob,maybe"], "decision 1: 'maybe' is none of same, different, later"),
+        (["Ann,Bob,same", "Ann,,different"], "decision 2: an account is missing"),
+        (["Ann,Bob,same", "Ann,Bob,later", "Ann,Bob,different"], "of Ann and Bob both"),
+        (["Ann,Bob,same", "Bob,Ann,different"], "of Bob and Ann both 'same' and 'different'"),
+        (["Ann,Bob,same", "Ann,Cid"], "has a broken row"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:table")
+def test_what_is_no_decision_is_told(read, lines, message):
+    with pytest.raises(ValueError, match=message):
+        read(*lines)
+
+
+def test_a_contradiction_of_a_name_and_a_pseudonym_is_found(read):
+    with pytest.raises(ValueError, match="both 'same' and 'different'"):
+        read("Ann,Bob,same", f"{pseudonym_of('Ann')},Bob,different")
+
+
+def test_a_missing_column_is_told(read):
+    with pytest.raises(ValueError, match="has no column decision: .* who, when, note"):
+        read("Ann,Bob", header="account_a,account_b")
+
+
+def test_accounts_are_found_in_two_lists(read):
+    decisions = read(
+        "Ann,Bob,same", "Eve,Dan,different", "Ann,Eve,later", "Ann,who?,same", "Ann,Bob,same"
+    )
+    decided = decided_pairs(decisions, ["Dan", "Ann"], [pseudonym_of("Bob"), "Eve"])
+    assert decided.same.tolist() == [[1, 0]]
+    assert decided.different.tolist() == [[0, 1]], "Eve and Dan stand in the lists the other way"
+    assert decided.unknown == 1
+    swapped = decided_pairs(decisions, [pseudonym_of("Bob"), "Eve"], ["Dan", "Ann"])
+    assert swapped.same.tolist() == [[0, 1]] and swapped.different.tolist() == [[1, 0]]

@@ -1,0 +1,268 @@
+"""Two lists of accounts: partners are found, nobody is an answer, and decisions are heeded."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.accounts import list_matching, match_report, reading
+from helpers.accounts.decided_pairs import DecidedPairs
+from helpers.accounts.encoder import ENOUGH
+from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
+from helpers.accounts.samples import newest_posts
+from helpers.accounts.validation import subset_of_accounts
+from helpers.core.paths import Run
+from helpers.evaluation.candidates import all_candidates
+from helpers.evaluation.matching import MatchConfig
+from helpers.sources import open_source
+
+ONLY_A = range(0, 30)  # numbers of invented accounts
+IN_BOTH = range(30, 66)
+ONLY_B = range(66, 100)
+CONFIG = MatchConfig(2.0, -4.0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Two files of invented accounts, of which IN_BOTH have their older posts in the first one."""
+    frames = []
+    for part in open_source("demo", "", seed=7, authors=100, posts=7000):
+        frames.extend(part.read(Counter()))
+    frame = pd.concat(frames, ignore_index=True)
+    number = pd.factorize(frame.author, sort=True)[0]
+    is_older = frame.time < frame.groupby("author").time.transform("median")
+    in_both = np.isin(number, IN_BOTH)
+    frame["time"] = pd.to_datetime(frame.time, unit="s", utc=True)
+    folder = tmp_path_factory.mktemp("lists")
+    frame[np.isin(number, ONLY_A) | in_both & is_older].to_csv(folder / "a.csv", index=False)
+    frame[np.isin(number, ONLY_B) | in_both & ~is_older].to_csv(folder / "b.csv", index=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def posts(encoder, files, tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    patch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path_factory.mktemp("outputs")))
+    both = [
+        reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
+        for name in "ab"
+    ]
+    yield list_matching.without_shared_passages(*both, encoder.kinds)
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def own_encoder(encoder, posts):
+    return list_matching.calibrated_on_list(encoder, *posts)[0]
+
+
+@pytest.fixture(scope="module")
+def lists(own_encoder, posts):
+    return TwoLists.of(own_encoder, *posts)
+
+
+@pytest.fixture(scope="module")
+def matched(lists):
+    return match_lists(lists)
+
+
+def rows_of(lists, pairs):
+    """names of pairs -> rows in lists A and B"""
+    names = [list(lists.galleries[letter].names) for letter in "ab"]
+    return np.array([[names[0].index(a), names[1].index(b)] for a, b in pairs], int).reshape(-1, 2)
+
+
+def decided_as(lists, same=(), different=()):
+    return DecidedPairs(rows_of(lists, same), rows_of(lists, different), 0)
+
+
+def names_of(pairs):
+    return list(pairs[["account_a", "account_b"]].itertuples(index=False, name=None))
+
+
+def test_most_partners_are_found(matched):
+    linked = matched.pairs[matched.pairs.linked]
+    right = linked.account_a == linked.account_b
+    assert list(matched.pairs.columns) == COLUMNS
+    assert right.sum() >= 0.6 * len(IN_BOTH) and (~right).sum() <= 1
+    assert 0.3 < matched.overlap < 0.8
+    assert matched.pairs.probability.min() >= list_matching.LEAST_PROBABILITY
+    only_a = ~matched.nobody["a"].index.isin(matched.nobody["b"].index)
+    assert (matched.nobody["a"][only_a] > 0.5).mean() > 0.5, "nobody is an answer"
+    assert (matched.nobody["a"][~only_a] < 0.5).mean() > 0.8
+
+
+def test_the_order_of_the_lists_does_not_matter(own_encoder, posts, matched):
+    reverse = match_lists(TwoLists.of(own_encoder, *posts[::-1]))
+    swapped = reverse.pairs.rename(
+        columns={
+            "account_a": "account_b",
+            "account_b": "account_a",
+            "posts_a": "posts_b",
+            "posts_b": "posts_a",
+        }
+    )
+    order = ["account_a", "account_b"]
+    pd.testing.assert_frame_equal(
+        swapped[COLUMNS].sort_values(order, ignore_index=True),
+        matched.pairs.sort_values(order, ignore_index=True),
+    )
+    pd.testing.assert_series_equal(reverse.nobody["b"], matched.nobody["a"])
+
+
+def test_own_calibration_does_not_depend_on_the_order_of_the_lists(encoder, posts):
+    fitted, letter, accounts = list_matching.calibrated_on_list(encoder, *posts)
+    reverse, reverse_letter, _ = list_matching.calibrated_on_list(encoder, *posts[::-1])
+    use = encoder.use(True, True)
+    assert accounts >= ENOUGH and {letter, reverse_letter} == {"a", "b"}
+    assert fitted.uses[use] == reverse.uses[use] != encoder.uses[use]
+    few = [subset_of_accounts(side, np.arange(ENOUGH - 1)) for side in posts]
+    assert list_matching.calibrated_on_list(encoder, *few) == (encoder, "", 0)
+
+
+def test_decisions_are_heeded(lists, matched):
+    linked = names_of(matched.pairs[matched.pairs.linked])
+    wrong = (lists.galleries["a"].names[0], linked[1][1])
+    decided = decided_as(lists, same=[wrong], different=linked[2:4])
+    changed = match_lists(lists, decided)
+    of_known = changed.pairs[changed.pairs.known]
+    assert names_of(of_known) == [wrong] and (of_known.probability == 1).all()
+    new_pairs = changed.pairs[~changed.pairs.known]
+    assert wrong[0] not in set(new_pairs.account_a) and wrong[1] not in set(new_pairs.account_b)
+    assert wrong[0] not in changed.nobody["a"] and wrong[1] not in changed.nobody["b"]
+    assert not set(linked[2:4]) & set(names_of(changed.pairs))
+    assert linked[0] in names_of(new_pairs[new_pairs.linked]), "others stay"
+
+
+def test_known_pairs_calibrate_from_30_on(lists):
+    names = [name for name in lists.galleries["a"].names if name in lists.galleries["b"].names]
+    few = match_lists(lists, decided_as(lists, same=[(name, name) for name in names[:29]]))
+    enough = match_lists(lists, decided_as(lists, same=[(name, name) for name in names[:30]]))
+    assert not few.known_calibrate and enough.known_calibrate
+    assert enough.pairs.known.sum() == 30
+
+
+def test_somebody_must_be_left(lists):
+    partner = lists.galleries["b"].names[0]
+    everybody = [(name, partner) for name in lists.galleries["a"].names]
+    with pytest.raises(ValueError, match="nobody is left to match"):
+        match_lists(lists, decided_as(lists, same=everybody))
+
+
+def test_strangers_are_not_linked(own_encoder, posts):
+    """Of two lists with nobody in common at most 1 account in 200 is linked."""
+    store_names = posts[0].names
+    only_a = np.flatnonzero(np.isin(store_names, np.setdiff1d(store_names, posts[1].names)))
+    only_b = np.flatnonzero(~np.isin(posts[1].names, store_names))
+    sides = [subset_of_accounts(posts[0], only_a), subset_of_accounts(posts[1], only_b)]
+    strangers = match_lists(TwoLists.of(own_encoder, *sides))
+    assert min(len(only_a), len(only_b)) >= ENOUGH
+    assert strangers.pairs.linked.sum() <= min(len(only_a), len(only_b)) / 200
+
+
+def test_few_accounts_are_refused(encoder, posts):
+    few = subset_of_accounts(posts[1], np.arange(ENOUGH - 1))
+    with pytest.raises(ValueError, match="list B has .* use `authorbook compare`"):
+        TwoLists.of(encoder, posts[0], few)
+
+
+def test_large_lists_are_matched_by_their_nearest_pairs(lists, matched, monkeypatch):
+    monkeypatch.setattr(list_matching, "FULL_GALLERY", 10)
+    monkeypatch.setattr(list_matching, "NEAREST", 12)
+    near = lists.candidates()
+    monkeypatch.undo()
+    whole = lists.candidates()
+    scores = np.full(lists.sizes, -np.inf)
+    scores[tuple(whole.pairs.T)] = whole.scores
+    np.testing.assert_allclose(scores[tuple(near.pairs.T)], near.scores, atol=1e-3)
+    assert len(near) < len(whole) / 2
+
+
+def test_the_evidence_adds_up_to_the_score(lists, matched):
+    best = matched.pairs.iloc[0]
+    parts = lists.evidence(best.account_a, best.account_b)
+    pair = lists.pairs_of(rows_of(lists, [(best.account_a, best.account_b)]))
+    np.testing.assert_allclose(parts.contribution.sum(), lists.pair_scores(pair)[0], atol=2e-4)
+    text = match_report.evidence(lists, matched, matched.pairs)
+    assert text.startswith(match_report.EVIDENCE_TITLE)
+    assert f"{best.account_a} and {best.account_b}" in text and "Stream" in text
+
+
+def test_the_table_is_short_and_has_each_account_once(matched):
+    many = pd.concat(
+        [matched.pairs.assign(account_a=lambda f, n=n: f.account_a + str(n)) for n in "xy"]
+    )
+    lines = match_report.table(many).splitlines()
+    names = [line.split()[0] for line in lines[1:-1]]
+    assert len(names) == len(set(names)) == match_report.MAX_ROWS and "more accounts" in lines[-1]
+    hostile = matched.pairs.head(1).assign(account_a="a\x1b[2Jb")
+    assert "\x1b" not in match_report.table(hostile)
+    assert "No pair" in match_report.table(matched.pairs.head(0))
+
+
+def test_accounts_active_in_the_same_minutes_are_apart(posts, make_store):
+    store = make_store([5, 5, 5], seed=3, lengths=np.full(15, 4))
+    shifted = replace(store, time=np.where(np.arange(15) < 5, store.time + 30, store.time + 86460))
+    samples = [newest_posts(side) for side in (store, shifted)]
+    minutes = [
+        [set(side.time[n * 5 : n * 5 + 5] // 60) for n in range(3)] for side in (store, shifted)
+    ]
+    expected = [
+        [a, b]
+        for a in range(3)
+        for b in range(3)
+        if len(minutes[0][a] & minutes[1][b]) >= list_matching.MIN_SHARED_MINUTES
+    ]
+    found = list_matching.pairs_in_same_minutes(*samples)
+    assert sorted(found.tolist()) == expected and [0, 0] in expected
+    dates = newest_posts(replace(store, time=store.time // 86400 * 86400))
+    with pytest.raises(ValueError, match="midnight"):
+        list_matching.pairs_in_same_minutes(dates, dates)
+
+
+MATRICES = st.tuples(
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([None, 0.3, 1]),
+)
+
+
+def scores_of(drawn):
+    rows, columns, seed, overlap = drawn
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 1, (rows, columns)).round(1)
+    partners = rng.integers(0, min(rows, columns) + 1)
+    scores[np.arange(partners), np.arange(partners)] += 6
+    return rng, scores, overlap
+
+
+def linked_pairs(candidates, overlap):
+    _, linked = decide(candidates, CONFIG, overlap)
+    return candidates.pairs[linked]
+
+
+@given(MATRICES)
+def test_no_forbidden_pair_is_linked_and_nobody_has_two_partners(drawn):
+    rng, scores, overlap = scores_of(drawn)
+    is_forbidden = rng.random(scores.shape) < 0.3
+    candidates = all_candidates(scores).without(np.argwhere(is_forbidden))
+    linked = linked_pairs(candidates, overlap)
+    assert not is_forbidden[tuple(linked.T)].any()
+    for side in linked.T:
+        assert len(set(side)) == len(side)
+
+
+@given(MATRICES)
+def test_another_order_gives_the_same_links(drawn):
+    rng, scores, overlap = scores_of(drawn)
+    rows = rng.permutation(scores.shape[0])
+    columns = rng.permutation(scores.shape[1])
+    links = linked_pairs(all_candidates(scores), overlap)
+    shuffled = linked_pairs(all_candidates(scores[rows][:, columns]), overlap)
+    again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
+    assert set(map(tuple, again)) == set(map(tuple, links))

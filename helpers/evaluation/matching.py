@@ -23,9 +23,12 @@ from scipy.special import logit
 from helpers.evaluation.calibration import cllr
 from helpers.evaluation.candidates import Candidates, all_candidates
 
-ROUNDS = 50  # of scaling rows and columns
+ROUNDS = 50  # of scaling rows and columns, at least
+MOST_ROUNDS = 1000  # where the probabilities of a target still add up to more than MOST_TOTAL
+MOST_TOTAL = 1.05
 SMALLEST = 1e-12  # probability, where its logarithm is taken
-LEAST_LOG_WEIGHT = -300.0  # a pair so much less likely than the best of its query counts as this
+LEAST_LOG_WEIGHT = -300.0  # bounds of the log-weight of a pair, and of nobody
+MOST_LOG_WEIGHT = 300.0
 MIN_OVERLAP = 0.002  # bounds of an estimated overlap
 MAX_OVERLAP = 0.95
 OVERLAP_STEPS = 30  # of estimating it
@@ -84,7 +87,7 @@ class Matching:
 
 
 def match(
-    candidates: Candidates, config: MatchConfig, overlap: float, rounds: int = ROUNDS
+    candidates: Candidates, config: MatchConfig, overlap: float, rounds: int | None = None
 ) -> Matching:
     """Compute the probability of each pair by Sinkhorn's algorithm with slack.
 
@@ -94,7 +97,8 @@ def match(
         directions of each pair, with equal scores
     config : line of the log-weights
     overlap : share of the shorter list that has a partner, above 0 and at most 1
-    rounds : number of times that rows and columns are scaled
+    rounds : number of times that rows and columns are scaled; by default as many as needed, see
+        ROUNDS, so that no two queries are both sure of one target
 
     Raises
     ------
@@ -106,23 +110,27 @@ def match(
     shape = (candidates.queries, candidates.targets)
     row, column = candidates.pairs.T
     log_weight = config.slope * candidates.scores + config.intercept
+    log_weight = np.clip(log_weight, LEAST_LOG_WEIGHT, MOST_LOG_WEIGHT)
     slack_of_queries, slack_of_targets = [_log_slack(overlap, size, shape) for size in shape]
 
     # each row is divided by its largest weight, so that no weight is too large a number
     largest = np.full(shape[0], slack_of_queries)
     np.maximum.at(largest, row, log_weight)
-    largest = np.maximum(largest, LEAST_LOG_WEIGHT)
-    weight = np.exp(np.maximum(log_weight - largest[row], LEAST_LOG_WEIGHT))
+    weight = np.exp(log_weight - largest[row])
     weights = sparse.csr_matrix((weight, (row, column)), shape)
     by_target = weights.T.tocsr()
     nobody_of_query = np.exp(slack_of_queries - largest)
     nobody_of_target = np.exp(slack_of_targets)
 
     of_targets = np.ones(shape[1])
-    for _ in range(rounds):
-        of_queries = _inverse(weights @ of_targets + nobody_of_query)
-        of_targets = _inverse(by_target @ of_queries + nobody_of_target)
-    of_queries = _inverse(weights @ of_targets + nobody_of_query)
+    for number in range(1, 1 + (rounds or MOST_ROUNDS)):
+        of_queries = 1 / (weights @ of_targets + nobody_of_query)
+        before = of_targets
+        of_targets = 1 / (by_target @ of_queries + nobody_of_target)
+        total = (before / of_targets).max()  # of the probabilities of a target, nobody's included
+        if rounds is None and number >= ROUNDS and total <= MOST_TOTAL:
+            break
+    of_queries = 1 / (weights @ of_targets + nobody_of_query)
 
     probability = of_queries[row] * weight * of_targets[column]
     sums = [np.bincount(side, probability, size) for side, size in zip((row, column), shape)]
@@ -130,16 +138,11 @@ def match(
     return Matching(candidates, probability, nobody_of_queries, nobody_of_targets, overlap)
 
 
-def _inverse(values):
-    """Return 1 / values, and 0 where they are 0: of an account that has no candidate."""
-    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
-
-
 def _log_slack(overlap, size, shape):
     """Return the log-weight of nobody in a list of this size: n of the module's docstring."""
     share = overlap * min(shape) / size
     if share == 1:
-        return -np.inf
+        return LEAST_LOG_WEIGHT
     return np.log1p(-share) - np.log(share) / 2
 
 

@@ -123,7 +123,8 @@ def match(
     nobody_of_target = np.exp(slack_of_targets)
 
     of_targets = np.ones(shape[1])
-    for number in range(1, 1 + (rounds or MOST_ROUNDS)):
+    most_rounds = MOST_ROUNDS if rounds is None else rounds
+    for number in range(1, 1 + most_rounds):
         of_queries = 1 / (weights @ of_targets + nobody_of_query)
         before = of_targets
         of_targets = 1 / (by_target @ of_queries + nobody_of_target)

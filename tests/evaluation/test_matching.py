@@ -179,9 +179,7 @@ def test_the_order_of_accounts_does_not_matter(seed, shape, overlap):
     one = match(all_candidates(scores), CONFIG, overlap)
     candidates = all_candidates(scores[rows][:, columns])
     order = rng.permutation(len(candidates))
-    mixed = replace(
-        candidates, pairs=candidates.pairs[order], scores=candidates.scores[order]
-    )
+    mixed = replace(candidates, pairs=candidates.pairs[order], scores=candidates.scores[order])
     other = match(mixed, CONFIG, overlap)
     expected = matrix_of(one)[rows][:, columns]
     np.testing.assert_allclose(matrix_of(other), expected, atol=1e-9)
@@ -264,3 +262,10 @@ def test_an_overlap_is_a_share(overlap):
 def test_a_line_is_fitted_on_ten_accounts_or_more():
     with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
         fit_match(np.eye(9))
+
+
+def test_without_a_round_rows_alone_are_divided():
+    candidates = all_candidates(np.array([[1.0, 0.0], [1.0, -1.0]]))
+    probability = match(candidates, MatchConfig(1.0, 0.0), 1.0, rounds=0).probability
+    expected = np.exp([[1, 0], [1, -1]]) / np.exp([[1, 0], [1, -1]]).sum(1, keepdims=True)
+    np.testing.assert_allclose(probability.reshape(2, 2), expected)

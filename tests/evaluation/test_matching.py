@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from helpers.evaluation import matching
-from helpers.evaluation.calibration import cllr, min_cllr
 from helpers.evaluation.candidates import all_candidates
 from helpers.evaluation.matching import (
     MatchConfig,

@@ -49,8 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> None:
     from helpers.accounts import commands  # not at the top: this import takes seconds
 
-    function = {"match": "match_files"}.get(options.command, options.command)
-    getattr(commands, function)(options)
+    getattr(commands, options.command)(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.

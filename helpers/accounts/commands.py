@@ -134,7 +134,7 @@ def _check_times(posts, targets):
         )
 
 
-def match_files(options: Namespace) -> None:
+def match(options: Namespace) -> None:
     """Match the accounts of two files, or of two sides of one, and write the likely pairs.
 
     Raises
@@ -193,7 +193,7 @@ def _sides(options):
 
 
 def _match(options, encoder, sides, decisions, targets):
-    """Print and write the answer of :func:`match_files`, in whose folders nobody else works."""
+    """Print and write the answer of :func:`match`, in whose folders nobody else works."""
     read = [
         _read(options, location, f"{options.run}-{letter}", encoder, where)
         for letter, (location, where) in zip("ab", sides, strict=True)
@@ -371,12 +371,12 @@ def _has_vectors(path):
 
 
 def _has_matches(path):
-    """Return whether a file is one of pairs that :func:`match_files` has written."""
+    """Return whether a file is one of pairs that :func:`match` has written."""
     return _first_line(path) == ",".join(list_matching.COLUMNS)
 
 
 def _has_evidence(path):
-    """Return whether a file is one of evidence that :func:`match_files` has written."""
+    """Return whether a file is one of evidence that :func:`match` has written."""
     return _first_line(path).startswith(match_report.EVIDENCE_TITLE)
 
 

@@ -8,7 +8,7 @@ that a gallery normalises, and once for two accounts without a gallery.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 
@@ -18,15 +18,19 @@ import torch.nn.functional as nnf
 
 from helpers.accounts.members import build_encoder, encoder_config
 from helpers.accounts.passages import token_kinds, without_passages
-from helpers.accounts.samples import MAX_TOKENS, Posts, distant_halves, halves, samples_of
-from helpers.accounts.scoring import ScoringConfig, fit_gallery_scoring, fit_pair_scoring
+from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
+from helpers.accounts.scoring import (
+    ScoringConfig,
+    fit_gallery_scoring,
+    fit_list_scoring,
+    fit_pair_scoring,
+)
 from helpers.accounts.weights import quantise, restore
 from helpers.core.artifacts import read_json, write_json
 from helpers.core.errors import FileError, readable_file
 from helpers.encoders.base import Encoder, embed, load_tensors
 from helpers.encoders.baselines import fit_baseline, fit_lsa
 from helpers.evaluation.fusion import fit_weights
-from helpers.evaluation.matching import fit_match
 from helpers.evaluation.models import GalleryTfidf, Member, Model, with_s_norm
 from helpers.evaluation.trials import Trials
 from helpers.tokens import tokenizer as tokenizers
@@ -192,11 +196,8 @@ class AuthorEncoder:
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):
             config = fit_gallery_scoring(model, dev, ENOUGH)
-            first, last = distant_halves(dev, TRAINING_POSTS, TRAINING_POSTS)
-            if len(first) < ENOUGH:
-                return config
             fused = Model.from_json(config.members, self.encoders)
-            return replace(config, match=fit_match(fused.score_matrix(first, last, MAX_TOKENS)))
+            return fit_list_scoring(config, fused, dev, ENOUGH)
         return fit_pair_scoring(model, dev, ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
@@ -228,6 +229,17 @@ class AuthorEncoder:
         fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
         uses = self.uses | {self.use(True, hours): fitted}
         return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
+
+    def fitted_for_lists(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
+        """Return a copy whose matching of lists is fitted on own accounts.
+
+        Parameters
+        ----------
+        store, hours : those of :meth:`calibrated_on`, which comes first
+        """
+        use = self.use(True, hours)
+        config = fit_list_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
+        return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: config}, self.card)
 
     def model(self, gallery: bool, hours: bool, reference: np.ndarray | None = None) -> Model:
         """Return the model of a use: its members and their weights.

@@ -22,13 +22,13 @@ from helpers.accounts.samples import MAX_TOKENS, in_memory, newest_posts
 from helpers.accounts.scoring import HALF_POSTS
 from helpers.evaluation.candidates import Candidates, all_candidates, best_candidates
 from helpers.evaluation.detection import DetectionCosts
+from helpers.evaluation.match_fitting import fit_match
 from helpers.evaluation.matching import (
     MatchConfig,
     Matching,
     estimate_overlap,
-    fit_match,
-    match,
     mutual_best,
+    sinkhorn,
 )
 from helpers.evaluation.scores import as_rows, score_blocks
 from helpers.tokens.batch import Samples
@@ -86,12 +86,15 @@ def calibrated_on_list(
     lists = _ordered({"a": a, "b": b})
     for letter, posts in lists.items():
         able[letter] = np.flatnonzero(posts.store.posts_per_author() >= MIN_FIT_POSTS)
-    letter = max(able, key=lambda letter: len(able[letter]))
-    if len(able[letter]) < ENOUGH:
+    counts = {letter: len(accounts) for letter, accounts in able.items()}
+    letter = max(counts, key=counts.get)
+    if counts[letter] < ENOUGH:
         return encoder, "", 0
     accounts = np.random.default_rng(0).permutation(able[letter])[:MAX_FIT_ACCOUNTS]
     samples = newest_posts(lists[letter].store, np.sort(accounts), STORED_POSTS)
-    return encoder.calibrated_on(in_memory(samples).store, a.hours), letter, len(accounts)
+    own_posts = in_memory(samples).store
+    fitted = encoder.calibrated_on(own_posts, a.hours).fitted_for_lists(own_posts, a.hours)
+    return fitted, letter, len(accounts)
 
 
 def _ordered(posts: dict[str, OwnPosts]) -> dict[str, OwnPosts]:
@@ -231,6 +234,7 @@ class MatchedLists:
         partner; accounts of known pairs are left out
     overlap : share of the shorter list that has a partner, as it was given or estimated; known
         pairs do not count
+    highest : the highest probability that a pair can have here
     known_calibrate : whether known pairs calibrated
     apart : number of pairs that cannot be partners because of their times
     """
@@ -238,6 +242,7 @@ class MatchedLists:
     pairs: pd.DataFrame
     nobody: dict[str, pd.Series]
     overlap: float
+    highest: float
     known_calibrate: bool
     apart: int
 
@@ -282,16 +287,7 @@ def match_lists(
     known_config = _known_config(lists, known)
     config = known_config or lists.config
     matching, linked = decide(candidates, config, overlap, costs)
-    reported = matching.probability >= LEAST_PROBABILITY
-    sides = zip(rows, candidates.pairs[reported].T, strict=True)
-    likely_pairs = _frame(
-        lists,
-        np.stack([of_list[side] for of_list, side in sides], 1),
-        probability=matching.probability[reported],
-        llr=matching.llr(config.llr_scale)[reported],
-        linked=linked[reported],
-        known=False,
-    )
+    likely_pairs = _likely_pairs(lists, rows, matching, linked, config)
     known_pairs = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
     pairs = pd.concat([likely_pairs, known_pairs])
     pairs = pairs.sort_values(
@@ -303,7 +299,23 @@ def match_lists(
         for (letter, gallery), of_list, chance in zip(lists.galleries.items(), rows, chances)
     }
     pairs = pairs.reset_index(drop=True)[COLUMNS]
-    return MatchedLists(pairs, nobody, matching.overlap, known_config is not None, len(apart))
+    highest = config.highest_probability(matching.overlap, max(map(len, rows)))
+    is_known = known_config is not None
+    return MatchedLists(pairs, nobody, matching.overlap, highest, is_known, len(apart))
+
+
+def _likely_pairs(lists, rows, matching, linked, config):
+    """Return the pairs with LEAST_PROBABILITY or more; ``rows`` are the accounts of each list."""
+    reported = matching.probability >= LEAST_PROBABILITY
+    sides = zip(rows, matching.candidates.pairs[reported].T, strict=True)
+    return _frame(
+        lists,
+        np.stack([of_list[side] for of_list, side in sides], 1),
+        probability=matching.probability[reported],
+        llr=matching.llr(config.llr_scale)[reported],
+        linked=linked[reported],
+        known=False,
+    )
 
 
 def _known_config(lists, known):
@@ -344,12 +356,16 @@ def decide(
 
     Returns
     -------
-    The matching, and (N,) bool, whether a pair is linked; of each account at most one pair is
+    The matching, with no probability above the highest one that the fit of the line supports; and
+    (N,) bool, whether a pair is linked; of each account at most one pair is
     """
     if overlap is None:
         overlap = estimate_overlap(candidates, config)
-    matching = match(candidates, config, overlap)
+    matching = sinkhorn(candidates, config, overlap)
     is_best = mutual_best(candidates.with_scores(matching.probability))
+    accounts = max(candidates.queries, candidates.targets)
+    highest = config.highest_probability(overlap, accounts)
+    matching = replace(matching, probability=np.minimum(matching.probability, highest))
     return matching, is_best & (matching.probability >= costs.min_probability)
 
 

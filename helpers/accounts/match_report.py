@@ -53,6 +53,12 @@ def findings(matched: MatchedLists) -> list[str]:
         f"Linked pairs: {len(linked):,}. A link needs a probability of {threshold:.1%} or more, "
         "and neither account may have a likelier partner."
     ]
+    if matched.highest < threshold:
+        sentences.append(
+            "No link is possible here: no pair can have a probability above "
+            f"{matched.highest:.1%}, because few accounts were there to fit probabilities on, and "
+            "few accounts seem to have a partner."
+        )
     if len(linked):
         wrong = (1 - linked.probability).sum()
         sentences.append(f"If the probabilities are right, expect {wrong:.1f} wrong links.")

@@ -10,13 +10,15 @@ from helpers.accounts.samples import MAX_TOKENS, distant_halves, halves, last_po
 from helpers.core.progress import progress_bar
 from helpers.evaluation import calibration
 from helpers.evaluation.calibration import Calibration
-from helpers.evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig, fit_match
+from helpers.evaluation.match_fitting import fit_match
+from helpers.evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
 from helpers.evaluation.models import Model, as_model
 from helpers.tokens.store import TokenStore
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
 # posts of each half on which the calibration for galleries is fitted: from, to
 HALF_POSTS = (8, 32)
+LIST_POSTS = 16  # posts of each half on which the matching of lists is fitted
 NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
 # Prior standard deviations of own weights times that of their scores. At the least of them members
 # keep their weights.
@@ -37,7 +39,8 @@ class ScoringConfig:
         what so many can support, as in forensic practice (Vergeer et al. 2016): that of a pair lies
         between 1 / (accounts + 1) and accounts + 1; in a gallery of T targets the upper bound is
         T - 1 times as high, because each account was compared with many others
-    match : of a use of a gallery the log-weights with which two lists are matched; else None
+    match : the log-weights with which two lists are matched, if they were fitted, see
+        :func:`fit_list_scoring`
     """
 
     members: list[dict]
@@ -176,9 +179,29 @@ def fit_gallery_scoring(
         no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
         return ScoringConfig(near.to_json(), no_evidence, len(first), nobody)
-    fused = np.tensordot(weights / weights.sum(), scores, 1)
-    config = _scoring_config(near, whole, weights, intercept, len(first))
-    return replace(config, match=fit_match(fused))
+    return _scoring_config(near, whole, weights, intercept, len(first))
+
+
+def fit_list_scoring(
+    config: ScoringConfig, model: Model, store: TokenStore, min_accounts: int
+) -> ScoringConfig:
+    """Fit the log-weights with which two lists are matched, on first and last posts of accounts.
+
+    They are LIST_POSTS posts each; if too few accounts have twice as many, HALF_POSTS.
+
+    Parameters
+    ----------
+    config : result of :func:`fit_gallery_scoring`
+    model : the model of this config
+    store : posts of the accounts
+    min_accounts : number of accounts that must have enough posts for LIST_POSTS
+    """
+    if config.match is not None:  # scores that say nothing, see fit_gallery_scoring
+        return config
+    first, last = distant_halves(store, LIST_POSTS, LIST_POSTS)
+    if len(first) < min_accounts:
+        first, last = distant_halves(store, *HALF_POSTS)
+    return replace(config, match=fit_match(model.score_matrix(first, last, MAX_TOKENS)))
 
 
 def _scoring_config(near, whole, weights, intercept, accounts):

@@ -14,14 +14,13 @@ from helpers.core.paths import Run
 from helpers.evaluation.calibration import cllr, min_cllr
 from helpers.evaluation.candidates import Candidates, all_candidates
 from helpers.evaluation.lists import Answers, best_answers, join_answers, list_metrics
+from helpers.evaluation.match_fitting import draw_lists
 from helpers.evaluation.matching import (
-    ROUNDS,
     MatchConfig,
-    draw_lists,
     estimate_overlap,
-    match,
     mutual_best,
     optimal_assignment,
+    sinkhorn,
 )
 from helpers.evaluation.score_norm import list_norm
 
@@ -138,7 +137,7 @@ def match_drawn_lists(
     overlap: float,
     lists: int = 1,
     seed: int = 0,
-    rounds: int = ROUNDS,
+    rounds: int | None = None,
     estimated: bool = False,
 ) -> DrawnLists:
     """Draw pairs of lists, and answer the queries of each pair in all WAYS.
@@ -150,7 +149,7 @@ def match_drawn_lists(
     overlap : share of a list that has a partner in the other; 1 for all accounts
     lists : number of pairs of lists
     seed : seed of the lists; the lists of one seed and overlap are the same
-    rounds : number of times that rows and columns are scaled
+    rounds : number of times that rows and columns are scaled; by default as many as needed
     estimated : whether the matching estimates the overlap, in place of knowing it
     """
     rng = np.random.default_rng(seed)
@@ -160,7 +159,7 @@ def match_drawn_lists(
         same = queries[:, None] == targets
         pairs = all_candidates(scores[np.ix_(queries, targets)])
         assumed = estimate_overlap(pairs, config) if estimated else overlap
-        matching = match(pairs, config, assumed, rounds)
+        matching = sinkhorn(pairs, config, assumed, rounds)
         parts.append(
             {
                 "accounts": queries,

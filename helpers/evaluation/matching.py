@@ -14,14 +14,13 @@ the probabilities of every account sum to 1. What a query knows here are all oth
 results stand in tables of their own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import expit, logit
 
-from helpers.evaluation.calibration import cllr
-from helpers.evaluation.candidates import Candidates, all_candidates
+from helpers.evaluation.candidates import Candidates
 
 ROUNDS = 50  # of scaling rows and columns, at least
 MOST_ROUNDS = 1000  # where the probabilities of a target still add up to more than MOST_TOTAL
@@ -32,8 +31,6 @@ MOST_LOG_WEIGHT = 300.0
 MIN_OVERLAP = 0.002  # bounds of an estimated overlap
 MAX_OVERLAP = 0.95
 OVERLAP_STEPS = 30  # of estimating it
-FIT_LISTS = {1.0: 1, 0.5: 4, 0.1: 8, 0.01: 8}  # overlap: number of lists on which a line is fitted
-FIT_ACCOUNTS = 300  # accounts on which a line is fitted, at most
 
 
 @dataclass(frozen=True)
@@ -45,11 +42,31 @@ class MatchConfig:
     slope : above 0; 0 where the scores say nothing
     intercept : added to slope * score
     llr_scale : factor of the log-likelihood ratios, see :meth:`Matching.llr`
+    accounts : number of accounts that it was fitted on, which bounds what it can prove, see
+        :meth:`highest_probability`; None if it was not fitted
     """
 
     slope: float
     intercept: float
     llr_scale: float = 1.0
+    accounts: int | None = None
+
+    def highest_probability(self, overlap: float, accounts: int) -> float:
+        """Return the highest probability of a pair that the fit supports.
+
+        A likelihood ratio cannot be larger than the number of comparisons that it rests on: of N
+        accounts in the fit, plus 1, times the other accounts of the longer list (as in forensic
+        practice, Vergeer et al. 2016).
+
+        Parameters
+        ----------
+        overlap : share of the shorter list that has a partner
+        accounts : number of accounts of the longer list
+        """
+        if self.accounts is None:
+            return 1.0
+        highest_llr = np.log1p(self.accounts) + np.log(max(accounts - 1, 1))
+        return float(expit(logit(overlap / accounts) + highest_llr))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +103,7 @@ class Matching:
         return scale * (logit(chance) - logit(prior))
 
 
-def match(
+def sinkhorn(
     candidates: Candidates, config: MatchConfig, overlap: float, rounds: int | None = None
 ) -> Matching:
     """Compute the probability of each pair by Sinkhorn's algorithm with slack.
@@ -107,36 +124,46 @@ def match(
     """
     if not 0 < overlap <= 1:
         raise ValueError(f"overlap {overlap}: a share above 0, at most 1")
+    query, target = candidates.pairs.T
+    weight, nobody_of_query, nobody_of_target = _weights(candidates, config, overlap)
     shape = (candidates.queries, candidates.targets)
-    row, column = candidates.pairs.T
-    log_weight = config.slope * candidates.scores + config.intercept
-    log_weight = np.clip(log_weight, LEAST_LOG_WEIGHT, MOST_LOG_WEIGHT)
-    slack_of_queries, slack_of_targets = [_log_slack(overlap, size, shape) for size in shape]
-
-    # each row is divided by its largest weight, so that no weight is too large a number
-    largest = np.full(shape[0], slack_of_queries)
-    np.maximum.at(largest, row, log_weight)
-    weight = np.exp(log_weight - largest[row])
-    weights = sparse.csr_matrix((weight, (row, column)), shape)
+    weights = sparse.csr_matrix((weight, (query, target)), shape)
     by_target = weights.T.tocsr()
-    nobody_of_query = np.exp(slack_of_queries - largest)
-    nobody_of_target = np.exp(slack_of_targets)
 
-    of_targets = np.ones(shape[1])
+    of_targets = np.ones(candidates.targets)
     most_rounds = MOST_ROUNDS if rounds is None else rounds
     for number in range(1, 1 + most_rounds):
         of_queries = 1 / (weights @ of_targets + nobody_of_query)
         before = of_targets
         of_targets = 1 / (by_target @ of_queries + nobody_of_target)
-        total = (before / of_targets).max()  # of the probabilities of a target, nobody's included
-        if rounds is None and number >= ROUNDS and total <= MOST_TOTAL:
+        highest_sum = (before / of_targets).max()  # of a target's probabilities, with nobody's
+        if rounds is None and number >= ROUNDS and highest_sum <= MOST_TOTAL:
             break
     of_queries = 1 / (weights @ of_targets + nobody_of_query)
 
-    probability = of_queries[row] * weight * of_targets[column]
-    sums = [np.bincount(side, probability, size) for side, size in zip((row, column), shape)]
-    nobody_of_queries, nobody_of_targets = [np.clip(1 - total, 0, 1) for total in sums]
+    probability = of_queries[query] * weight * of_targets[target]
+    sum_of_query = np.bincount(query, probability, candidates.queries)
+    sum_of_target = np.bincount(target, probability, candidates.targets)
+    nobody_of_queries = np.clip(1 - sum_of_query, 0, 1)
+    nobody_of_targets = np.clip(1 - sum_of_target, 0, 1)
     return Matching(candidates, probability, nobody_of_queries, nobody_of_targets, overlap)
+
+
+def _weights(candidates, config, overlap):
+    """Return the weights (N,) of the pairs, and those of nobody: (Q,) of queries, one of targets.
+
+    The weights of a query, nobody's included, are divided by the largest of them, so that no number
+    is too large.
+    """
+    shape = (candidates.queries, candidates.targets)
+    query = candidates.pairs[:, 0]
+    log_weight = config.slope * candidates.scores + config.intercept
+    log_weight = np.clip(log_weight, LEAST_LOG_WEIGHT, MOST_LOG_WEIGHT)
+    slack_of_queries, slack_of_targets = [_log_slack(overlap, size, shape) for size in shape]
+    largest = np.full(shape[0], slack_of_queries)
+    np.maximum.at(largest, query, log_weight)
+    weight = np.exp(log_weight - largest[query])
+    return weight, np.exp(slack_of_queries - largest), np.exp(slack_of_targets)
 
 
 def _log_slack(overlap, size, shape):
@@ -161,7 +188,7 @@ def estimate_overlap(candidates: Candidates, config: MatchConfig) -> float:
     shorter = min(candidates.queries, candidates.targets)
     overlap = 0.5
     for _ in range(OVERLAP_STEPS):
-        probability = match(candidates, config, overlap, rounds=10).probability
+        probability = sinkhorn(candidates, config, overlap, rounds=10).probability
         overlap = float(np.clip(probability.sum() / shorter, MIN_OVERLAP, MAX_OVERLAP))
     return overlap
 
@@ -181,6 +208,8 @@ def optimal_assignment(candidates: Candidates) -> np.ndarray:
     """
     from scipy import optimize  # imported here: who only embeds need not wait for it
 
+    if not len(candidates):
+        return np.zeros(0, bool)
     shape = (candidates.queries, candidates.targets)
     row, column = candidates.pairs.T
     none = candidates.scores.min(initial=0) - np.ptp(candidates.scores) * min(shape) - 1
@@ -206,113 +235,3 @@ def mutual_best(candidates: Candidates) -> np.ndarray:
         is_best = candidates.scores == best[side]
         is_mutual &= is_best & (np.bincount(side[is_best], minlength=size) == 1)[side]
     return is_mutual
-
-
-def draw_lists(
-    accounts: int, overlap: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw two lists of which a share is in both: the rows of queries and of targets.
-
-    Parameters
-    ----------
-    accounts : number of accounts, each of which has a query and a target
-    overlap : share of each list that has a partner in the other
-    rng : gives the order of the accounts
-
-    Returns
-    -------
-    Rows (Q,) of queries and (T,) of targets, as many; the first ones are the same in both
-    """
-    order = rng.permutation(accounts)
-    shared = max(round(accounts * overlap / (2 - overlap)), 1)
-    alone = (accounts - shared) // 2
-    queries = order[: shared + alone]
-    targets = np.concatenate([order[:shared], order[shared + alone : shared + 2 * alone]])
-    return queries, targets
-
-
-def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
-    """Fit the line of the log-weights on accounts whose queries and targets are known.
-
-    Lists are drawn at each overlap of FIT_LISTS. The line is the one that makes the true partners,
-    or nobody, most likely; each overlap counts alike. The scale of the log-likelihood ratios then
-    has the least Cllr of the lists in which not all have a partner.
-
-    Parameters
-    ----------
-    scores : (N, N), scores of N queries with N targets, in the same order of accounts
-    seed : seed of the lists
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than ten accounts.
-    """
-    from scipy import optimize
-
-    if len(scores) < 10:
-        raise ValueError(f"matching is fitted on 10 accounts or more, not on {len(scores)}")
-    scores = np.asarray(scores, np.float64)
-    rng = np.random.default_rng(seed)
-    drawn = []
-    for overlap, lists in FIT_LISTS.items():
-        for _ in range(lists):
-            queries, targets = draw_lists(min(len(scores), FIT_ACCOUNTS), overlap, rng)
-            drawn.append((overlap, queries, targets, all_candidates(scores[queries][:, targets])))
-    spread = scores.std()
-    begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
-    optimum = optimize.minimize(_loss, begin, (drawn, spread), method="Nelder-Mead", tol=1e-3)
-    config = _config(optimum.x, spread)
-    llrs = []
-    trues = []
-    for overlap, queries, targets, candidates in drawn:
-        if overlap < 1:
-            llrs.append(match(candidates, config, overlap).llr())
-            trues.append((queries[:, None] == targets)[tuple(candidates.pairs.T)])
-    llr = np.concatenate(llrs)
-    is_true = np.concatenate(trues)
-    scale = optimize.minimize_scalar(_cllr_of_scale, bounds=(0.05, 2.0), args=(llr, is_true))
-    return replace(config, llr_scale=float(scale.x))
-
-
-def _cllr_of_scale(scale, llr, is_true):
-    return cllr(scale * llr, is_true)
-
-
-def _config(values, spread):
-    return MatchConfig(float(np.exp(values[0]) / spread), float(values[1]))
-
-
-def _loss(values, drawn, spread):
-    """Return minus the mean log-probability of the truth, the mean over overlaps."""
-    config = _config(values, spread)
-    losses = {overlap: [] for overlap in FIT_LISTS}
-    for overlap, queries, targets, candidates in drawn:
-        matching = match(candidates, config, overlap, rounds=20)
-        of_truth = truth_probability(matching, queries[:, None] == targets)
-        losses[overlap].append(-np.log(np.maximum(of_truth, SMALLEST)).mean())
-    return np.mean([np.mean(loss) for loss in losses.values()])
-
-
-def truth_probability(matching: Matching, same: np.ndarray) -> np.ndarray:
-    """Return the probability of what is true of each account: its partner, or nobody.
-
-    Parameters
-    ----------
-    matching : result of :func:`match`
-    same : (Q, T) bool, the true pairs, at most one of each account
-
-    Returns
-    -------
-    (N,) of all true pairs, of the queries without a partner and of the targets without one
-    """
-    is_true = same[tuple(matching.candidates.pairs.T)]
-    missed = int(same.sum()) - int(is_true.sum())  # true pairs that are no candidates
-    return np.concatenate(
-        [
-            matching.probability[is_true],
-            np.zeros(missed),
-            matching.nobody_of_queries[~same.any(1)],
-            matching.nobody_of_targets[~same.any(0)],
-        ]
-    )

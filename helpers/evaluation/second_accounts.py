@@ -15,7 +15,8 @@ import pandas as pd
 
 from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
 from helpers.evaluation.candidates import all_candidates
-from helpers.evaluation.matching import MatchConfig, fit_match, match
+from helpers.evaluation.match_fitting import fit_match
+from helpers.evaluation.matching import MatchConfig, mutual_best, sinkhorn
 from helpers.evaluation.models import System, as_model
 from helpers.evaluation.score_norm import neighbour_norm
 from helpers.evaluation.scores import fuse
@@ -160,7 +161,8 @@ def fit_list_match(
     model, max_tokens, neighbours : arguments of :func:`score_list`
     accounts : the accounts of the list
     """
-    first, last = accounts.first, accounts.last
+    first = accounts.first
+    last = accounts.last
     apart = np.flatnonzero(first.first + first.count <= last.first)
     halves = Samples(
         first.store,
@@ -189,7 +191,7 @@ def match_list(scores: np.ndarray, config: MatchConfig, overlap: float) -> np.nd
     """
     scores = scores.astype(np.float64)
     np.fill_diagonal(scores, -np.inf)
-    matching = match(all_candidates(scores), config, overlap)
+    matching = sinkhorn(all_candidates(scores), config, overlap)
     probability = np.zeros(scores.shape)
     probability[tuple(matching.candidates.pairs.T)] = matching.probability
     with np.errstate(divide="ignore"):
@@ -352,14 +354,12 @@ def mutual_pairs(scores: np.ndarray, accounts: AccountList) -> pd.DataFrame:
 
 def _mutual_pairs(scores):
     """Return the rows (K, 2) of the mutual pairs, the highest score first, and their scores."""
-    partner = scores.argmax(1)
-    highest = scores.max(1)
-    is_only_best = (scores == highest[:, None]).sum(1) == 1
-    row = np.arange(len(scores))
-    is_mutual = (partner[partner] == row) & is_only_best & is_only_best[partner]
-    left = np.flatnonzero(is_mutual & (row < partner))
-    left = left[np.argsort(-highest[left], kind="stable")]
-    return np.stack([left, partner[left]], 1), highest[left]
+    candidates = all_candidates(scores)
+    left, right = candidates.pairs.T
+    is_pair = mutual_best(candidates) & (left < right)  # each stands in both directions
+    pair_scores = candidates.scores[is_pair]
+    order = np.argsort(-pair_scores, kind="stable")
+    return candidates.pairs[is_pair][order], pair_scores[order]
 
 
 def main_topics(accounts: AccountList) -> np.ndarray:

@@ -266,3 +266,20 @@ def test_another_order_gives_the_same_links(drawn):
     shuffled = linked_pairs(all_candidates(scores[rows][:, columns]), overlap)
     again = np.stack([rows[shuffled[:, 0]], columns[shuffled[:, 1]]], 1)
     assert set(map(tuple, again)) == set(map(tuple, links))
+
+
+def test_a_fit_on_few_accounts_supports_no_link_where_few_have_a_partner(rng_scores):
+    candidates = all_candidates(rng_scores)
+    free, linked = decide(candidates, CONFIG, 0.05)
+    assert linked.sum() > 10 and free.probability.max() > 0.99
+    few, linked = decide(candidates, replace(CONFIG, accounts=50), 0.05)
+    assert not linked.any()
+    highest = replace(CONFIG, accounts=50).highest_probability(0.05, 60)
+    assert few.probability.max() == highest < 0.75
+    many, linked = decide(candidates, replace(CONFIG, accounts=1000), 0.05)
+    assert linked.sum() > 10 and many.probability.max() < free.probability.max()
+
+
+@pytest.fixture
+def rng_scores():
+    return np.random.default_rng(0).standard_normal((60, 60)) + 8 * np.eye(60)

@@ -157,11 +157,13 @@ def run_match(folder, capsys, *arguments):
     return pd.read_csv(paths.Run("mine").folder / "matches.csv"), capsys.readouterr().out
 
 
-def test_match(two_lists, tmp_path, capsys):
+def test_match(two_lists, tmp_path, capsys, monkeypatch):
+    # lists are drawn for the fit in the order of pseudonyms, so what is found depends on the key
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "0" * 64)
     pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
     assert list(pairs.columns) == COLUMNS
-    is_right = pairs.account_a == pairs.account_b
-    assert is_right[pairs.linked].mean() > 0.9  # what is drawn depends on the key of pseudonyms
+    assert pairs.linked.sum() > 10
+    assert (pairs.account_a == pairs.account_b)[pairs.linked].all()
     for words in ("We estimate that", "Linked pairs: ", "probably have no partner", CARE):
         assert words in printed
     assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)

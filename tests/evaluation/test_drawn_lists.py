@@ -7,7 +7,8 @@ from helpers.core import results
 from helpers.core.paths import Run
 from helpers.evaluation import drawn_lists
 from helpers.evaluation.drawn_lists import match_drawn_lists, record_lists
-from helpers.evaluation.matching import MatchConfig, fit_match
+from helpers.evaluation.match_fitting import fit_match
+from helpers.evaluation.matching import MatchConfig
 
 ACCOUNTS = 40
 

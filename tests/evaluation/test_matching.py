@@ -14,13 +14,10 @@ from helpers.evaluation import matching
 from helpers.evaluation.candidates import all_candidates
 from helpers.evaluation.matching import (
     MatchConfig,
-    draw_lists,
     estimate_overlap,
-    fit_match,
-    match,
     mutual_best,
     optimal_assignment,
-    truth_probability,
+    sinkhorn,
 )
 from tests.oracles import slow_match
 
@@ -50,7 +47,7 @@ def test_matching_is_that_of_a_loop_in_log_space(seed, shape, overlap, missing):
     has_pairs = np.isfinite(scores).any(1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = match(all_candidates(scores), CONFIG, overlap)
+        result = sinkhorn(all_candidates(scores), CONFIG, overlap)
     with np.errstate(invalid="ignore"):
         expected = np.nan_to_num(slow_match(scores, CONFIG, overlap))
     np.testing.assert_allclose(matrix_of(result), expected[:-1, :-1], atol=1e-9)
@@ -62,7 +59,7 @@ def test_matching_is_that_of_a_loop_in_log_space(seed, shape, overlap, missing):
 
 @given(st.integers(0, 10**6), SHAPES, OVERLAPS)
 def test_probabilities_of_a_query_sum_to_one(seed, shape, overlap):
-    result = match(all_candidates(drawn_scores(seed, shape, 0.1)), CONFIG, overlap)
+    result = sinkhorn(all_candidates(drawn_scores(seed, shape, 0.1)), CONFIG, overlap)
     of_queries = matrix_of(result).sum(1) + result.nobody_of_queries
     np.testing.assert_allclose(of_queries, 1, atol=1e-9)
     assert ((0 <= result.nobody_of_targets) & (result.nobody_of_targets <= 1)).all()
@@ -75,7 +72,9 @@ def test_probabilities_of_a_query_sum_to_one(seed, shape, overlap):
 def test_fifty_rounds_leave_little_of_the_targets(overlap, left, shape):
     """What the probabilities of a target sum to, against a hundred times as many rounds."""
     candidates = all_candidates(drawn_scores(0, shape))
-    sums = [matrix_of(match(candidates, CONFIG, overlap, rounds)).sum(0) for rounds in (50, 5000)]
+    sums = [
+        matrix_of(sinkhorn(candidates, CONFIG, overlap, rounds)).sum(0) for rounds in (50, 5000)
+    ]
     np.testing.assert_allclose(*sums, atol=left)
 
 
@@ -85,9 +84,9 @@ def test_two_queries_are_not_both_sure_of_one_target(overlap):
     scores = np.full((3, 3), -np.inf)
     scores[:2, 0] = 60
     scores[2, 1] = 2
-    result = match(all_candidates(scores), CONFIG, overlap)
+    result = sinkhorn(all_candidates(scores), CONFIG, overlap)
     assert matrix_of(result)[:2, 0] == pytest.approx([0.5, 0.5], abs=0.05)
-    assert matrix_of(match(all_candidates(scores), CONFIG, overlap, 50))[:2, 0].sum() > 1.9
+    assert matrix_of(sinkhorn(all_candidates(scores), CONFIG, overlap, 50))[:2, 0].sum() > 1.9
 
 
 def pairs_of(candidates, chosen):
@@ -119,7 +118,7 @@ def test_at_a_low_temperature_pairs_are_those_of_the_best_assignment(shape):
         candidates = all_candidates(scores)
         np.testing.assert_array_equal(pairs_of(candidates, optimal_assignment(candidates)), best)
         if margin > 0.1:
-            result = match(candidates, MatchConfig(slope=70.0, intercept=0.0), 1.0, 2000)
+            result = sinkhorn(candidates, MatchConfig(slope=70.0, intercept=0.0), 1.0, 2000)
             np.testing.assert_array_equal(pairs_of(candidates, result.probability > 0.5), best)
             compared += 1
     assert compared > 15
@@ -163,7 +162,7 @@ def test_a_forbidden_pair_has_no_probability(seed, shape, overlap):
     forbidden = np.argwhere(rng.random(shape) < 0.4)
     scores[tuple(forbidden.T)] = 50  # however well they fit
     candidates = all_candidates(scores).without(forbidden)
-    result = match(candidates, CONFIG, overlap)
+    result = sinkhorn(candidates, CONFIG, overlap)
     assert (matrix_of(result)[tuple(forbidden.T)] == 0).all()
     chosen = pairs_of(candidates, optimal_assignment(candidates) | mutual_best(candidates))
     assert not chosen[tuple(forbidden.T)].any()
@@ -175,11 +174,11 @@ def test_the_order_of_accounts_does_not_matter(seed, shape, overlap):
     rng = np.random.default_rng(seed)
     rows = rng.permutation(shape[0])
     columns = rng.permutation(shape[1])
-    one = match(all_candidates(scores), CONFIG, overlap)
+    one = sinkhorn(all_candidates(scores), CONFIG, overlap)
     candidates = all_candidates(scores[rows][:, columns])
     order = rng.permutation(len(candidates))
     mixed = replace(candidates, pairs=candidates.pairs[order], scores=candidates.scores[order])
-    other = match(mixed, CONFIG, overlap)
+    other = sinkhorn(mixed, CONFIG, overlap)
     expected = matrix_of(one)[rows][:, columns]
     np.testing.assert_allclose(matrix_of(other), expected, atol=1e-9)
     np.testing.assert_allclose(other.nobody_of_queries, one.nobody_of_queries[rows], atol=1e-9)
@@ -200,7 +199,7 @@ def test_extreme_scores_give_numbers_and_no_warning(overlap, shape):
     for scores in lists:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = match(all_candidates(scores), CONFIG, overlap)
+            result = sinkhorn(all_candidates(scores), CONFIG, overlap)
             llr = result.llr()
             estimate = estimate_overlap(all_candidates(scores), CONFIG)
         matrix = matrix_of(result)
@@ -219,52 +218,39 @@ def test_one_list_with_itself_gives_symmetric_probabilities(overlap):
         scores = drawn_scores(seed, (40, 40))
         scores = (scores + scores.T) / 2
         np.fill_diagonal(scores, -np.inf)
-        matrix = matrix_of(match(all_candidates(scores), CONFIG, overlap))
+        matrix = matrix_of(sinkhorn(all_candidates(scores), CONFIG, overlap))
         np.testing.assert_allclose(matrix, matrix.T, atol=1e-4)
         assert (matrix.diagonal() == 0).all()
 
 
 def test_the_likelihood_ratio_takes_the_prior_of_a_pair_away():
-    result = match(all_candidates(drawn_scores(0, (4, 8))), CONFIG, 0.5)
+    result = sinkhorn(all_candidates(drawn_scores(0, (4, 8))), CONFIG, 0.5)
     odds = np.exp(result.llr()) * (1 / 16) / (1 - 1 / 16)  # 2 of 32 pairs are partners
     np.testing.assert_allclose(odds / (1 + odds), result.probability)
-
-
-@pytest.mark.parametrize("overlap", [1.0, 0.5, 0.1, 0.01])
-def test_drawn_lists_share_the_accounts_of_their_overlap(overlap):
-    queries, targets = draw_lists(300, overlap, np.random.default_rng(0))
-    shared = np.intersect1d(queries, targets)
-    assert len(queries) == len(targets) == len({*queries}) == len({*targets})
-    assert len(shared) / len(queries) == pytest.approx(overlap, abs=0.005)
-    np.testing.assert_array_equal(queries[: len(shared)], targets[: len(shared)])
-    assert len({*queries} | {*targets}) >= 299 and max(queries.max(), targets.max()) < 300
-
-
-def test_what_is_true_of_each_account_has_its_probability():
-    scores = drawn_scores(1, (4, 5))
-    scores[2, 3] = -np.inf
-    same = np.zeros((4, 5), bool)
-    same[0, 1] = same[2, 3] = True  # the second pair is no candidate
-    result = match(all_candidates(scores), CONFIG, 0.5)
-    expected = [matrix_of(result)[0, 1], 0]
-    expected += [result.nobody_of_queries[query] for query in (1, 3)]
-    expected += [result.nobody_of_targets[target] for target in (0, 2, 4)]
-    np.testing.assert_array_equal(truth_probability(result, same), expected)
 
 
 @pytest.mark.parametrize("overlap", [0, -0.1, 1.01])
 def test_an_overlap_is_a_share(overlap):
     with pytest.raises(ValueError, match="above 0, at most 1"):
-        match(all_candidates(np.eye(2)), CONFIG, overlap)
-
-
-def test_a_line_is_fitted_on_ten_accounts_or_more():
-    with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
-        fit_match(np.eye(9))
+        sinkhorn(all_candidates(np.eye(2)), CONFIG, overlap)
 
 
 def test_without_a_round_rows_alone_are_divided():
     candidates = all_candidates(np.array([[1.0, 0.0], [1.0, -1.0]]))
-    probability = match(candidates, MatchConfig(1.0, 0.0), 1.0, rounds=0).probability
+    probability = sinkhorn(candidates, MatchConfig(1.0, 0.0), 1.0, rounds=0).probability
     expected = np.exp([[1, 0], [1, -1]]) / np.exp([[1, 0], [1, -1]]).sum(1, keepdims=True)
     np.testing.assert_allclose(probability.reshape(2, 2), expected)
+
+
+def test_no_probability_is_higher_than_the_comparisons_of_the_fit_support():
+    line = MatchConfig(1.0, 0.0, accounts=99)
+    odds = 0.1 / 40 / (1 - 0.1 / 40) * 100 * 39  # prior odds of a pair, the largest ratio
+    assert line.highest_probability(0.1, 40) == pytest.approx(odds / (1 + odds))
+    assert line.highest_probability(0.01, 40) < 0.5 < line.highest_probability(0.1, 40)
+    assert MatchConfig(1.0, 0.0).highest_probability(0.01, 40) == 1
+
+
+def test_where_nobody_may_be_a_partner_nobody_is():
+    candidates = all_candidates(np.full((2, 3), -np.inf))
+    assert not len(optimal_assignment(candidates)) and not len(mutual_best(candidates))
+    assert (sinkhorn(candidates, CONFIG, 1.0).nobody_of_queries == 1).all()

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from helpers.evaluation import second_accounts
-from helpers.evaluation.matching import MatchConfig, fit_match
+from helpers.evaluation.match_fitting import fit_match
+from helpers.evaluation.matching import MatchConfig
 from helpers.evaluation.models import Model, with_s_norm
 from helpers.evaluation.score_norm import LEAST_SPREAD, neighbour_norm
 from helpers.evaluation.second_accounts import (

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.accounts import decided_pairs, list_matching, match_report, reading
-from helpers.accounts.encoder import ENOUGH, AuthorEncoder
+from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.gallery import LINK_COSTS, NOBODY
 from helpers.accounts.log import log_ranking
 from helpers.accounts.passages import passage_hashes, without_passages
-from helpers.accounts.samples import MIN_POSTS, newest_posts
+from helpers.accounts.samples import newest_posts
 from helpers.core import locks, paths
 from helpers.core.artifacts import atomic_write, make_folder
 from helpers.core.files import check_target, write_target
@@ -204,23 +204,24 @@ def _match(options, encoder, sides, decisions, targets):
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
     for letter, side, side_posts in zip("ab", sides, posts, strict=True):
-        print(_list_sentence(letter, side, side_posts, len(lists.galleries[letter])))
+        accounts = len(lists.galleries[letter])
+        print(match_report.list_sentence(letter, _list_name(side), side_posts, accounts))
     decided = None
     if decisions is not None:
         names = [lists.galleries[letter].names for letter in "ab"]
         decided = decided_pairs.decided_pairs(decisions, *names)
-        print(_decided_sentence(decided))
+        print(match_report.decided_sentence(decided))
     matched = list_matching.match_lists(
         lists, decided, options.overlap, apart_in_time=options.apart_in_time
     )
-    print(_calibration_sentence(*fitted_on, matched))
+    print(match_report.calibration_sentence(*fitted_on, matched))
     if options.apart_in_time:
         print(
             "Pairs of accounts that posted in the same minute, in "
             f"{list_matching.MIN_SHARED_MINUTES} minutes or more: {matched.apart:,}. They count as "
             "two people's."
         )
-    print(_overlap_sentence(options, matched), "\n")
+    print(match_report.overlap_sentence(matched, options.overlap is not None), "\n")
     _log_matches(options, matched)
     shown = matched.pairs.copy()
     for letter, (_, names) in zip("ab", read, strict=True):
@@ -232,50 +233,13 @@ def _match(options, encoder, sides, decisions, targets):
     print(ONE_PARTNER, CARE)
 
 
-def _list_sentence(letter, side, posts, accounts):
-    """Say which accounts are in a list, and which are left out."""
+def _list_name(side):
+    """Return the name of a list's file, and which rows of it are read."""
     location, where = side
     name = Path(location).name
     for column, value in where.items():
         name += f" where {column} is {value}"
-    left_out = posts.card["accounts_with_few_posts"] + len(posts.names) - accounts
-    sentence = f"List {letter.upper()} ({printable(name)}): {accounts:,} accounts."
-    if left_out:
-        sentence += f" {left_out:,} more have fewer than {MIN_POSTS} posts of their own words."
-    return sentence
-
-
-def _decided_sentence(decided):
-    """Say how many decisions there are about the two lists."""
-    return (
-        f"Decisions about pairs of these lists: {len(decided.same):,} same, "
-        f"{len(decided.different):,} different; decisions about other accounts: "
-        f"{decided.unknown:,}."
-    )
-
-
-def _calibration_sentence(letter, accounts, matched):
-    """Say on whose posts weights and probabilities rest; of no list, ``letter`` is empty."""
-    sentence = (
-        "Weights and probabilities are those that ship with the encoder: in no list have "
-        f"{ENOUGH} accounts {list_matching.MIN_FIT_POSTS} posts to fit them on."
-    )
-    if letter:
-        sentence = (
-            f"Weights and probabilities are fitted on {accounts:,} accounts of list "
-            f"{letter.upper()}, whose halves are compared as if they were two accounts."
-        )
-    if matched.known_calibrate:
-        sentence += " Then the probabilities are fitted on the known pairs."
-    return sentence
-
-
-def _overlap_sentence(options, matched):
-    """Say which share of the accounts has a partner, and who says so."""
-    share = f"{matched.overlap:.1%} of the accounts of the shorter list have a partner"
-    if options.overlap is not None:
-        return f"You say that {share}."
-    return f"We estimate that {share}; if you know better, say so with --overlap."
+    return name
 
 
 def _log_matches(options, matched):

@@ -4,8 +4,17 @@ import numpy as np
 import pandas as pd
 
 from helpers.accounts.contributions import NOT_WORDS, scores_by_member
+from helpers.accounts.decided_pairs import DecidedPairs
+from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.list_matching import LEAST_PROBABILITY, MatchedLists, TwoLists
+from helpers.accounts.list_matching import (
+    LEAST_PROBABILITY,
+    MIN_FIT_POSTS,
+    MatchedLists,
+    TwoLists,
+)
+from helpers.accounts.reading import OwnPosts
+from helpers.accounts.samples import MIN_POSTS
 from helpers.core.names import label
 from helpers.core.terminal import printable
 
@@ -14,6 +23,69 @@ EVIDENCE_PAIRS = 10  # linked pairs whose evidence is told
 FEATURES_FOR = 10  # features that speak most for a pair, and those most against it
 FEATURES_AGAINST = 5
 EVIDENCE_TITLE = "What speaks for the links, and what against them"
+
+
+def list_sentence(letter: str, name: str, posts: OwnPosts, accounts: int) -> str:
+    """Say which accounts are in a list, and which are left out.
+
+    Parameters
+    ----------
+    letter : "a" or "b"
+    name : of its file, and which rows of it are read
+    posts : what was read
+    accounts : number of accounts in the list
+    """
+    left_out = posts.card["accounts_with_few_posts"] + len(posts.names) - accounts
+    sentence = f"List {letter.upper()} ({printable(name)}): {accounts:,} accounts."
+    if left_out:
+        sentence += f" {left_out:,} more have fewer than {MIN_POSTS} posts of their own words."
+    return sentence
+
+
+def decided_sentence(decided: DecidedPairs) -> str:
+    """Say how many decisions there are about the two lists."""
+    return (
+        f"Decisions about pairs of these lists: {len(decided.same):,} same, "
+        f"{len(decided.different):,} different; decisions about other accounts: "
+        f"{decided.unknown:,}."
+    )
+
+
+def calibration_sentence(letter: str, accounts: int, matched: MatchedLists) -> str:
+    """Say on whose posts weights and probabilities rest.
+
+    Parameters
+    ----------
+    letter : the list that they were fitted on; "" for none
+    accounts : number of its accounts that were fitted on
+    matched : what was found
+    """
+    sentence = (
+        "Weights and probabilities are those that ship with the encoder: in no list have "
+        f"{ENOUGH} accounts {MIN_FIT_POSTS} posts to fit them on."
+    )
+    if letter:
+        sentence = (
+            f"Weights and probabilities are fitted on {accounts:,} accounts of list "
+            f"{letter.upper()}, whose halves are compared as if they were two accounts."
+        )
+    if matched.known_calibrate:
+        sentence += " Then the probabilities are fitted on the known pairs."
+    return sentence
+
+
+def overlap_sentence(matched: MatchedLists, is_stated: bool) -> str:
+    """Say which share of the accounts has a partner, and who says so.
+
+    Parameters
+    ----------
+    matched : what was found
+    is_stated : whether the user said it
+    """
+    share = f"{matched.overlap:.1%} of the accounts of the shorter list have a partner"
+    if is_stated:
+        return f"You say that {share}."
+    return f"We estimate that {share}; if you know better, say so with --overlap."
 
 
 def table(pairs: pd.DataFrame) -> str:

@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore", message="IProgress not found")
 def __getattr__(name: str) -> Any:
     """Import ``AuthorEncoder`` when ``from helpers import AuthorEncoder`` asks for it."""
     if name == "AuthorEncoder":
-        from helpers.accounts.encoder import AuthorEncoder
+        from .accounts.encoder import AuthorEncoder
 
         return AuthorEncoder
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

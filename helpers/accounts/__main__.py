@@ -10,7 +10,7 @@ import os
 import sys
 from functools import partial
 
-from helpers.core.terminal import run_command
+from ..core.terminal import run_command
 
 COMMANDS = {  # command -> its positional arguments, and what it does
     "encode": ("posts out", "write the vectors of all accounts to a Parquet file"),
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from helpers.accounts import commands  # not at the top: this import takes seconds
+    from . import commands  # not at the top: this import takes seconds
 
     getattr(commands, options.command)(options)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from helpers.sources.table import column_names
+from ..sources.table import column_names
 
 # kind of column -> its usual names in lower case; of several in one file the first listed is taken
 USUAL_NAMES = {

@@ -9,19 +9,19 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.accounts import decided_pairs, list_matching, match_report, reading
-from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import LINK_COSTS, NOBODY
-from helpers.accounts.log import log_ranking
-from helpers.accounts.passages import passage_hashes, without_passages
-from helpers.accounts.samples import newest_posts
-from helpers.core import locks, paths
-from helpers.core.artifacts import atomic_write, make_folder
-from helpers.core.files import check_target, write_target
-from helpers.core.terminal import printable
-from helpers.evaluation.detection import DetectionCosts
-from helpers.runs import pipeline, report
-from helpers.sources.table import author_names, column_names
+from ..core import locks, paths
+from ..core.artifacts import atomic_write, make_folder
+from ..core.files import check_target, write_target
+from ..core.terminal import printable
+from ..evaluation.detection import DetectionCosts
+from ..runs import pipeline, report
+from ..sources.table import author_names, column_names
+from . import decided_pairs, list_matching, match_report, reading
+from .encoder import AuthorEncoder
+from .gallery import LINK_COSTS, NOBODY
+from .log import log_ranking
+from .passages import passage_hashes, without_passages
+from .samples import newest_posts
 
 SHIPPED = (
     "Probabilities come from the calibration that ships; `authorbook mine` checks it on your "

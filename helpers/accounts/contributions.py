@@ -16,15 +16,15 @@ from dataclasses import replace
 import pandas as pd
 import torch
 
-from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.samples import MAX_TOKENS
-from helpers.encoders.base import Encoder
-from helpers.encoders.frequent_tokens import FrequentTokens
-from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
-from helpers.encoders.wccn import WCCN
-from helpers.evaluation.scores import GRID, cosine
-from helpers.tokens.batch import PAD, Samples
+from ..encoders.base import Encoder
+from ..encoders.frequent_tokens import FrequentTokens
+from ..encoders.lsa import LSAEncoder
+from ..encoders.tfidf import PAIR_BUCKETS, TfidfEncoder, ngram_counts, pair_bucket
+from ..encoders.wccn import WCCN
+from ..evaluation.scores import GRID, cosine
+from ..tokens.batch import PAD, Samples
+from .gallery import AccountGallery
+from .samples import MAX_TOKENS
 
 MEAN = "(unlike the mean of all)"
 OFFSET = "(similarity to all others)"

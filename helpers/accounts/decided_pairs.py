@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.reading import pseudonym_of
-from helpers.core.files import check_readable
-from helpers.sources.csv_rows import csv_rows
+from ..core.files import check_readable
+from ..sources.csv_rows import csv_rows
+from .reading import pseudonym_of
 
 COLUMNS = ("account_a", "account_b", "decision", "who", "when", "note")
 NEEDED = COLUMNS[:3]

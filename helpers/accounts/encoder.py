@@ -16,27 +16,27 @@ import numpy as np
 import torch
 import torch.nn.functional as nnf
 
-from helpers.accounts.members import build_encoder, encoder_config
-from helpers.accounts.passages import token_kinds, without_passages
-from helpers.accounts.samples import MAX_TOKENS, Posts, halves, samples_of
-from helpers.accounts.scoring import (
+from ..core.artifacts import read_json, write_json
+from ..core.errors import FileError, readable_file
+from ..encoders.base import Encoder, embed, load_tensors
+from ..encoders.baselines import fit_baseline, fit_lsa
+from ..evaluation.fusion import fit_weights
+from ..evaluation.models import GalleryTfidf, Member, Model, with_s_norm
+from ..evaluation.trials import Trials
+from ..tokens import tokenizer as tokenizers
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
+from ..training import checkpoints
+from .members import build_encoder, encoder_config
+from .passages import token_kinds, without_passages
+from .samples import MAX_TOKENS, Posts, halves, samples_of
+from .scoring import (
     ScoringConfig,
     fit_gallery_scoring,
     fit_list_scoring,
     fit_pair_scoring,
 )
-from helpers.accounts.weights import quantise, restore
-from helpers.core.artifacts import read_json, write_json
-from helpers.core.errors import FileError, readable_file
-from helpers.encoders.base import Encoder, embed, load_tensors
-from helpers.encoders.baselines import fit_baseline, fit_lsa
-from helpers.evaluation.fusion import fit_weights
-from helpers.evaluation.models import GalleryTfidf, Member, Model, with_s_norm
-from helpers.evaluation.trials import Trials
-from helpers.tokens import tokenizer as tokenizers
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
-from helpers.training import checkpoints
+from .weights import quantise, restore
 
 WEIGHTS = "weights.safetensors"
 SHIPPED = Path(__file__).parent / "shipped"

@@ -10,21 +10,21 @@ import pandas as pd
 import torch
 from scipy.special import expit, logit, logsumexp
 
-from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.passages import passage_hashes, without_passages
-from helpers.accounts.samples import (
+from ..core.errors import FileError, file_error, readable_file
+from ..evaluation.calibration import estimate_prior
+from ..evaluation.detection import DetectionCosts
+from ..tokens.batch import Samples
+from ..tokens.store import FILES, TokenStore, check_arrays
+from ..training import checkpoints
+from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
+from .passages import passage_hashes, without_passages
+from .samples import (
     Posts,
     concatenate_samples,
     in_memory,
     samples_of,
     whole_accounts,
 )
-from helpers.core.errors import FileError, file_error, readable_file
-from helpers.evaluation.calibration import estimate_prior
-from helpers.evaluation.detection import DetectionCosts
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import FILES, TokenStore, check_arrays
-from helpers.training import checkpoints
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"

@@ -5,10 +5,10 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.samples import MAX_TOKENS
-from helpers.accounts.topic_words import pieces_of_words
-from helpers.figures.style import escape_html
-from helpers.tokens.batch import PAD, Samples
+from ..figures.style import escape_html
+from ..tokens.batch import PAD, Samples
+from .samples import MAX_TOKENS
+from .topic_words import pieces_of_words
 
 # members whose features are subwords and pairs of subwords
 SUBWORD_MEMBERS = ("tfidf_subword", "lsa", "lsa_masked")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from helpers.evaluation.scores import round_scores
+from ..evaluation.scores import round_scores
 
 # up to so many rows, codes are not worth their memory: a query takes 17 ms without them
 EXACT_ROWS = 500_000

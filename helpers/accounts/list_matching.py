@@ -12,26 +12,26 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from helpers.accounts.contributions import contributions
-from helpers.accounts.decided_pairs import DecidedPairs
-from helpers.accounts.encoder import ENOUGH, AuthorEncoder
-from helpers.accounts.gallery import LINK_COSTS, AccountGallery
-from helpers.accounts.passages import passage_hashes, without_passages
-from helpers.accounts.reading import FULL_GALLERY, STORED_POSTS, OwnPosts
-from helpers.accounts.samples import MAX_TOKENS, in_memory, newest_posts
-from helpers.accounts.scoring import HALF_POSTS
-from helpers.evaluation.candidates import Candidates, all_candidates, best_candidates
-from helpers.evaluation.detection import DetectionCosts
-from helpers.evaluation.match_fitting import fit_match
-from helpers.evaluation.matching import (
+from ..evaluation.candidates import Candidates, all_candidates, best_candidates
+from ..evaluation.detection import DetectionCosts
+from ..evaluation.match_fitting import fit_match
+from ..evaluation.matching import (
     MatchConfig,
     Matching,
     estimate_overlap,
     mutual_best,
     sinkhorn,
 )
-from helpers.evaluation.scores import as_rows, score_blocks
-from helpers.tokens.batch import Samples
+from ..evaluation.scores import as_rows, score_blocks
+from ..tokens.batch import Samples
+from .contributions import contributions
+from .decided_pairs import DecidedPairs
+from .encoder import ENOUGH, AuthorEncoder
+from .gallery import LINK_COSTS, AccountGallery
+from .passages import passage_hashes, without_passages
+from .reading import FULL_GALLERY, STORED_POSTS, OwnPosts
+from .samples import MAX_TOKENS, in_memory, newest_posts
+from .scoring import HALF_POSTS
 
 COLUMNS = "account_a account_b probability llr linked posts_a posts_b known".split()
 LEAST_PROBABILITY = 0.01  # of a pair that is reported

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from helpers.core.artifacts import atomic_write
-from helpers.core.locks import folder_lock
-from helpers.core.paths import Run
+from ..core.artifacts import atomic_write
+from ..core.locks import folder_lock
+from ..core.paths import Run
 
 
 def log_ranking(run: Run, ranking: pd.DataFrame) -> None:

@@ -3,20 +3,20 @@
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.contributions import NOT_WORDS, scores_by_member
-from helpers.accounts.decided_pairs import DecidedPairs
-from helpers.accounts.encoder import ENOUGH
-from helpers.accounts.gallery import LINK_COSTS
-from helpers.accounts.list_matching import (
+from ..core.names import label
+from ..core.terminal import printable
+from .contributions import NOT_WORDS, scores_by_member
+from .decided_pairs import DecidedPairs
+from .encoder import ENOUGH
+from .gallery import LINK_COSTS
+from .list_matching import (
     LEAST_PROBABILITY,
     MIN_FIT_POSTS,
     MatchedLists,
     TwoLists,
 )
-from helpers.accounts.reading import OwnPosts
-from helpers.accounts.samples import MIN_POSTS
-from helpers.core.names import label
-from helpers.core.terminal import printable
+from .reading import OwnPosts
+from .samples import MIN_POSTS
 
 MAX_ROWS = 50  # of the table
 EVIDENCE_PAIRS = 10  # linked pairs whose evidence is told

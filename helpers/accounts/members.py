@@ -1,12 +1,12 @@
 """Describe the members of an author encoder for a file, and build them again from it."""
 
-from helpers.encoders.base import Encoder
-from helpers.encoders.frequent_tokens import FrequentTokens
-from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.profiles import HourProfile
-from helpers.encoders.stream import StreamConfig, build_stream_encoder
-from helpers.encoders.wccn import WCCN
-from helpers.tokens.tokenizer import Tokenizer
+from ..encoders.base import Encoder
+from ..encoders.frequent_tokens import FrequentTokens
+from ..encoders.lsa import LSAEncoder
+from ..encoders.profiles import HourProfile
+from ..encoders.stream import StreamConfig, build_stream_encoder
+from ..encoders.wccn import WCCN
+from ..tokens.tokenizer import Tokenizer
 
 
 def encoder_config(encoder: Encoder) -> dict:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from helpers.tokens.store import TokenStore
+from ..tokens.store import TokenStore
 
 PASSAGE_TOKENS = 8  # length of a passage: a repetition of so many tokens is a form or a copy
 MIN_OWN_SHARE = 0.25  # a post is dropped if less than this share of its tokens is left

@@ -10,28 +10,28 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from helpers.accounts.columns import column_types
-from helpers.accounts.encoder import AuthorEncoder
-from helpers.accounts.gallery import AccountGallery
-from helpers.accounts.index import VectorIndex
-from helpers.accounts.passages import without_passages
-from helpers.accounts.samples import (
+from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
+from ..core.artifacts import fingerprint_of
+from ..core.locks import folder_lock
+from ..core.paths import Run
+from ..corpus.collect import CollectConfig, collect, parts_folder
+from ..sources.table import author_names
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore, build_store, list_topics
+from ..tokens.tokenizer import Tokenizer
+from ..training.checkpoints import read_checkpoint, save_checkpoint
+from .columns import column_types
+from .encoder import AuthorEncoder
+from .gallery import AccountGallery
+from .index import VectorIndex
+from .passages import without_passages
+from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
     NEWEST_POSTS,
     in_memory,
     newest_posts,
 )
-from helpers.cleaning.pseudonyms import pseudonym_key, pseudonymiser
-from helpers.core.artifacts import fingerprint_of
-from helpers.core.locks import folder_lock
-from helpers.core.paths import Run
-from helpers.corpus.collect import CollectConfig, collect, parts_folder
-from helpers.sources.table import author_names
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, build_store, list_topics
-from helpers.tokens.tokenizer import Tokenizer
-from helpers.training.checkpoints import read_checkpoint, save_checkpoint
 
 MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
 UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error

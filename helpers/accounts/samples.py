@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from helpers.cleaning.text import clean_post
-from helpers.sources.timestamps import unix_seconds
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, concat_ranges
+from ..cleaning.text import clean_post
+from ..sources.timestamps import unix_seconds
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore, concat_ranges
 
 MAX_TOKENS = 128  # number of tokens that are read of each post
 MIN_POSTS = 4  # accounts with fewer posts are left out: they show too little of a style

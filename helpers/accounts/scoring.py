@@ -6,14 +6,14 @@ from itertools import product
 import numpy as np
 from scipy.special import log_softmax
 
-from helpers.accounts.samples import MAX_TOKENS, distant_halves, halves, last_posts
-from helpers.core.progress import progress_bar
-from helpers.evaluation import calibration
-from helpers.evaluation.calibration import Calibration
-from helpers.evaluation.match_fitting import fit_match
-from helpers.evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
-from helpers.evaluation.models import Model, as_model
-from helpers.tokens.store import TokenStore
+from ..core.progress import progress_bar
+from ..evaluation import calibration
+from ..evaluation.calibration import Calibration
+from ..evaluation.match_fitting import fit_match
+from ..evaluation.matching import LEAST_LOG_WEIGHT, MatchConfig
+from ..evaluation.models import Model, as_model
+from ..tokens.store import TokenStore
+from .samples import MAX_TOKENS, distant_halves, halves, last_posts
 
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
 # posts of each half on which the calibration for galleries is fitted: from, to

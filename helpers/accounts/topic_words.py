@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import hypergeom
 
-from helpers.accounts.gallery import LINK_COSTS, AccountGallery
-from helpers.accounts.samples import (
+from ..cleaning.text import WORD
+from ..evaluation.detection import DetectionCosts
+from ..tokens.batch import Samples
+from .gallery import LINK_COSTS, AccountGallery
+from .samples import (
     UNKNOWN_TOPIC,
     concatenate_samples,
     in_memory,
@@ -17,9 +20,6 @@ from helpers.accounts.samples import (
     texts_of,
     whole_accounts,
 )
-from helpers.cleaning.text import WORD
-from helpers.evaluation.detection import DetectionCosts
-from helpers.tokens.batch import Samples
 
 MAX_P_VALUE = 0.001  # small, because thousands of words are tested
 MIN_RATE_RATIO = 2  # share of posts with a word in the shared rooms, over that share elsewhere

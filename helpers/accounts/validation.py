@@ -9,10 +9,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.accounts.encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import LINK_COSTS, AccountGallery
-from helpers.accounts.reading import OwnPosts
-from helpers.accounts.samples import (
+from ..cleaning.text import WORD
+from ..core.names import label
+from ..evaluation import ranking
+from ..evaluation.calibration import calibration_metrics, reliability_bins
+from ..evaluation.detection import DetectionCosts
+from ..evaluation.trials import Trials
+from ..tokens.batch import Samples
+from .encoder import COUNTED, ENOUGH, MAX_TOKENS, AuthorEncoder
+from .gallery import LINK_COSTS, AccountGallery
+from .reading import OwnPosts
+from .samples import (
     NoPosts,
     halves,
     in_memory,
@@ -20,13 +27,6 @@ from helpers.accounts.samples import (
     samples_of,
     texts_of,
 )
-from helpers.cleaning.text import WORD
-from helpers.core.names import label
-from helpers.evaluation import ranking
-from helpers.evaluation.calibration import calibration_metrics, reliability_bins
-from helpers.evaluation.detection import DetectionCosts
-from helpers.evaluation.trials import Trials
-from helpers.tokens.batch import Samples
 
 MAX_ACCOUNTS = 1000  # of more accounts, so many are sampled at random and cut in halves
 MIN_POSTS_OF_HALF = 8  # accounts with fewer posts than two such halves are not checked

@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from functools import lru_cache
 
-from helpers.cleaning.text import normalise_unicode
+from .text import normalise_unicode
 
 # what nobody sees in a name: C0 and C1 controls but tab and line ends, interlinear marks, and the
 # characters that Unicode calls default-ignorable, such as zero-width marks and variation selectors

@@ -7,8 +7,8 @@ of the body.
 import re
 from itertools import takewhile
 
-from helpers.cleaning.code_lines import without_code
-from helpers.cleaning.email_words import (
+from .code_lines import without_code
+from .email_words import (
     ARTICLE_VERB,
     CONTACT,
     DISCLAIMER,
@@ -21,7 +21,7 @@ from helpers.cleaning.email_words import (
     RESERVED,
     VERB,
 )
-from helpers.cleaning.salutations import NAME, PERSON
+from .salutations import NAME, PERSON
 
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code

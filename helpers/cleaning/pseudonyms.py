@@ -13,9 +13,9 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 
-from helpers.cleaning.author_names import author_name, same_author
-from helpers.core import paths
-from helpers.core.artifacts import make_folder
+from ..core import paths
+from ..core.artifacts import make_folder
+from .author_names import author_name, same_author
 
 KEY_BYTES = 32
 

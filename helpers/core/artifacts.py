@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helpers.core import made, paths
-from helpers.core.errors import file_error, readable_file
+from . import made, paths
+from .errors import file_error, readable_file
 
 
 def fingerprint_of(*parts: Any) -> str:

@@ -4,8 +4,8 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from helpers.core.artifacts import fingerprint_of
-from helpers.core.parameters import shown, unknown
+from .artifacts import fingerprint_of
+from .parameters import shown, unknown
 
 
 class Config(BaseModel):

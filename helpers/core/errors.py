@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from helpers.core import paths
+from . import paths
 
+OWN_MODULES = __name__.partition(".")[0]  # "helpers"; "authorbook" where it is installed
 PACKAGE = Path(__file__).resolve().parents[1]
 SHIPPED = ("helpers", "docs", "notebooks")  # folders of the repository that nobody's run writes to
 # folders of a run, in which each subfolder's files belong together and are made together
@@ -182,7 +183,7 @@ def explain_error(error: BaseException, path: str | Path | None = None) -> str:
 
 def is_foreseen(error: BaseException) -> bool:
     """Tell whether a ``raise`` of our own made an error, so that its message is for the user."""
-    if type(error).__module__.startswith("helpers."):
+    if type(error).__module__.startswith(f"{OWN_MODULES}."):
         return True
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:

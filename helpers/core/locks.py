@@ -23,8 +23,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from helpers.core.artifacts import make_folder
-from helpers.core.paths import ROOT, display_path
+from .artifacts import make_folder
+from .paths import ROOT, display_path
 
 # the environment variable that tells a kernel which folders it is let into
 VARIABLE = "AUTHORBOOK_HOLDS"

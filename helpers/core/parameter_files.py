@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from helpers.core.errors import FileError, readable_file
+from .errors import FileError, readable_file
 
 MAX_BYTES = 100_000
 MAX_NODES = 10_000  # keys, values, lists and dicts, those behind aliases counted each time

@@ -14,8 +14,8 @@ from typing import Any, get_origin
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from helpers.core.names import MAX_LETTERS
-from helpers.core.paths import checked_name
+from .names import MAX_LETTERS
+from .paths import checked_name
 
 PLAIN_TYPES = (bool, int, float, str, list, tuple, dict, type(None))
 IPYTHON_NAMES = {"In", "Out", "exit", "quit"}

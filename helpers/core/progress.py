@@ -15,7 +15,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from helpers.core.terminal import printable
+from .terminal import printable
 
 PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the path of this file
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}

@@ -14,8 +14,8 @@ import pandas as pd
 from filelock import FileLock
 from pydantic import BeforeValidator
 
-from helpers.core import made
-from helpers.core.artifacts import (
+from . import made
+from .artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
@@ -24,10 +24,10 @@ from helpers.core.artifacts import (
     verify_checksum,
     write_checksum,
 )
-from helpers.core.config import Config
-from helpers.core.names import label
-from helpers.core.paths import Run
-from helpers.core.stored_names import translate_stored
+from .config import Config
+from .names import label
+from .paths import Run
+from .stored_names import translate_stored
 
 KEY = ["model", "base", "protocol", "split", "max_tokens", "seed"]
 WORDS = ["experiment", "model", "label", "base", "protocol", "split", "metric"]

@@ -4,9 +4,9 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from helpers.core import paths
-from helpers.core.artifacts import atomic_write
-from helpers.core.errors import DEFECT, explain_error
+from . import paths
+from .artifacts import atomic_write
+from .errors import DEFECT, explain_error
 
 TRACEBACK = "traceback.txt"  # in the outputs folder, of the last error that nobody foresaw
 

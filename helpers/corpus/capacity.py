@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.core.artifacts import read_json
+from ..core.artifacts import read_json
 
 # the machines of an estimate; a core is assumed to be as fast as one of this collection
 CORES = 32

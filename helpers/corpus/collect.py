@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 from joblib import wrap_non_picklable_objects
 from pydantic import Field, model_validator
 
-from helpers import sources
-from helpers.cleaning import pseudonyms, salutations
-from helpers.cleaning import text as cleaning
-from helpers.cleaning.author_names import author_name, joined_names, same_author
-from helpers.core import made
-from helpers.core.artifacts import (
+from .. import sources
+from ..cleaning import pseudonyms, salutations
+from ..cleaning import text as cleaning
+from ..cleaning.author_names import author_name, joined_names, same_author
+from ..core import made
+from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
@@ -39,14 +39,14 @@ from helpers.core.artifacts import (
     write_checksum,
     write_json,
 )
-from helpers.core.config import Config
-from helpers.core.locks import folder_lock
-from helpers.core.paths import Run
-from helpers.core.progress import progress_bar
-from helpers.corpus import daft_engine, deduplicate, personal_names
-from helpers.corpus.capacity import step_row
-from helpers.corpus.posts_table import SCHEMA, open_database
-from helpers.corpus.selection import corpus_statistics
+from ..core.config import Config
+from ..core.locks import folder_lock
+from ..core.paths import Run
+from ..core.progress import progress_bar
+from . import daft_engine, deduplicate, personal_names
+from .capacity import step_row
+from .posts_table import SCHEMA, open_database
+from .selection import corpus_statistics
 
 VERSION = 8  # raised when the same settings give another posts table
 SAMPLE_POSTS = 200  # posts of the finished table that are searched for names left in them

@@ -55,7 +55,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from helpers.core.artifacts import (
+from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
@@ -65,11 +65,11 @@ from helpers.core.artifacts import (
     write_checksum,
     write_json,
 )
-from helpers.corpus import deduplicate, signatures
-from helpers.corpus.capacity import step_row
-from helpers.corpus.near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
-from helpers.corpus.personal_names import MaskedNames
-from helpers.corpus.posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
+from . import deduplicate, signatures
+from .capacity import step_row
+from .near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
+from .personal_names import MaskedNames
+from .posts_table import SCHEMA, SORTED_BY, open_database, query_scalar, write_posts
 
 VERSION = 2  # raised when the same posts give other partitions
 PARTITION_POSTS = 50_000  # approximate number of posts of a partition

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from helpers.corpus import near_duplicates, signatures
-from helpers.corpus.personal_names import MaskedNames, mask_known_names
-from helpers.corpus.posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
+from . import near_duplicates, signatures
+from .personal_names import MaskedNames, mask_known_names
+from .posts_table import PAGE_POSTS, SCHEMA, query_scalar, write_posts
 
 # SQL of the order in which the first of several copies is kept; all columns, so there are no ties
 EARLIEST_FIRST = "time, author, text, topic, id"

@@ -6,8 +6,8 @@ No post is divided between two documents, so that no sentence begins in one and 
 
 from pathlib import Path
 
-from helpers.core import made
-from helpers.core.artifacts import (
+from ..core import made
+from ..core.artifacts import (
     file_fingerprint,
     fingerprint_of,
     is_current,
@@ -15,7 +15,7 @@ from helpers.core.artifacts import (
     verify_checksum,
     write_json,
 )
-from helpers.corpus.posts_table import open_database, write_posts
+from .posts_table import open_database, write_posts
 
 VERSION = 2  # raised when the same posts and settings give other documents
 # characters joined at a time: DuckDB must hold the strings that it joins in memory

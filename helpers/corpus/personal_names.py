@@ -17,9 +17,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from helpers.cleaning.salutations import PERSON
-from helpers.cleaning.text import EVERYDAY
-from helpers.core.artifacts import make_private
+from ..cleaning.salutations import PERSON
+from ..cleaning.text import EVERYDAY
+from ..core.artifacts import make_private
 
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]

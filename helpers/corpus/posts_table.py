@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
-from helpers.core.artifacts import atomic_write, make_folder, write_checksum
-from helpers.core.parameters import memory_size
+from ..core.artifacts import atomic_write, make_folder, write_checksum
+from ..core.parameters import memory_size
 
 ROW_GROUP_POSTS = 100_000  # posts of a row group of the file
 # posts of a batch and of a page: Arrow allows 2 GB of text in one column of a batch

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from helpers.core.config import Config
-from helpers.core.locks import folder_lock
-from helpers.corpus.posts_table import open_database, query_scalar, write_posts
+from ..core.config import Config
+from ..core.locks import folder_lock
+from .posts_table import open_database, query_scalar, write_posts
 
 
 def _iso_date(day: str) -> str:

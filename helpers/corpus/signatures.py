@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from helpers.corpus.near_duplicates import WHITE
+from .near_duplicates import WHITE
 
 MIN_RUN_WORDS = 1  # words of a run of last words, at least and at most
 MAX_RUN_WORDS = 24

@@ -13,9 +13,9 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from helpers.core.errors import file_error, readable_file
-from helpers.core.progress import progress_bar
-from helpers.tokens.batch import Batch, Samples
+from ..core.errors import file_error, readable_file
+from ..core.progress import progress_bar
+from ..tokens.batch import Batch, Samples
 
 SAMPLES_AT_ONCE = 1024  # samples in a batch where words are counted, which bounds memory
 

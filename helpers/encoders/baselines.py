@@ -5,18 +5,18 @@ from functools import partial
 
 import torch
 
-from helpers.encoders import pretrained
-from helpers.encoders.base import Encoder
-from helpers.encoders.chunk_mean import ChunkMean
-from helpers.encoders.frequent_tokens import FrequentTokens
-from helpers.encoders.lsa import LSAEncoder
-from helpers.encoders.profiles import HourProfile
-from helpers.encoders.stream import build_stream_encoder, stream_config
-from helpers.encoders.tfidf import WEIGHTINGS, fit_tfidf
-from helpers.encoders.wccn import WCCN
-from helpers.tokens import pretrained_tokenizers
-from helpers.tokens.store import TokenStore
-from helpers.tokens.windows import training_windows
+from ..tokens import pretrained_tokenizers
+from ..tokens.store import TokenStore
+from ..tokens.windows import training_windows
+from . import pretrained
+from .base import Encoder
+from .chunk_mean import ChunkMean
+from .frequent_tokens import FrequentTokens
+from .lsa import LSAEncoder
+from .profiles import HourProfile
+from .stream import build_stream_encoder, stream_config
+from .tfidf import WEIGHTINGS, fit_tfidf
+from .wccn import WCCN
 
 LSA_DIM = 1024  # dimensions of LSA, at most
 FREQUENT = 300  # number of most frequent tokens that "lsa_masked" reads

@@ -3,8 +3,8 @@
 import torch.nn.functional as nnf
 from torch import Tensor
 
-from helpers.encoders.base import Encoder
-from helpers.tokens.batch import Batch
+from ..tokens.batch import Batch
+from .base import Encoder
 
 
 class ChunkMean(Encoder):

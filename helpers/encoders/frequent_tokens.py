@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from helpers.encoders.base import Encoder
-from helpers.encoders.lsa import LSAEncoder
-from helpers.tokens.batch import PAD, Batch, Samples
+from ..tokens.batch import PAD, Batch, Samples
+from .base import Encoder
+from .lsa import LSAEncoder
 
 COUNTED_AT_ONCE = 10**7  # tokens of a store that are counted at a time, which bounds memory
 

@@ -18,9 +18,9 @@ import torch.nn.functional as nnf
 from scipy import sparse
 from torch import Tensor
 
-from helpers.encoders.base import Encoder, batches_of
-from helpers.encoders.tfidf import count_matrix, ngram_counts
-from helpers.tokens.batch import Batch, Samples
+from ..tokens.batch import Batch, Samples
+from .base import Encoder, batches_of
+from .tfidf import count_matrix, ngram_counts
 
 
 class LSAEncoder(Encoder):

@@ -9,10 +9,10 @@ from zipfile import ZipFile, is_zipfile
 
 from torch import nn
 
-from helpers.core.artifacts import read_json
-from helpers.core.errors import FileError, file_error, readable_file
-from helpers.encoders.base import load_tensors
-from helpers.tokens.pretrained_tokenizers import locate_model, read_pretrained
+from ..core.artifacts import read_json
+from ..core.errors import FileError, file_error, readable_file
+from ..tokens.pretrained_tokenizers import locate_model, read_pretrained
+from .base import load_tensors
 
 # where DistilRoBERTa, LUAR's body, differs from RobertaConfig's defaults; LUAR's config.json does
 # not tell

@@ -5,9 +5,9 @@ import math
 import torch
 from torch import Tensor
 
-from helpers.encoders.base import Encoder
-from helpers.encoders.side_features import HOURS
-from helpers.tokens.batch import Batch
+from ..tokens.batch import Batch
+from .base import Encoder
+from .side_features import HOURS
 
 
 class HourProfile(Encoder):

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.tokens.batch import Batch
+from ..tokens.batch import Batch
 
 FEATURES = ("T", "TP", "TPS")  # text; text and time; text, time and topic
 HOURS = 24

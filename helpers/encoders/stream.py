@@ -12,16 +12,16 @@ import torch.nn.functional as nnf
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from helpers.core.config import Config
-from helpers.encoders import pretrained
-from helpers.encoders.base import Encoder
-from helpers.encoders.chunk_mean import ChunkMean
-from helpers.encoders.pooling import POOLINGS
-from helpers.encoders.side_features import FEATURES, TIMES, TopicEmbedding
-from helpers.encoders.text_cnn import TextCNN
-from helpers.encoders.transformer import Transformer
-from helpers.tokens.batch import Batch
-from helpers.tokens.tokenizer import Tokenizer
+from ..core.config import Config
+from ..tokens.batch import Batch
+from ..tokens.tokenizer import Tokenizer
+from . import pretrained
+from .base import Encoder
+from .chunk_mean import ChunkMean
+from .pooling import POOLINGS
+from .side_features import FEATURES, TIMES, TopicEmbedding
+from .text_cnn import TextCNN
+from .transformer import Transformer
 
 MAX_WIDTH = 4096  # of a layer: eight times the paper's, beyond which weights fill any memory
 

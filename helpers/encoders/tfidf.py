@@ -16,10 +16,10 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from helpers.encoders.base import Encoder, batches_of
-from helpers.tokens.batch import PAD, Batch, Samples
-from helpers.tokens.store import TokenStore
-from helpers.tokens.windows import training_windows
+from ..tokens.batch import PAD, Batch, Samples
+from ..tokens.store import TokenStore
+from ..tokens.windows import training_windows
+from .base import Encoder, batches_of
 
 PAIR_BUCKETS = 2**18  # number of hash values for pairs of subwords
 MAX_TOPICS = 2**16  # no store lists more topics

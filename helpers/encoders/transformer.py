@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.encoders import pretrained
-from helpers.tokens import pretrained_tokenizers
-from helpers.tokens.batch import PAD
-from helpers.tokens.tokenizer import Tokenizer
+from ..tokens import pretrained_tokenizers
+from ..tokens.batch import PAD
+from ..tokens.tokenizer import Tokenizer
+from . import pretrained
 
 # shape of the model "tiny", a BERT
 TINY = {

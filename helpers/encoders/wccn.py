@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
-from helpers.encoders.base import Encoder, embed
-from helpers.tokens.batch import Batch, Samples
+from ..tokens.batch import Batch, Samples
+from .base import Encoder, embed
 
 IDENTITY_SHARE = 0.3  # weight of the identity when it is blended with the covariance
 

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
-from helpers.evaluation.bootstrap import metric_table
-from helpers.evaluation.detection import (
+from .bootstrap import metric_table
+from .detection import (
     PAPER,
     DetectionCosts,
     count_scores,

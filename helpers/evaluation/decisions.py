@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from helpers.evaluation.calibration import Calibration, fit_calibration, probability
-from helpers.evaluation.pan_metrics import auc, check_answers, named_pan_metrics
+from .calibration import Calibration, fit_calibration, probability
+from .pan_metrics import auc, check_answers, named_pan_metrics
 
 # lower and upper threshold of tyo2021 Figure 2b, which were chosen on the test set
 PUBLISHED_THRESHOLDS = (0.470, 0.553)

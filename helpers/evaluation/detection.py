@@ -14,8 +14,8 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import ndtri
 
-from helpers.core.config import Config
-from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
+from ..core.config import Config
+from .bootstrap import metric_table, percentile_interval, resample_weights
 
 BLOCK_TRIALS = 2**20  # trials that are counted at a time
 # recall metrics, and the precision at which each is measured

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from helpers.core import results
-from helpers.core.names import short_name
-from helpers.core.paths import Run
-from helpers.evaluation.calibration import cllr, min_cllr
-from helpers.evaluation.candidates import Candidates, all_candidates
-from helpers.evaluation.lists import Answers, best_answers, join_answers, list_metrics
-from helpers.evaluation.match_fitting import draw_lists
-from helpers.evaluation.matching import (
+from ..core import results
+from ..core.names import short_name
+from ..core.paths import Run
+from .calibration import cllr, min_cllr
+from .candidates import Candidates, all_candidates
+from .lists import Answers, best_answers, join_answers, list_metrics
+from .match_fitting import draw_lists
+from .matching import (
     MatchConfig,
     estimate_overlap,
     mutual_best,
     optimal_assignment,
     sinkhorn,
 )
-from helpers.evaluation.score_norm import list_norm
+from .score_norm import list_norm
 
 ALONE = "alone"  # each query knows the gallery of targets, and no other query
 AS_LIST = "AS list"  # the other queries are the cohort of AS-norm

@@ -4,9 +4,9 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any
 
-from helpers.encoders.base import Encoder, embed
-from helpers.evaluation.scores import Rows, as_rows
-from helpers.tokens.batch import Samples
+from ..encoders.base import Encoder, embed
+from ..tokens.batch import Samples
+from .scores import Rows, as_rows
 
 MAX_KEPT = 96  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 

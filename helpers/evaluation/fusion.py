@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from helpers.encoders.base import Encoder
-from helpers.evaluation.models import Member, Model, as_model
-from helpers.evaluation.ranking import positive_targets
-from helpers.evaluation.trials import Trials
+from ..encoders.base import Encoder
+from .models import Member, Model, as_model
+from .ranking import positive_targets
+from .trials import Trials
 
 MAX_QUERIES = 1000  # most dev queries on which weights are fitted
 RIDGE = 1e-3  # penalty on squared shares, which keeps a useless member's weight at 0

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
-from helpers.core.config import Config
-from helpers.evaluation import detection
-from helpers.evaluation.detection import PAPER, DetectionCosts, ScoreCounts
-from helpers.evaluation.models import System, as_model
-from helpers.evaluation.trials import Trials, communities
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, concat_ranges
+from ..core.config import Config
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore, concat_ranges
+from . import detection
+from .detection import PAPER, DetectionCosts, ScoreCounts
+from .models import System, as_model
+from .trials import Trials, communities
 
 # a share of each account's posts in time order, or an ISO date (UTC)
 Moment = float | str | date

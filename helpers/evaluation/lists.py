@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
-from helpers.evaluation.candidates import Candidates
+from .bootstrap import metric_table, percentile_interval, resample_weights
+from .candidates import Candidates
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from helpers.evaluation.calibration import cllr
-from helpers.evaluation.candidates import Candidates, all_candidates
-from helpers.evaluation.matching import SMALLEST, MatchConfig, Matching, sinkhorn
+from .calibration import cllr
+from .candidates import Candidates, all_candidates
+from .matching import SMALLEST, MatchConfig, Matching, sinkhorn
 
 # Overlap: number of lists that are drawn. Where all have a partner, the likeliest line is a steeper
 # one, which makes probabilities of all other lists too certain.

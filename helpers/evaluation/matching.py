@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit, logit
 
-from helpers.evaluation.candidates import Candidates
+from .candidates import Candidates
 
 ROUNDS = 50  # of scaling rows and columns, at least
 MOST_ROUNDS = 1000  # where the probabilities of a target still add up to more than MOST_TOTAL

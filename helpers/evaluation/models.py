@@ -12,10 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from helpers.encoders.base import Encoder
-from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation.embeddings import Embeddings
-from helpers.evaluation.score_norm import (
+from ..encoders.base import Encoder
+from ..encoders.tfidf import TfidfEncoder
+from ..tokens.batch import Samples
+from .embeddings import Embeddings
+from .score_norm import (
     cohort_statistics,
     gallery_neighbours,
     gallery_statistics,
@@ -25,8 +26,7 @@ from helpers.evaluation.score_norm import (
     s_norm_pairs,
     statistics,
 )
-from helpers.evaluation.scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
-from helpers.tokens.batch import Samples
+from .scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
 
 # slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.core.artifacts import atomic_write
-from helpers.evaluation.bootstrap import metric_table
-from helpers.evaluation.pan_metrics import pan_metrics
+from ..core.artifacts import atomic_write
+from .bootstrap import metric_table
+from .pan_metrics import pan_metrics
 
 # what each field must be
 NEEDED = {"value": "a number in [0, 1]", "same": "true or false"}

@@ -14,12 +14,12 @@ import pandas as pd
 import torch
 from scipy import sparse
 
-from helpers.evaluation.bootstrap import bootstrap_means, metric_table
-from helpers.evaluation.models import System, as_model
-from helpers.evaluation.scores import TILE
-from helpers.evaluation.trials import Trials, communities
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
+from .bootstrap import bootstrap_means, metric_table
+from .models import System, as_model
+from .scores import TILE
+from .trials import Trials, communities
 
 RECALL_AT = (1, 4, 8)  # R@k is the share of queries with a rank of at most k
 

@@ -11,12 +11,12 @@ nearest. The metrics depend on the number of targets.
 import numpy as np
 import pandas as pd
 
-from helpers.evaluation.bootstrap import bootstrap_means
-from helpers.evaluation.models import System, as_model
-from helpers.evaluation.ranking import best_ranks, positive_targets
-from helpers.evaluation.trials import Trials
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
+from .bootstrap import bootstrap_means
+from .models import System, as_model
+from .ranking import best_ranks, positive_targets
+from .trials import Trials
 
 # what a query's nearest target is; the codes in evaluate_retrieval are positions in this tuple
 ERRORS = ("right", "same_topic_error", "other_topic_error")

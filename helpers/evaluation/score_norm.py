@@ -17,7 +17,7 @@ standard deviation. The scale is 0 where the scores do not spread.
 import numpy as np
 import torch
 
-from helpers.evaluation.scores import TILE, Rows, round_in_place, score_blocks, score_moments
+from .scores import TILE, Rows, round_in_place, score_blocks, score_moments
 
 REFERENCE = 4096  # targets at most that give the statistics of a target
 NEAREST = 300  # members of a cohort that give the statistics of a sample

@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
-from helpers.evaluation.candidates import all_candidates
-from helpers.evaluation.match_fitting import fit_match
-from helpers.evaluation.matching import MatchConfig, mutual_best, sinkhorn
-from helpers.evaluation.models import System, as_model
-from helpers.evaluation.score_norm import neighbour_norm
-from helpers.evaluation.scores import fuse
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
+from .bootstrap import metric_table, percentile_interval, resample_weights
+from .candidates import all_candidates
+from .match_fitting import fit_match
+from .matching import MatchConfig, mutual_best, sinkhorn
+from .models import System, as_model
+from .score_norm import neighbour_norm
+from .scores import fuse
 
 RECALL_AT = (1, 8)  # R@k is the share of queries with a rank of at most k
 BEST_PAIRS = 50  # P@50 is the share of true pairs among so many mutual pairs

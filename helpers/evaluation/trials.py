@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from helpers.core.config import Config
-from helpers.evaluation.bootstrap import metric_table, percentile_interval, resample_weights
-from helpers.evaluation.decisions import DECISIONS
-from helpers.evaluation.models import System, as_model
-from helpers.evaluation.pan_metrics import auc, check_answers, named_pan_metrics, pan_metrics
-from helpers.evaluation.trials import Trials
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore
+from ..core.config import Config
+from ..tokens.batch import Samples
+from ..tokens.store import TokenStore
+from .bootstrap import metric_table, percentile_interval, resample_weights
+from .decisions import DECISIONS
+from .models import System, as_model
+from .pan_metrics import auc, check_answers, named_pan_metrics, pan_metrics
+from .trials import Trials
 
 
 class VerificationConfig(Config):

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.style import COLOURS, escape_html, html_label, html_name, panels, set_title
+from ..core.names import label
+from .style import COLOURS, escape_html, html_label, html_name, panels, set_title
 
 # number of features shown that speak for one person (True) and against (False)
 FEATURES_OF_A_SIGN = {True: 12, False: 6}

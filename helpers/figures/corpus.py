@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.style import (
+from ..core.names import label
+from .style import (
     COLOURS,
     DASHED,
     colour_map,

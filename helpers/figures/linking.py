@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.results import best_system, select_results
-from helpers.figures.style import DARK, DOTTED, colour_map, error_bars, html_label, set_title
+from ..core.names import label
+from .results import best_system, select_results
+from .style import DARK, DOTTED, colour_map, error_bars, html_label, set_title
 
 FALSE_LINKS = 0.1  # the title gives the recall at this false-link rate
 DODGE = 1.03  # factor that shifts systems apart on the x axis, so that whiskers do not overlap

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.style import COLOURS, DARK, colour_map, html_label, panels, set_title
+from ..core.names import label
+from .style import COLOURS, DARK, colour_map, html_label, panels, set_title
 
 MIN_DERIVATIVE = 1e-6  # a loss acts on a pair if the size of the derivative is larger
 MIN_SHARE = 0.005  # a line is drawn if the derivative is a larger share of the largest one

@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from helpers.core.names import label
-from helpers.figures.style import colour_map, escape_html, html_name, set_title
+from ..core.names import label
+from .style import colour_map, escape_html, html_name, set_title
 
 MAX_POST_LETTERS = 90  # letters of a post that hovering shows
 

@@ -3,10 +3,10 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.core.results import INTERVAL, format_interval
-from helpers.figures.results import best_system, select_results
-from helpers.figures.style import DASHED, colour_map, error_bars, html_label, panels, set_title
+from ..core.names import label
+from ..core.results import INTERVAL, format_interval
+from .results import best_system, select_results
+from .style import DASHED, colour_map, error_bars, html_label, panels, set_title
 
 PRECISION = 0.9  # the title gives the recall at this precision
 PANEL_WIDTH = 320  # in pixels

@@ -3,8 +3,8 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.style import DOTTED, html_label, set_title
+from ..core.names import label
+from .style import DOTTED, html_label, set_title
 
 
 def rank_curves(ranks: dict[str, np.ndarray], targets: int, split: str = "test") -> go.Figure:

@@ -3,9 +3,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import distinct, label
-from helpers.core.results import INTERVAL, LOWER_IS_BETTER, format_interval, names_of_models
-from helpers.figures.style import colour_map, error_bars, escape_html, html_label, set_title
+from ..core.names import distinct, label
+from ..core.results import INTERVAL, LOWER_IS_BETTER, format_interval, names_of_models
+from .style import colour_map, error_bars, escape_html, html_label, set_title
 
 
 def select_results(

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.subplots import make_subplots
 
-from helpers.core.names import label
+from ..core.names import label
 
 COLOURS = [
     "#0072B2",

@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from sklearn.metrics import roc_auc_score
 
-from helpers.core.names import label
-from helpers.core.results import INTERVAL, format_interval
-from helpers.figures.results import select_results
-from helpers.figures.style import (
+from ..core.names import label
+from ..core.results import INTERVAL, format_interval
+from .results import select_results
+from .style import (
     DASHED,
     colour_map,
     error_bars,

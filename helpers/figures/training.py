@@ -3,9 +3,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.figures.results import best_system
-from helpers.figures.style import DASHED, colour_map, error_bars, html_label, panels, set_title
+from ..core.names import label
+from .results import best_system
+from .style import DASHED, colour_map, error_bars, html_label, panels, set_title
 
 DODGE = 0.006  # distance between two error bars at one x, as a share of the x axis
 

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from helpers.core.names import label
-from helpers.core.results import INTERVAL, format_interval
-from helpers.figures.results import select_results
-from helpers.figures.style import COLOURS, DASHED, DOTTED, error_bars, html_label, set_title
+from ..core.names import label
+from ..core.results import INTERVAL, format_interval
+from .results import select_results
+from .style import COLOURS, DASHED, DOTTED, error_bars, html_label, set_title
 
 BINS = 51  # odd, so that 0.5, the score for "no answer", is in the middle of a bin
 

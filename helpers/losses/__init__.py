@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, create_model, field_validator
 
-from helpers.core.config import Config
-from helpers.losses import class_weights, pairs, supervised_contrastive, top_k, triplets
-from helpers.losses.base import Loss
+from ..core.config import Config
+from . import class_weights, pairs, supervised_contrastive, top_k, triplets
+from .base import Loss
 
 LOSSES = {
     "triplet": triplets.semihard_triplet,

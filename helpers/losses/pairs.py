@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import Distance, pair_masks, pairwise_distances
+from .distances import Distance, pair_masks, pairwise_distances
 
 
 def contrastive(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import pair_masks, pairwise_cosines
+from .distances import pair_masks, pairwise_cosines
 
 
 def supervised_contrastive(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from helpers.losses.distances import Distance, pair_masks, pairwise_distances
+from .distances import Distance, pair_masks, pairwise_distances
 
 
 def semihard_triplet(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from helpers.core.names import label, short_name
+from ..core.names import label, short_name
 
 FOLDER = Path(__file__).parent
 DOUBTFUL_COLOUR = "#D55E00"

@@ -14,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from helpers.core import paths
-from helpers.core.names import label
-from helpers.core.results import INTERVAL, format_interval
+from ..core import paths
+from ..core.names import label
+from ..core.results import INTERVAL, format_interval
 
 FOLDER = Path(__file__).parent
 COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]

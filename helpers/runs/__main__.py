@@ -9,10 +9,10 @@ import argparse
 import os
 from functools import partial
 
-from helpers.core import paths
-from helpers.core.terminal import run_command
-from helpers.runs.pipeline import run_all
-from helpers.runs.stages import stages
+from ..core import paths
+from ..core.terminal import run_command
+from .pipeline import run_all
+from .stages import stages
 
 # Set for the kernels, unless the user has set them: idle OpenMP threads that wait actively slow
 # down every other process.

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePath
 
-from helpers.core import results
-from helpers.core.artifacts import read_json
-from helpers.core.paths import Run
+from ..core import results
+from ..core.artifacts import read_json
+from ..core.paths import Run
 
 # needed only to continue a training: a complete one is not repeated because this was deleted
 SPARE = "last.safetensors"

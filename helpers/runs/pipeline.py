@@ -12,9 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from pathlib import Path
 
-from helpers.core import artifacts, locks, made, paths, progress, results
-from helpers.core.errors import DISK_FULL, disk_full
-from helpers.runs.stages import Stage, stages
+from ..core import artifacts, locks, made, paths, progress, results
+from ..core.errors import DISK_FULL, disk_full
+from .stages import Stage, stages
 
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
 TRACEBACK_LINES = 6  # number of lines of a traceback that a message shows, the last ones
@@ -251,7 +251,7 @@ def run_all(run: str, jobs: int = 1) -> Path:
 
 # Write the report of a run whose stages have all been executed, and return its path.
 def _write_report(run: str, todo: list[Stage]) -> Path:
-    from helpers.runs import report, summary
+    from . import report, summary
 
     files = paths.Run(run)
     about = {

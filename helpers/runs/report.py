@@ -16,8 +16,8 @@ from pathlib import Path
 
 from jinja2 import FileSystemLoader, Template, pass_context
 
-from helpers.core import paths
-from helpers.core.artifacts import atomic_write
+from ..core import paths
+from ..core.artifacts import atomic_write
 
 PLOTLY = "application/vnd.plotly.v1+json"
 # Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
@@ -122,7 +122,7 @@ def _prepare(cell, figures, pictures):
     Plotly figures are appended to ``figures``, and the page draws them; with ``pictures``, their
     stored PNG is shown instead, if there is one.
     """
-    from helpers.runs.markdown import markdown_html
+    from .markdown import markdown_html
 
     for output in cell.outputs:
         data = output.get("data", {})
@@ -161,7 +161,7 @@ def _words_and_tables(html: str) -> str:
 # The filter of the template for Markdown cells, which are trusted: attached pictures are embedded.
 @pass_context
 def _markdown_cell(context, source):
-    from helpers.runs.markdown import markdown_html
+    from .markdown import markdown_html
 
     return markdown_html(
         source,

@@ -11,13 +11,14 @@ import re
 import typing
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
-from helpers.core import artifacts, paths
-from helpers.core.errors import readable_file
-from helpers.core.parameter_files import read_parameter_file
-from helpers.core.parameters import check, unknown
-from helpers.runs.inventory import (
+from ..core import artifacts, paths
+from ..core.errors import readable_file
+from ..core.parameter_files import read_parameter_file
+from ..core.parameters import check, unknown
+from .inventory import (
     files_to_remove,
     find_lost,
     take_inventory,
@@ -256,20 +257,27 @@ def _code_of(cells):
         tables = [path.with_suffix(suffix) for suffix in TABLE_SUFFIXES]
         texts = [table.read_text(encoding="utf-8") for table in tables if table.exists()]
         modules[name] = [_code_fingerprint(code), *texts]
-        waiting |= imported_files(code)
+        waiting |= imported_files(code, ".".join(path.parent.relative_to(paths.ROOT).parts))
         if REGISTRY.search(code):
             waiting.update(path.parent.glob("*.py"))
     return sources, sorted(modules.items())
 
 
-def imported_files(code: str) -> set[Path]:
+def imported_files(code: str, package: str = "") -> set[Path]:
     """Return the files of the helpers modules that Python source imports, and of their packages.
 
     The package ``helpers.runs`` is left out: how notebooks are run and shown does not change what
     they find.
+
+    Parameters
+    ----------
+    code : str
+        Python source, of a notebook or a module
+    package : str
+        the package of a module, such as "helpers.core", from which its relative imports start
     """
     files = set()
-    for name in _imported_names(code):
+    for name in _imported_names(code, package):
         module = paths.ROOT / "helpers"
         for part in name.split(".")[1:]:
             module /= part
@@ -278,7 +286,7 @@ def imported_files(code: str) -> set[Path]:
 
 
 @cache
-def _imported_names(code):
+def _imported_names(code, package):
     """Return the helpers modules that Python source imports, and names in them.
 
     Imports inside functions count, too.
@@ -288,7 +296,10 @@ def _imported_names(code):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+            module = node.module
+            if node.level:
+                module = resolve_name("." * node.level + (node.module or ""), package)
+            names.update(f"{module}.{alias.name}" for alias in node.names)
     return {name for name in names if name.startswith("helpers.")}
 
 

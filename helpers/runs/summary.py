@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 from pandas.io.formats.style import Styler
 
-from helpers.core.names import GLOSSARY, explain, label
-from helpers.core.paths import Run
-from helpers.core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
-from helpers.published.claims import WORDS, verdicts
+from ..core.names import GLOSSARY, explain, label
+from ..core.paths import Run
+from ..core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
+from ..published.claims import WORDS, verdicts
 
 MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # shown in this order before all others
 

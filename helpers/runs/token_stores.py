@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from helpers.core import paths
-from helpers.runs import pipeline
-from helpers.tokens import store
-from helpers.tokens.tokenizer import Tokenizer, load_tokenizer
+from ..core import paths
+from ..tokens import store
+from ..tokens.tokenizer import Tokenizer, load_tokenizer
+from . import pipeline
 
 OWN_SPLITS = ("train", "dev", "test", "seen")
 

@@ -32,12 +32,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.cleaning.author_names import escape_surrogates
-from helpers.core import paths
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.core.files import check_readable
-from helpers.core.parameters import check, unknown
-from helpers.core.terminal import printable
+from ..cleaning.author_names import escape_surrogates
+from ..core import paths
+from ..core.artifacts import file_stats_fingerprint
+from ..core.files import check_readable
+from ..core.parameters import check, unknown
+from ..core.terminal import printable
 
 COLUMNS = ["author", "time", "topic", "text"]
 SOURCES = (
@@ -99,7 +99,7 @@ def open_source(kind: str, location: str | list[str], **options) -> list[Part]:
     """
     if kind not in SOURCES:
         raise ValueError(f"unknown source {kind!r}; valid: {', '.join(SOURCES)}")
-    opener = import_module(f"helpers.sources.{kind}").parts
+    opener = import_module(f".{kind}", __package__).parts
     defaults = opener.__kwdefaults__
     message = unknown(options, defaults, f"option of source {kind!r}")
     if message:

@@ -10,10 +10,10 @@ import re
 from functools import partial
 from pathlib import Path
 
-from helpers.cleaning.text import normalise_unicode
-from helpers.sources import Part, file_parts, source_files
-from helpers.sources.json_lines import JSON_LINES, json_records
-from helpers.sources.timestamps import EARLIEST, LATEST
+from ..cleaning.text import normalise_unicode
+from . import Part, file_parts, source_files
+from .json_lines import JSON_LINES, json_records
+from .timestamps import EARLIEST, LATEST
 
 # names of the fields of author, text and time; number of time units per second
 LAYOUT_2018 = ("reviewerID", "reviewText", "unixReviewTime", 1)

@@ -6,9 +6,9 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from helpers.core.files import open_text
-from helpers.core.terminal import printable
-from helpers.sources.json_lines import MAX_LINE_BYTES
+from ..core.files import open_text
+from ..core.terminal import printable
+from .json_lines import MAX_LINE_BYTES
 
 # a broken row of more lines is an error: a quote that is never closed swallowed them
 MAX_ROW_LINES = 1000

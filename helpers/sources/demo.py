@@ -33,9 +33,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.core.artifacts import atomic_write
-from helpers.sources import Part, row_part
-from helpers.sources.demo_lexicon import (
+from ..core.artifacts import atomic_write
+from . import Part, row_part
+from .demo_lexicon import (
     CHOICES,
     CONCENTRATION,
     END_PRIOR,
@@ -44,7 +44,7 @@ from helpers.sources.demo_lexicon import (
     TOPICS,
     TRAITS,
 )
-from helpers.sources.demo_writer import Writer
+from .demo_writer import Writer
 
 START = 1_640_995_200  # 2022-01-01 UTC, in seconds
 DAYS = 730  # length of the span, two years

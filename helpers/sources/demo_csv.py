@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.core.artifacts import atomic_write
-from helpers.sources import open_source
+from ..core.artifacts import atomic_write
+from . import open_source
 
 # columns of the posts table -> columns of the CSV file
 COLUMN_NAMES = {"author": "nick", "time": "written", "topic": "room", "text": "message"}

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from helpers.sources.demo_lexicon import PATTERNS, TOPICS, slot_fillings
+from .demo_lexicon import PATTERNS, TOPICS, slot_fillings
 
 # share of sentences on a topic chosen at random, so that the text of a post tells less about its
 # topic than the column ``topic`` does

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from helpers.core import paths
-from helpers.core.artifacts import atomic_write, fingerprint_of
-from helpers.core.terminal import printable
+from ..core import paths
+from ..core.artifacts import atomic_write, fingerprint_of
+from ..core.terminal import printable
 
 # "https://github.com/jd/archive", "git@github.com:jd/archive", "github.com/jd/archive"
 GIT_URL = re.compile(r"(?:https?|ssh|git|file)://|[\w.-]+@[\w.-]+:|(?:www\.)?github\.com/")

@@ -18,12 +18,12 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from helpers.cleaning.code_lines import is_code, without_code
-from helpers.cleaning.text import is_bot, normalise_unicode
-from helpers.core import paths
-from helpers.sources import Part, as_list, row_part
-from helpers.sources.downloads import GIT_URL, clone_repository
-from helpers.sources.timestamps import EARLIEST, LATEST
+from ..cleaning.code_lines import is_code, without_code
+from ..cleaning.text import is_bot, normalise_unicode
+from ..core import paths
+from . import Part, as_list, row_part
+from .downloads import GIT_URL, clone_repository
+from .timestamps import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
 FIELDS = {

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from helpers.core.files import read_pieces
+from ..core.files import read_pieces
 
 MAX_LINE_BYTES = 1 << 26  # a longer line is skipped and counted as broken_json
 JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"

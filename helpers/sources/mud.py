@@ -26,11 +26,11 @@ from functools import partial
 import pyarrow as pa
 import sentencepiece
 
-from helpers.cleaning.text import normalise_unicode
-from helpers.core import paths
-from helpers.sources import Part, file_parts, source_files
-from helpers.sources.json_lines import JSON_LINES, json_records
-from helpers.sources.timestamps import LATEST, unix_seconds
+from ..cleaning.text import normalise_unicode
+from ..core import paths
+from . import Part, file_parts, source_files
+from .json_lines import JSON_LINES, json_records
+from .timestamps import LATEST, unix_seconds
 
 DAY_SECONDS = 86_400
 # fields of a record with one element per post

@@ -10,11 +10,11 @@ from collections import defaultdict
 from functools import partial
 from pathlib import PurePosixPath
 
-from helpers.cleaning.email import own_paragraphs
-from helpers.cleaning.email_headers import decode_header, parse_headers
-from helpers.cleaning.text import mask_mentions
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, existing_paths, list_files, row_part
+from ..cleaning.email import own_paragraphs
+from ..cleaning.email_headers import decode_header, parse_headers
+from ..cleaning.text import mask_mentions
+from ..core.artifacts import file_stats_fingerprint
+from . import Part, existing_paths, list_files, row_part
 
 MAX_MESSAGE_BYTES = 1 << 24  # a larger file is dropped as too_large
 MESSAGE_FILE = re.compile(r"\d+")  # the whole name of a message's file is a number: "51060"

@@ -13,12 +13,12 @@ from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
-from helpers.cleaning.author_names import escape_surrogates
-from helpers.cleaning.text import normalise_unicode
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.core.files import check_readable
-from helpers.sources import Part, existing_paths, row_part, source_files
-from helpers.sources.json_lines import json_records
+from ..cleaning.author_names import escape_surrogates
+from ..cleaning.text import normalise_unicode
+from ..core.artifacts import file_stats_fingerprint
+from ..core.files import check_readable
+from . import Part, existing_paths, row_part, source_files
+from .json_lines import json_records
 
 FRAME_ROWS = 2000  # most rows of one frame: a text has some 20,000 characters
 # "pairs.jsonl" and "name.jsonl.gz", but no "truth.jsonl" or "name-answers.jsonl"

@@ -10,14 +10,14 @@ from collections import Counter
 from functools import partial
 from itertools import islice, pairwise
 
-from helpers.cleaning.email import SCRUBBED, own_paragraphs
-from helpers.cleaning.email_headers import decode_header, parse_headers
-from helpers.cleaning.text import is_bot, mask_mentions
-from helpers.core import paths
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.core.files import read_pieces
-from helpers.sources import Part, as_list, existing_paths, list_files, row_part
-from helpers.sources.downloads import download, fetch_bytes, same_host_links
+from ..cleaning.email import SCRUBBED, own_paragraphs
+from ..cleaning.email_headers import decode_header, parse_headers
+from ..cleaning.text import is_bot, mask_mentions
+from ..core import paths
+from ..core.artifacts import file_stats_fingerprint
+from ..core.files import read_pieces
+from . import Part, as_list, existing_paths, list_files, row_part
+from .downloads import download, fetch_bytes, same_host_links
 
 PIECE_BYTES = 1 << 20  # bytes read at a time
 MAX_MESSAGE_BYTES = 1 << 24  # a larger message is dropped as too_large

@@ -19,13 +19,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from helpers.cleaning.author_names import escape_surrogates
-from helpers.cleaning.text import BOT, QUOTE_LINE, normalise_unicode
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.core.files import OPENERS
-from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.json_lines import NO_JSON, byte_blocks, parse_json
-from helpers.sources.timestamps import LATEST
+from ..cleaning.author_names import escape_surrogates
+from ..cleaning.text import BOT, QUOTE_LINE, normalise_unicode
+from ..core.artifacts import file_stats_fingerprint
+from ..core.files import OPENERS
+from . import COLUMNS, Part, source_files
+from .json_lines import NO_JSON, byte_blocks, parse_json
+from .timestamps import LATEST
 
 FRAME_ROWS = 16_384  # most rows of one frame
 SUFFIXES = (*OPENERS, ".ndjson", ".jsonl", ".json")

@@ -18,16 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from helpers.cleaning.author_names import escape_surrogates
-from helpers.cleaning.text import is_bot
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.core.files import OPENERS, bare_path, check_readable, check_size
-from helpers.core.parameters import unknown
-from helpers.core.paths import resolve
-from helpers.sources import COLUMNS, Part, source_files
-from helpers.sources.csv_rows import csv_rows
-from helpers.sources.json_lines import MAX_LINE_BYTES, json_records
-from helpers.sources.timestamps import unix_seconds
+from ..cleaning.author_names import escape_surrogates
+from ..cleaning.text import is_bot
+from ..core.artifacts import file_stats_fingerprint
+from ..core.files import OPENERS, bare_path, check_readable, check_size
+from ..core.parameters import unknown
+from ..core.paths import resolve
+from . import COLUMNS, Part, source_files
+from .csv_rows import csv_rows
+from .json_lines import MAX_LINE_BYTES, json_records
+from .timestamps import unix_seconds
 
 FRAME_ROWS = 50_000  # most rows of one frame
 KINDS = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

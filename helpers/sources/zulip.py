@@ -15,11 +15,11 @@ from functools import partial
 
 from selectolax.lexbor import LexborHTMLParser
 
-from helpers.cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
-from helpers.core import paths
-from helpers.core.artifacts import file_stats_fingerprint
-from helpers.sources import Part, as_list, list_files, row_part
-from helpers.sources.downloads import GIT_URL, clone_repository
+from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
+from ..core import paths
+from ..core.artifacts import file_stats_fingerprint
+from . import Part, as_list, list_files, row_part
+from .downloads import GIT_URL, clone_repository
 
 # most tags of a message, twice as many as people write; deeply nested tags cost quadratic time
 MAX_TAGS = 5_000

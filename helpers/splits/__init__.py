@@ -7,10 +7,10 @@ To add a rule, write it in a file of its own and add its line to :data:`RULES`;
 :func:`~helpers.splits.assignment.make_split` applies any rule.
 """
 
-from helpers.splits.assignment import NoSplit
-from helpers.splits.by_author import AuthorSplit, GivenSplit
-from helpers.splits.by_time import TimeSplit
-from helpers.splits.by_topic import TopicSplit
+from .assignment import NoSplit
+from .by_author import AuthorSplit, GivenSplit
+from .by_time import TimeSplit
+from .by_topic import TopicSplit
 
 RULES = {
     "none": NoSplit,

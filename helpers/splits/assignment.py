@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from duckdb import DuckDBPyConnection
 
-from helpers.core import made
-from helpers.core.artifacts import (
+from ..core import made
+from ..core.artifacts import (
     file_fingerprint,
     fingerprint_of,
     is_current,
@@ -14,11 +14,11 @@ from helpers.core.artifacts import (
     verify_checksum,
     write_json,
 )
-from helpers.core.config import Config
-from helpers.core.locks import folder_lock
-from helpers.corpus.near_duplicates import NORMAL
-from helpers.corpus.posts_table import SCHEMA, open_database, write_posts
-from helpers.splits.audit import audit_split
+from ..core.config import Config
+from ..core.locks import folder_lock
+from ..corpus.near_duplicates import NORMAL
+from ..corpus.posts_table import SCHEMA, open_database, write_posts
+from .audit import audit_split
 
 VERSION = 4  # raised when the same posts and settings give other files
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from helpers.core.artifacts import read_json
-from helpers.corpus.near_duplicates import NORMAL
-from helpers.corpus.posts_table import open_database, query_scalar
+from ..core.artifacts import read_json
+from ..corpus.near_duplicates import NORMAL
+from ..corpus.posts_table import open_database, query_scalar
 
 PAIR = "'^(.+)/[ab]$'"  # finds "file/7" in "file/7/a", the id of one of the two texts of a pair
 # ``periods`` of a split by time -> SQL of a post's community, which shares one calendar

@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from helpers.corpus.posts_table import query_scalar
-from helpers.splits.assignment import Rule
-from helpers.splits.audit import PAIR
+from ..corpus.posts_table import query_scalar
+from .assignment import Rule
+from .audit import PAIR
 
 
 class AuthorSplit(Rule):

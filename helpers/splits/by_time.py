@@ -13,8 +13,8 @@ from typing import Literal
 from duckdb import DuckDBPyConnection
 from pydantic import Field, field_validator, model_validator
 
-from helpers.splits.assignment import Rule
-from helpers.splits.audit import COMMUNITY
+from .assignment import Rule
+from .audit import COMMUNITY
 
 DEV_SHARE = 0.35  # goes to dev, of the authors with enough posts for both dev and test
 

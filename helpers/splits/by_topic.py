@@ -13,9 +13,9 @@ import pandas as pd
 from duckdb import DuckDBPyConnection
 from pydantic import Field, model_validator
 
-from helpers.splits.assignment import Rule
-from helpers.splits.by_author import assign_given_files
-from helpers.splits.topic_similarity import cluster_topics, topic_similarity, topic_vectors
+from .assignment import Rule
+from .by_author import assign_given_files
+from .topic_similarity import cluster_topics, topic_similarity, topic_vectors
 
 
 class TopicSplit(Rule):

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 
-from helpers.corpus.posts_table import query_scalar
+from ..corpus.posts_table import query_scalar
 
 MAX_DOCUMENTS = 20_000  # read of all topics together, the same number of each ...
 MIN_DOCUMENTS = 20  # ... but never fewer of a topic that has as many: one says little of its topic

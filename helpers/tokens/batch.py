@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import torch.nn.functional as nnf
 
-from helpers.tokens.store import TokenStore, concat_ranges, subset, with_arrays
+from .store import TokenStore, concat_ranges, subset, with_arrays
 
 PAD = -1  # marks "no token" in a batch; it has no row in an embedding table
 

@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
-from helpers.core.artifacts import read_json, write_json
-from helpers.core.config import Config
-from helpers.core.locks import folder_lock
-from helpers.core.paths import Run
-from helpers.corpus.joined_posts import join_posts
-from helpers.tokens.store import TokenStore, build_store, list_topics
-from helpers.tokens.tokenizer import Tokenizer, load_tokenizer, prepare_text
+from ..core.artifacts import read_json, write_json
+from ..core.config import Config
+from ..core.locks import folder_lock
+from ..core.paths import Run
+from ..corpus.joined_posts import join_posts
+from .store import TokenStore, build_store, list_topics
+from .tokenizer import Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
 

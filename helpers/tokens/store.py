@@ -36,8 +36,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock
 
-from helpers.core import made
-from helpers.core.artifacts import (
+from ..core import made
+from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
@@ -49,8 +49,8 @@ from helpers.core.artifacts import (
     write_checksum,
     write_json,
 )
-from helpers.core.errors import file_error, readable_file
-from helpers.core.progress import progress_bar
+from ..core.errors import file_error, readable_file
+from ..core.progress import progress_bar
 
 FILES = {
     "tokens": "u2",

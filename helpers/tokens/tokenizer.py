@@ -15,9 +15,9 @@ import duckdb
 import numpy as np
 import sentencepiece
 
-from helpers.cleaning.text import PLACEHOLDERS
-from helpers.core import made
-from helpers.core.artifacts import (
+from ..cleaning.text import PLACEHOLDERS
+from ..core import made
+from ..core.artifacts import (
     atomic_write,
     file_fingerprint,
     fingerprint_of,
@@ -25,9 +25,9 @@ from helpers.core.artifacts import (
     read_json,
     write_json,
 )
-from helpers.core.errors import file_error, readable_file
-from helpers.core.locks import folder_lock
-from helpers.tokens import pretrained_tokenizers
+from ..core.errors import file_error, readable_file
+from ..core.locks import folder_lock
+from . import pretrained_tokenizers
 
 VERSION = 1  # raised when the same posts and settings give other tokens
 # texts per call of a Hugging Face tokenizer, whose output takes much more memory than the ids

@@ -5,8 +5,8 @@ This is not part of the samplers, as an encoder imports it, and samplers import 
 
 import numpy as np
 
-from helpers.tokens.batch import Samples
-from helpers.tokens.store import TokenStore, concat_ranges
+from .batch import Samples
+from .store import TokenStore, concat_ranges
 
 
 def training_windows(store: TokenStore, posts: int = 16, windows: int = 16) -> Samples:

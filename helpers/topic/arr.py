@@ -17,10 +17,10 @@ import torch
 from scipy import sparse
 from torch import Tensor, nn
 
-from helpers.encoders.base import Encoder
-from helpers.losses import ARRConfig
-from helpers.losses.distances import pairwise_cosines
-from helpers.tokens.batch import Batch
+from ..encoders.base import Encoder
+from ..losses import ARRConfig
+from ..losses.distances import pairwise_cosines
+from ..tokens.batch import Batch
 
 
 def log_probabilities(similarity: Tensor, temperature: float) -> Tensor:

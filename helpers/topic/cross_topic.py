@@ -6,15 +6,15 @@ One test is across topics: no topic of it was in the training. The other is in d
 import numpy as np
 import pandas as pd
 
-from helpers.core import results
-from helpers.core.names import label, system_of
-from helpers.core.paths import Run
-from helpers.encoders.base import Encoder
-from helpers.encoders.baselines import fit_baseline, zero_shot
-from helpers.encoders.stream import StreamConfig
-from helpers.evaluation import ranking, retrieval
-from helpers.topic.topic_corpus import TopicCorpus, open_corpus
-from helpers.training.experiment import Trained, load_trained
+from ..core import results
+from ..core.names import label, system_of
+from ..core.paths import Run
+from ..encoders.base import Encoder
+from ..encoders.baselines import fit_baseline, zero_shot
+from ..encoders.stream import StreamConfig
+from ..evaluation import ranking, retrieval
+from ..training.experiment import Trained, load_trained
+from .topic_corpus import TopicCorpus, open_corpus
 
 ZERO_SHOT = "zero_shot"  # identifier of a pretrained model without training
 

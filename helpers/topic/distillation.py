@@ -3,11 +3,11 @@
 from functools import partial
 from pathlib import Path
 
-from helpers.encoders.base import Encoder
-from helpers.topic.arr import ARR
-from helpers.topic.topic_corpus import TopicCorpus
-from helpers.training.experiment import Experiment, Trained, run_experiment
-from helpers.training.model_selection import dev_recall, select_best
+from ..encoders.base import Encoder
+from ..training.experiment import Experiment, Trained, run_experiment
+from ..training.model_selection import dev_recall, select_best
+from .arr import ARR
+from .topic_corpus import TopicCorpus
 
 
 def train_with_students(

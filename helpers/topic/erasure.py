@@ -23,8 +23,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
-from helpers.encoders.base import Encoder, embed
-from helpers.tokens.batch import Batch, Samples
+from ..encoders.base import Encoder, embed
+from ..tokens.batch import Batch, Samples
 
 NO_VARIANCE = 1e-8  # variances below this share of the largest one are rounding errors
 

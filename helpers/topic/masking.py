@@ -16,9 +16,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from helpers.cleaning.text import WORD
-from helpers.core.artifacts import atomic_write
-from helpers.core.progress import progress_bar
+from ..cleaning.text import WORD
+from ..core.artifacts import atomic_write
+from ..core.progress import progress_bar
 
 # what replaces what in a masked word: "don't4u2" becomes "***'*#*#" (multiple) or "*'*#*#" (single)
 MARKS = {

@@ -16,16 +16,16 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from helpers.encoders.base import Encoder, embed
-from helpers.evaluation.bootstrap import (
+from ..encoders.base import Encoder, embed
+from ..evaluation.bootstrap import (
     bootstrap_interval,
     metric_table,
     percentile_interval,
     resample_weights,
 )
-from helpers.sources.demo_lexicon import PAIRS, TRAITS
-from helpers.tokens.batch import Samples
-from helpers.topic.topic_corpus import TopicCorpus
+from ..sources.demo_lexicon import PAIRS, TRAITS
+from ..tokens.batch import Samples
+from .topic_corpus import TopicCorpus
 
 RESAMPLES = 1000  # bootstrap resamples of rows
 # penalties of the ridge, of which each target variable gets the best by leave-one-out on its rows

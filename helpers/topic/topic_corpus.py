@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from helpers.core.artifacts import read_json
-from helpers.core.paths import Run
-from helpers.splits.assignment import make_split
-from helpers.splits.by_topic import TopicSplit
-from helpers.tokens.document_sets import DocumentConfig, build_stores
-from helpers.tokens.store import TokenStore, list_topics, open_store
-from helpers.tokens.tokenizer import Tokenizer, load_tokenizer
-from helpers.topic.masking import mask_posts, mask_text
+from ..core.artifacts import read_json
+from ..core.paths import Run
+from ..splits.assignment import make_split
+from ..splits.by_topic import TopicSplit
+from ..tokens.document_sets import DocumentConfig, build_stores
+from ..tokens.store import TokenStore, list_topics, open_store
+from ..tokens.tokenizer import Tokenizer, load_tokenizer
+from .masking import mask_posts, mask_text
 
 
 @dataclass(frozen=True)

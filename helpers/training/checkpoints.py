@@ -14,9 +14,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from helpers.core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
-from helpers.core.errors import file_error, readable_file
-from helpers.encoders.base import load_tensors
+from ..core.artifacts import atomic_write, file_fingerprint, fingerprint_of, read_json
+from ..core.errors import file_error, readable_file
+from ..encoders.base import load_tensors
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -14,22 +14,22 @@ import pandas as pd
 import torch
 from pydantic import Field
 
-from helpers.core import made
-from helpers.core.artifacts import fingerprint_of, read_json, write_json
-from helpers.core.config import Config
-from helpers.core.locks import folder_lock
-from helpers.core.paths import checked_name
-from helpers.encoders.base import Encoder
-from helpers.encoders.stream import StreamConfig, build_stream_encoder
-from helpers.encoders.wccn import init_as_wccn
-from helpers.evaluation import ranking
-from helpers.losses import LossConfig, make_loss
-from helpers.tokens import tokenizer as tokenizers
-from helpers.tokens.samplers import SamplerConfig, make_sampler
-from helpers.tokens.store import TokenStore
-from helpers.tokens.windows import training_windows
-from helpers.training import checkpoints
-from helpers.training.loop import Trainer, TrainingConfig
+from ..core import made
+from ..core.artifacts import fingerprint_of, read_json, write_json
+from ..core.config import Config
+from ..core.locks import folder_lock
+from ..core.paths import checked_name
+from ..encoders.base import Encoder
+from ..encoders.stream import StreamConfig, build_stream_encoder
+from ..encoders.wccn import init_as_wccn
+from ..evaluation import ranking
+from ..losses import LossConfig, make_loss
+from ..tokens import tokenizer as tokenizers
+from ..tokens.samplers import SamplerConfig, make_sampler
+from ..tokens.store import TokenStore
+from ..tokens.windows import training_windows
+from . import checkpoints
+from .loop import Trainer, TrainingConfig
 
 VERSION = 4  # raised when the same settings give other weights
 WINDOWS_PER_AUTHOR = 4  # most samples of each training author from which WCCN weights are computed

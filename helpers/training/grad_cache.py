@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from helpers.tokens.batch import Batch
+from ..tokens.batch import Batch
 
 
 class GradCache(nn.Module):

@@ -21,13 +21,13 @@ from accelerate import Accelerator
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from helpers.core.artifacts import atomic_write, file_fingerprint, is_current, write_json
-from helpers.core.config import Config
-from helpers.core.progress import progress_bar
-from helpers.tokens.batch import Batch
-from helpers.training import checkpoints
-from helpers.training.distributed import device_name, gather_with_gradient
-from helpers.training.grad_cache import GradCache
+from ..core.artifacts import atomic_write, file_fingerprint, is_current, write_json
+from ..core.config import Config
+from ..core.progress import progress_bar
+from ..tokens.batch import Batch
+from . import checkpoints
+from .distributed import device_name, gather_with_gradient
+from .grad_cache import GradCache
 
 
 class TrainingConfig(Config):

@@ -7,14 +7,14 @@ from typing import Any
 
 from sklearn.model_selection import ParameterGrid
 
-from helpers.encoders.base import Encoder
-from helpers.encoders.stream import StreamConfig
-from helpers.evaluation import retrieval
-from helpers.losses import LossConfig
-from helpers.tokens.samplers import SamplerConfig
-from helpers.tokens.store import TokenStore
-from helpers.training.experiment import Experiment, Trained
-from helpers.training.loop import TrainingConfig
+from ..encoders.base import Encoder
+from ..encoders.stream import StreamConfig
+from ..evaluation import retrieval
+from ..losses import LossConfig
+from ..tokens.samplers import SamplerConfig
+from ..tokens.store import TokenStore
+from .experiment import Experiment, Trained
+from .loop import TrainingConfig
 
 
 def settings_grid(

@@ -234,9 +234,7 @@ def test_the_glossary_says_a_sentence_of_each_term():
 def test_every_stored_result_has_a_name_of_today(path):
     raw = pd.read_csv(path)
     frame = results.read(path)
-    stored = raw.label.fillna(raw.model).str.replace(
-        r", seed \d+\b", "", regex=True
-    )
+    stored = raw.label.fillna(raw.model).str.replace(r", seed \d+\b", "", regex=True)
     unknown = set(stored) - set(STORED_NAMES.index) - set(STORED_NAMES.name)
     assert not unknown, "a line of stored_names.csv for each"
     assert not [name for name in frame.label.unique() if len(name) > MAX_LETTERS or "_" in name]

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from helpers.core.config import Config
-from helpers.tokens.samplers.authors import AuthorSampler
-from helpers.tokens.samplers.base import Sampler
-from helpers.tokens.samplers.document_pairs import PairSampler, RandomDocumentSampler
-from helpers.tokens.samplers.sizes import SIZES
-from helpers.tokens.samplers.topics import TopicSampler
-from helpers.tokens.store import TokenStore
+from ...core.config import Config
+from ..store import TokenStore
+from .authors import AuthorSampler
+from .base import Sampler
+from .document_pairs import PairSampler, RandomDocumentSampler
+from .sizes import SIZES
+from .topics import TopicSampler
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "authors": AuthorSampler,

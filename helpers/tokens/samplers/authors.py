@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from helpers.tokens.batch import Batch
-from helpers.tokens.samplers.base import Sampler, draw_authors
-from helpers.tokens.samplers.sizes import draw_sizes
+from ..batch import Batch
+from .base import Sampler, draw_authors
+from .sizes import draw_sizes
 
 
 class AuthorSampler(Sampler):

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.tokens.batch import Batch, make_batch
-from helpers.tokens.store import TokenStore
+from ..batch import Batch, make_batch
+from ..store import TokenStore
 
 if TYPE_CHECKING:
-    from helpers.tokens.samplers import SamplerConfig
+    from . import SamplerConfig
 
 MAX_SCANNED_AUTHORS = 100_000  # in larger stores authors are sampled without a look at all of them
 

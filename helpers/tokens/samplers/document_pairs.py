@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from helpers.tokens.batch import Batch
-from helpers.tokens.samplers.base import Sampler, draw_authors
+from ..batch import Batch
+from .base import Sampler, draw_authors
 
 
 class PairSampler(Sampler):

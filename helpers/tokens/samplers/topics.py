@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.tokens.batch import Batch
-from helpers.tokens.samplers.base import Sampler
-from helpers.tokens.store import TokenStore, concat_ranges
+from ..batch import Batch
+from ..store import TokenStore, concat_ranges
+from .base import Sampler
 
 if TYPE_CHECKING:
-    from helpers.tokens.samplers import SamplerConfig
+    from . import SamplerConfig
 
 
 class TopicSampler(Sampler):

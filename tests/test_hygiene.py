@@ -348,7 +348,9 @@ def test_a_module_names_no_folder_of_a_machine_and_not_its_own_package(path):
             imported.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
             imported.add(node.module.partition(".")[0])
-    assert not imported & {"helpers", "authorbook"}, "import it relatively: from ..room import module"
+    assert not imported & {"helpers", "authorbook"}, (
+        "import it relatively: from ..room import module"
+    )
 
 
 def test_helpers_have_few_rooms():

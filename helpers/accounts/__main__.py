@@ -1,4 +1,4 @@
-"""The command line for own accounts: ``authorbook encode | nearest | compare | match | mine``.
+"""The command line: ``authorbook encode | nearest | compare | match | mine | review``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
 01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
@@ -23,7 +23,11 @@ COMMANDS = {  # command -> its positional arguments, and what it does
         "posts [others]",
         "tell who of a first list of accounts is who in a second one, all decided together",
     ),
-    "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
+    "mine": ("posts", "find accounts that may be one person's, and make a page of the answer"),
+    "review": (
+        "decisions [account_a] [account_b] [decision]",
+        "decide about pairs of accounts, and keep the decisions in a file",
+    ),
 }
 
 PRIOR_HELP = "probability of a second account ({})"
@@ -60,31 +64,48 @@ def _parser() -> argparse.ArgumentParser:
         add = commands.add_parser(name, help=purpose, description=purpose).add_argument
         for argument in arguments.split():
             add(argument.strip("[]"), nargs="?" if argument.startswith("[") else None)
-        for kind in ("author", "time", "topic", "text"):
-            add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
-        encoder_help = "name of one that ships, or a folder (open-small)"
-        add("--encoder", default="open-small", help=encoder_help)
         add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
-        add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
-        if name == "match":
-            _add_match_options(add)
-        elif name != "encode":
-            prior = 0.0 if name == "mine" else 0.05
-            default = "estimated" if name == "mine" else prior
-            add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
-            add("-k", type=int, default=5, help="candidates of each account (5)")
-        if name in ("encode", "match"):
-            add("--force", action="store_true", help="replace an existing file of any kind")
-        if name == "mine":
-            add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
+        if name == "review":
+            _add_review_options(add)
+        else:
+            _add_options(name, add)
     return parser
+
+
+def _add_options(name, add) -> None:
+    """Add the options of a command that reads posts to its parser."""
+    for kind in ("author", "time", "topic", "text"):
+        add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
+    add("--encoder", default="open-small", help="name of one that ships, or a folder (open-small)")
+    add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
+    if name == "match":
+        _add_match_options(add)
+    elif name != "encode":
+        prior = 0.0 if name == "mine" else 0.05
+        default = "estimated" if name == "mine" else prior
+        add("--prior", type=float, default=prior, help=PRIOR_HELP.format(default))
+        add("-k", type=int, default=5, help="candidates of each account (5)")
+    if name in ("encode", "match"):
+        add("--force", action="store_true", help="replace an existing file of any kind")
+    if name in ("match", "mine"):
+        add(
+            "--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision"
+        )
+    if name == "mine":
+        add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
+
+
+def _add_review_options(add) -> None:
+    """Add the options of the command ``review`` to its parser."""
+    add("--who", default="", help="who decides")
+    add("--note", default="", help="a remark about the decision that is named")
+    add("--add", help="another file of decisions, whose decisions are added")
 
 
 def _add_match_options(add) -> None:
     """Add the options of the command ``match`` to its parser."""
     add("--side", help="one file's column with two values, one for each list")
     add("--overlap", type=float, help="share of the shorter list that has a partner (estimated)")
-    add("--decisions", help="a CSV file of pairs that are known: account_a, account_b, decision")
     apart_help = "two accounts that both posted in the same minute, twice, are two people's"
     add("--apart-in-time", action="store_true", help=apart_help)
     add("--out", help="the CSV file to write (matches.csv in the run's folder)")

@@ -1,6 +1,5 @@
 """The commands of ``authorbook``, ``encode`` to ``mine``, each with its parsed options."""
 
-import os
 from argparse import Namespace
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,17 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..core import locks, paths
-from ..core.artifacts import atomic_write, make_folder
 from ..core.files import check_target, write_target
+from ..core.progress import progress_bar
 from ..core.terminal import printable
 from ..evaluation.detection import DetectionCosts
-from ..runs import pipeline, report
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_report, reading
+from .answer_page import write_answer
+from .answer_text import answer_record
+from .answers import LINKED, Question, answer_question
 from .encoder import AuthorEncoder
-from .gallery import LINK_COSTS, NOBODY
+from .gallery import LINK_COSTS, NOBODY, equal_queries
 from .log import log_ranking
 from .passages import passage_hashes, without_passages
+from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .samples import newest_posts
 
 SHIPPED = (
@@ -28,8 +30,6 @@ SHIPPED = (
     "accounts."
 )
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
-NOTEBOOK = "13_your_accounts.ipynb"
-EQUAL_LLR = 1e-3  # ratios that the printed table cannot tell apart
 EQUAL_SHOWN = 5  # queries named where their accounts have equal ratios
 VECTOR_COLUMNS = ["account", "posts", "vector"]
 ONE_PARTNER = (
@@ -267,54 +267,74 @@ def _write_matches(targets, shown, evidence):
 
 
 def mine(options: Namespace) -> None:
-    """Run notebook 13 on own posts and write it to one HTML page.
-
-    After an error the page shows the notebook up to the error.
+    """Answer which accounts of a file may be one person's, on one page.
 
     Raises
     ------
     ValueError
-        Where the notebook fails, after the page is written.
+        Where the file cannot be read, an account is not there, or a number is none.
     """
-    os.environ.setdefault("TQDM_DISABLE", "1")  # progress bars would be saved in the page
-    # the notebook keeps the posts in a folder of its own
-    with _folders(options.run, f"{options.run}-accounts"):
-        _make_page(options)
-
-
-def _make_page(options):
-    """Run the notebook of :func:`mine`, in whose folders nobody else is at work."""
-    import papermill
-
+    settings = {"accounts": tuple(options.accounts), "k": options.k, "prior": options.prior}
+    question = Question.of(settings, "mine")
+    decisions = None
+    if options.decisions:
+        decisions = decided_pairs.read_decisions(options.decisions)
+    encoder = AuthorEncoder.load(options.encoder)
     run = paths.Run(options.run)
-    make_folder(run.notebooks)
-    executed = run.notebooks / NOTEBOOK
-    executed.unlink(missing_ok=True)  # it is about other posts
-    path = Path(options.posts).absolute()
-    let_in = pipeline.SET.format(locks.VARIABLE, locks.held_folders())
-    arguments = [*pipeline.PAPERMILL["extra_arguments"], let_in]
-    problem = ""
-    try:
-        papermill.execute_notebook(
-            paths.NOTEBOOKS / NOTEBOOK,
-            executed,
-            _parameters(options, path),
-            cwd=paths.NOTEBOOKS,
-            **pipeline.PAPERMILL | {"progress_bar": True, "extra_arguments": arguments},
+    with _folders(options.run):
+        posts, names = _read(options, options.posts, options.run, encoder)
+        answer = answer_question(posts, encoder, question, decisions)
+        log_ranking(run, _as_ranking(answer))
+        record = answer_record(
+            answer, Path(options.posts).name, options.encoder, names, _evidence_bar
         )
-    except Exception as error:
-        problem = pipeline.failure(error)
-        if isinstance(error, OSError):  # the notebook could not be written, and is cut off
-            executed.unlink(missing_ok=True)
-    if executed.exists():
-        content = executed.read_text("utf-8")
-        with atomic_write(executed) as partial:  # the page must not show the user's folders
-            partial.write_text(content.replace(str(path), path.name), "utf-8")
-        title = f"authorbook: {options.run}"
-        page = report.build_report([executed], run.folder / "report.html", title, f"<p>{CARE}</p>")
-        print(f"page: {paths.display_path(page)}")
-    if problem:
-        raise ValueError(problem)
+        page = write_answer(answer, record, names, run.folder)
+    print(record["headline"])
+    for sentence in record["sentences"]:
+        print(sentence)
+    print(f"page: {paths.display_path(page)}")
+
+
+def _evidence_bar(pairs):
+    """Show a bar while the evidence of pairs is collected."""
+    return progress_bar(pairs, desc="evidence", unit="pair", delay=2)
+
+
+def _as_ranking(answer):
+    """Return the pairs of an answer as a ranking that can be logged."""
+    pairs = answer.pairs.rename(columns={"account_a": "query", "account_b": "target"})
+    return pairs.drop(columns="reason").assign(linked=pairs.state == LINKED)
+
+
+def review(options: Namespace) -> None:
+    """Decide about pairs: the ones that are named, those of a file, or those of a page.
+
+    Raises
+    ------
+    ValueError
+        Where only part of a decision is named, there is nothing to decide about, nobody can be
+        asked, or a decision contradicts the file.
+    """
+    path = Path(options.decisions)
+    named = [options.account_a, options.account_b, options.decision]
+    if options.add:
+        added = decided_pairs.read_rows(options.add)
+    elif any(named):
+        if not all(named):
+            raise ValueError("name two accounts and a decision, or none of them")
+        check_decision(options.decision)
+        added = pd.DataFrame([decision_row(*named, options.who, options.note)])
+    elif is_terminal():
+        pairs = open_pairs(paths.Run(options.run), path)
+        count = ask_about_pairs(pairs, path, options.who)
+        print(f"{count} decisions were added to {options.decisions}; {len(pairs)} pairs were open.")
+        return
+    else:
+        raise ValueError(
+            "nobody can be asked here: name two accounts and a decision, or a file with --add"
+        )
+    count = decided_pairs.add_decisions(path, added)
+    print(f"{count} decisions were added to {options.decisions}.")
 
 
 @contextmanager
@@ -347,16 +367,6 @@ def _has_evidence(path):
 def _first_line(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.readline(1000).rstrip("\n")
-
-
-def _parameters(options, path):
-    """Return the parameters of notebook 13."""
-    parameters = {
-        name: getattr(options, name) for name in ("run", "k", "prior", "encoder", "names")
-    }
-    columns = _columns(options)
-    accounts = _asked(options, options.accounts)
-    return parameters | {"posts": str(path), "columns": columns, "accounts": accounts}
 
 
 def _asked(options, accounts):
@@ -394,7 +404,7 @@ def _print_ranking(options, gallery, queries, query_names, names):
     """
     costs = DetectionCosts.of(LINK_COSTS.model_dump() | {"prior": options.prior})
     ranking = gallery.rank(queries, query_names, max(options.k, 2), costs)
-    equal = _equal_queries(ranking)  # one account alone would be equal to itself
+    equal = equal_queries(ranking)  # one account alone would be equal to itself
     ranking = ranking[~(ranking["rank"] > options.k)].reset_index(drop=True)
     log_ranking(paths.Run(options.run), ranking)
     ranking["rank"] = ranking["rank"].mask(ranking["query"].isin(equal))
@@ -411,13 +421,6 @@ def _print_ranking(options, gallery, queries, query_names, names):
     accounts = len(gallery) + gallery.beyond
     errors = gallery.encoder.card.get("errors", "")
     print(f"\n{accounts:,} accounts were compared{roughly}.", errors, SHIPPED, CARE)
-
-
-def _equal_queries(ranking):
-    """Return the queries whose best accounts all have the same ratio, to EQUAL_LLR."""
-    ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
-    spread = ratios.max() - ratios.min()
-    return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
 
 
 def _equal_sentence(queries):

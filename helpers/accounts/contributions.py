@@ -31,6 +31,7 @@ OFFSET = "(similarity to all others)"
 WHOLE = "(the whole member)"
 ROUNDING = "(rounding of the raw score)"
 NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
+HOUR_ENDS = " h UTC"  # ends the name of an hour
 HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 
 Parts = list[tuple[str, float]]  # (feature, its summand of the raw score) pairs
@@ -176,7 +177,7 @@ def _summands(encoder, batch, pieces):
     hours = batch.hours[batch.mask]
     has_post = torch.ones(len(hours), 1, dtype=torch.bool)
     single_posts = replace(batch, hours=hours[:, None], mask=has_post)  # each a sample of its own
-    return [f"{hour:02d} h UTC" for hour in hours.tolist()], encoder(single_posts) / len(hours)
+    return [f"{hour:02d}{HOUR_ENDS}" for hour in hours.tolist()], encoder(single_posts) / len(hours)
 
 
 # Return the names and rows of :func:`_summands` for LSA, divided by the length of the rows' sum.

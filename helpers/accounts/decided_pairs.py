@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..core.artifacts import atomic_write
 from ..core.files import check_readable
 from ..sources.csv_rows import csv_rows
 from .reading import pseudonym_of
@@ -42,6 +43,20 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
         A column is missing, a row is broken, has no account or another decision than DECISIONS, or
         a pair was decided as the same and as different.
     """
+    frame = read_rows(path)
+    for column in ("account_a", "account_b"):
+        frame[column] = [pseudonym_of(name) for name in frame[column]]
+    return frame
+
+
+def read_rows(path: str | Path) -> pd.DataFrame:
+    """Return what :func:`read_decisions` does, with the accounts as the file names them.
+
+    Parameters
+    ----------
+    path : str | Path
+        as in :func:`read_decisions`
+    """
     path = Path(path)
     check_readable(path)
     broken_rows = Counter()
@@ -61,9 +76,53 @@ def read_decisions(path: str | Path) -> pd.DataFrame:
     frame = pd.DataFrame(decisions, columns=COLUMNS, dtype=object)
     _check_rows(path, frame)
     _check_contradictions(path, frame)
-    for column in ("account_a", "account_b"):
-        frame[column] = [pseudonym_of(name) for name in frame[column]]
     return frame
+
+
+def add_decisions(path: str | Path, added: pd.DataFrame) -> int:
+    """Add decisions to a file, which is made where it is not there.
+
+    A pair that the file calls "later", or does not have, gets the decision that is added. The same
+    decision about a pair is added once.
+
+    Parameters
+    ----------
+    path : str | Path
+        the file of decisions
+    added : DataFrame
+        COLUMNS as text, accounts by name or pseudonym
+
+    Returns
+    -------
+    The number of decisions that were added
+
+    Raises
+    ------
+    ValueError
+        As in :func:`read_decisions`; also where a decision contradicts one of the file, which then
+        stays as it is.
+    """
+    path = Path(path)
+    present = pd.DataFrame(columns=COLUMNS, dtype=object)
+    if path.exists():
+        present = read_rows(path)
+    joint = pd.concat([present, added[list(COLUMNS)]], ignore_index=True)
+    _check_rows(path, joint)
+    _check_contradictions(path, joint)
+    row_of_pair = {}
+    for row in joint.itertuples(index=False):
+        pair = _pair(row.account_a, row.account_b)
+        if pair not in row_of_pair or row_of_pair[pair].decision == LATER:
+            row_of_pair[pair] = row
+    written = pd.DataFrame(row_of_pair.values(), columns=COLUMNS)
+    with atomic_write(path) as partial:
+        written.to_csv(partial, index=False)
+    old_rows = set(present.itertuples(index=False, name=None))
+    return sum(row not in old_rows for row in written.itertuples(index=False, name=None))
+
+
+def _pair(left, right):
+    return frozenset([pseudonym_of(left), pseudonym_of(right)])
 
 
 def _check_rows(path, frame):
@@ -82,7 +141,7 @@ def _check_contradictions(path, frame):
     decision_of_pair = {}
     decided = frame[frame.decision != LATER]
     for row in decided.itertuples():
-        pair = frozenset([pseudonym_of(row.account_a), pseudonym_of(row.account_b)])
+        pair = _pair(row.account_a, row.account_b)
         if decision_of_pair.setdefault(pair, row.decision) != row.decision:
             raise ValueError(
                 f"{path} says of {row.account_a} and {row.account_b} both {SAME!r} and "

@@ -20,6 +20,7 @@ from ..core.artifacts import read_json, write_json
 from ..core.errors import FileError, readable_file
 from ..encoders.base import Encoder, embed, load_tensors
 from ..encoders.baselines import fit_baseline, fit_lsa
+from ..evaluation.embeddings import Embeddings
 from ..evaluation.fusion import fit_weights
 from ..evaluation.models import GalleryTfidf, Member, Model, with_s_norm
 from ..evaluation.trials import Trials
@@ -227,8 +228,19 @@ class AuthorEncoder:
             Fewer than ENOUGH accounts have enough posts.
         """
         fitted = fit_gallery_scoring(self.fusion(hours), store, ENOUGH, own_weights=True)
-        uses = self.uses | {self.use(True, hours): fitted}
-        return AuthorEncoder(self.tokenizer, self.members, uses, self.card)
+        return self.with_config(self.use(True, hours), fitted)
+
+    def with_config(self, use: str, config: ScoringConfig) -> "AuthorEncoder":
+        """Return a copy with another configuration of one use; it shares all encoders.
+
+        Parameters
+        ----------
+        use : name of the use, see :meth:`use`
+        config : its weights and calibration
+        """
+        copy = AuthorEncoder(self.tokenizer, self.members, self.uses | {use: config}, self.card)
+        copy.encoders = self.encoders
+        return copy
 
     def fitted_for_lists(self, store: TokenStore, hours: bool) -> "AuthorEncoder":
         """Return a copy whose matching of lists is fitted on own accounts.
@@ -239,9 +251,15 @@ class AuthorEncoder:
         """
         use = self.use(True, hours)
         config = fit_list_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
-        return AuthorEncoder(self.tokenizer, self.members, self.uses | {use: config}, self.card)
+        return self.with_config(use, config)
 
-    def model(self, gallery: bool, hours: bool, reference: np.ndarray | None = None) -> Model:
+    def model(
+        self,
+        gallery: bool,
+        hours: bool,
+        reference: np.ndarray | None = None,
+        embeddings: Embeddings | None = None,
+    ) -> Model:
         """Return the model of a use: its members and their weights.
 
         Parameters
@@ -250,10 +268,10 @@ class AuthorEncoder:
         hours : whether times are known
         reference : (T,) bool, from which of the T targets the normalisation takes means and
             spreads; by default all
+        embeddings : cache of another model of the same encoders; by default a new one
         """
-        return Model.from_json(
-            self.uses[self.use(gallery, hours)].members, self.encoders, reference
-        )
+        members = self.uses[self.use(gallery, hours)].members
+        return Model.from_json(members, self.encoders, reference, embeddings)
 
     def fusion(self, hours: bool, normaliser: str = "as_norm") -> Model:
         """Return the members of a gallery's use, each once, with their weights for AS-norm.

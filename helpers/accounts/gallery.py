@@ -1,7 +1,7 @@
 """Galleries of accounts: find the account, if any, of the person who wrote a query."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from scipy.special import expit, logit, logsumexp
 from ..core.errors import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
+from ..evaluation.embeddings import Embeddings
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
 from ..training import checkpoints
@@ -29,6 +30,7 @@ from .samples import (
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
+EQUAL_LLR = 1e-3  # ratios that no table can tell apart
 FILE = "gallery.safetensors"
 COLUMNS = "query target rank score llr probability linked query_posts target_posts".split()
 
@@ -53,6 +55,9 @@ class AccountGallery:
         the normalisation come from these only. By default all are
     beyond : number of accounts that are not among the targets; each counts as a possible answer
         with likelihood ratio 0
+    apart : pairs of names of accounts that are known to be two people's; neither is ranked for the
+        other
+    embeddings : vectors that were made before, shared with the gallery that this one was made of
 
     Raises
     ------
@@ -68,6 +73,8 @@ class AccountGallery:
     rows: dict[str, np.ndarray] | None = None
     drawn: np.ndarray | None = None
     beyond: int = 0
+    apart: Collection[tuple[str, str]] = ()
+    embeddings: Embeddings | None = field(default=None, repr=False)
 
     def __post_init__(self):
         count = len(self.targets)
@@ -88,7 +95,9 @@ class AccountGallery:
         if self.normalised:
             self.reference_count = max(int(self.drawn.sum()), 2)
         self.use = self.encoder.uses[self.encoder.use(self.normalised, self.hours)]
-        self.model = self.encoder.model(self.normalised, self.hours, self.drawn)
+        if self.embeddings is None:
+            self.embeddings = Embeddings()
+        self.model = self.encoder.model(self.normalised, self.hours, self.drawn, self.embeddings)
         for member in self.model.members:
             if member.name in self.rows:
                 rows = self.rows[member.name]
@@ -193,13 +202,14 @@ class AccountGallery:
         if names is None:
             names = [""] * len(queries)
         own_column = self.columns(names)
+        self._reuse_vectors(queries, own_column)
+        not_ranked = self._not_ranked(names)
         mean_ratios = []
         for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
             llr = self.llr(block, queries.count[part][:, None])
-            column = own_column[part]
-            row = np.flatnonzero(column >= 0)
-            llr[row, column[row]] = -np.inf
-            compared = llr.shape[1] - (column >= 0) + self.beyond
+            for row, columns in enumerate(not_ranked[part]):
+                llr[row, columns] = -np.inf
+            compared = np.isfinite(llr).sum(1) + self.beyond
             mean_ratios.append(logsumexp(llr, 1) - np.log(np.maximum(compared, 1)))
         return estimate_prior(np.concatenate(mean_ratios))
 
@@ -287,6 +297,32 @@ class AccountGallery:
         column_of_name = {name: column for column, name in enumerate(self.names)}
         return np.array([column_of_name.get(name, -1) for name in names], int)
 
+    def _reuse_vectors(self, queries, own_column):
+        """Take the vectors of queries from the targets, where all of them are targets, too."""
+        if (own_column < 0).any() or queries.store is not self.targets.store:
+            return
+        same = self.targets[own_column]
+        if (queries.first != same.first).any() or (queries.count != same.count).any():
+            return
+        for member in self.model.used_members:
+            gallery = member.gallery(self.targets, MAX_TOKENS)
+            rows = gallery.rows[own_column]
+            member.embeddings.put(gallery.encoder, queries, MAX_TOKENS, rows)
+
+    def _not_ranked(self, names):
+        """Return for each query, by its name, the columns of accounts that it is not compared with.
+
+        They are its own account, and those that are known to be another person's.
+        """
+        others = {name: [name] for name in names}
+        for first, second in self.apart:
+            if first in others:
+                others[first].append(second)
+            if second in others:
+                others[second].append(first)
+        columns = {name: self.columns(others[name]) for name in others}
+        return [columns[name][columns[name] >= 0] for name in names]
+
     def accounts(self, names: Sequence[str]) -> Samples:
         """Return the samples of named accounts, to be used as queries.
 
@@ -357,6 +393,7 @@ class AccountGallery:
             names=[*self.names[kept], *names],
             rows=rows,
             drawn=np.append(self.drawn[kept], new_drawn),
+            embeddings=None,
         )
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
@@ -375,6 +412,7 @@ class AccountGallery:
             names=self.names[kept],
             rows={name: rows[kept] for name, rows in self.rows.items()},
             drawn=self.drawn[kept],
+            embeddings=None,
         )
 
     def save(self, folder: str | Path) -> None:
@@ -443,13 +481,14 @@ class AccountGallery:
                 f"{len(queries)} queries have {len(names)} names, and {k} answers are asked for"
             )
         own_column = self.columns(names)
+        self._reuse_vectors(queries, own_column)
+        not_ranked = self._not_ranked(names)
         candidates = []
         nobody_chance = np.empty(len(names))
         for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
             for number, scores in enumerate(block, part.start):
                 llr = self.llr(scores, queries.count[number])
-                if own_column[number] >= 0:
-                    llr[own_column[number]] = -np.inf
+                llr[not_ranked[number]] = -np.inf
                 best, nobody_chance[number] = self._best(scores, llr, k, costs)
                 best["query"] = names[number]
                 best["query_posts"] = queries.count[number]
@@ -491,6 +530,19 @@ class AccountGallery:
             }
         )
         return frame, np.exp(log_none - log_total)
+
+
+def equal_queries(ranking: pd.DataFrame) -> list[str]:
+    """Return the queries whose ranked accounts all have the same likelihood ratio, to EQUAL_LLR.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        result of :meth:`AccountGallery.rank`
+    """
+    ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
+    spread = ratios.max() - ratios.min()
+    return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
 
 
 def linked_pairs(ranking: pd.DataFrame) -> set[frozenset[str]]:

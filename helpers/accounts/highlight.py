@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from ..figures.style import escape_html
+from ..core.escaping import escape_html
 from ..tokens.batch import PAD, Samples
 from .samples import MAX_TOKENS
 from .topic_words import pieces_of_words

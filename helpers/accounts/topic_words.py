@@ -24,6 +24,7 @@ from .samples import (
 MAX_P_VALUE = 0.001  # small, because thousands of words are tested
 MIN_RATE_RATIO = 2  # share of posts with a word in the shared rooms, over that share elsewhere
 MIN_OTHER_ACCOUNTS = 3  # so many other accounts must use a word in the shared rooms
+MAX_OTHER_POSTS = 20_000  # posts of other accounts that are counted, drawn at random if more
 
 
 class _WordCounts(NamedTuple):
@@ -68,9 +69,17 @@ def topic_words(gallery: AccountGallery, query: Samples, target: str, name: str 
     if not (others_here.any() and masks["others_elsewhere"].any()):
         return []
 
-    counter = CountVectorizer(binary=True, analyzer=_words)
-    texts = texts_of(store, np.arange(store.posts), gallery.encoder.tokenizer)
-    holds = counter.fit_transform(texts)
+    tokenizer = gallery.encoder.tokenizer
+    shared = _words_of(store, masks["query_here"], tokenizer)
+    shared &= _words_of(store, masks["target_here"], tokenizer)
+    if not shared:
+        return []
+    counted = _counted_posts(masks)
+    masks = {part: mask[counted] for part, mask in masks.items()}
+    account = account[counted]
+    others_here = masks["others_here"]
+    counter = CountVectorizer(binary=True, analyzer=_words, vocabulary=sorted(shared))
+    holds = counter.transform(texts_of(store, counted, tokenizer))
     columns = np.flatnonzero(_is_typical(holds, masks))
     names = counter.get_feature_names_out()
     words = []
@@ -97,6 +106,20 @@ def _post_masks(rooms, account, target, query_row):
         "query_here": of_query & in_shared_room,
         "target_here": of_target & in_shared_room,
     }
+
+
+def _words_of(store, mask, tokenizer):
+    """Return all words of some posts."""
+    texts = texts_of(store, np.flatnonzero(mask), tokenizer)
+    return {word for text in texts for word in _words(text)}
+
+
+def _counted_posts(masks):
+    """Return the numbers of all posts of both accounts, and of at most MAX_OTHER_POSTS others."""
+    of_others = np.flatnonzero(masks["others_here"] | masks["others_elsewhere"])
+    drawn = np.random.default_rng(0).permutation(of_others)[:MAX_OTHER_POSTS]
+    of_both = np.flatnonzero(masks["query_here"] | masks["target_here"])
+    return np.sort(np.concatenate([of_both, drawn]))
 
 
 # Return the words of a text in lower case, without placeholders such as those of links.

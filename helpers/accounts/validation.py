@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -127,9 +127,42 @@ def with_signatures(samples: Samples, signatures: list[str], tokenizer) -> Sampl
     return samples_of(texts, tokenizer)
 
 
+@dataclass(frozen=True, eq=False)
+class CalibrationChoice:
+    """The calibration that is used for own accounts, and how it and the other one were judged.
+
+    Attributes
+    ----------
+    encoder : the encoder with the better calibration
+    name : "shipped" or "own"
+    metrics : one column per calibration that was judged, "shipped" and perhaps "own"; its rows are
+        the metrics of :func:`helpers.evaluation.calibration.calibration_metrics` and the number of
+        accounts. Empty where nothing was judged
+    reliability : name of a calibration -> its reliability bins
+    messages : sentences for the user about what was found
+    judged : name of a calibration -> the encoder that was judged; its own calibration was not
+        fitted on the accounts that judged it
+    gallery : the newer halves of these accounts; None where nothing was judged
+    older : their older halves, in the same order; None where nothing was judged
+    able : number of accounts that can be cut in halves
+    fitted : numbers in the store, (N,), of the accounts that the own calibration is fitted on
+    """
+
+    encoder: AuthorEncoder
+    name: str
+    metrics: pd.DataFrame
+    reliability: dict[str, pd.DataFrame]
+    messages: list[str]
+    judged: dict[str, AuthorEncoder]
+    gallery: AccountGallery | None
+    older: Samples | None
+    able: int
+    fitted: np.ndarray
+
+
 def choose_calibration(
     posts: OwnPosts, encoder: AuthorEncoder, costs: DetectionCosts = DetectionCosts(), seed: int = 0
-) -> tuple[AuthorEncoder, pd.DataFrame, dict[str, pd.DataFrame], list[str], dict]:
+) -> CalibrationChoice:
     """Choose between the shipped calibration and one fitted on own accounts, by the lower Cllr.
 
     Only accounts with at least 2 * MIN_POSTS_OF_HALF posts are used, at most MAX_ACCOUNTS sampled
@@ -148,26 +181,14 @@ def choose_calibration(
         costs of errors, with which the metrics are computed.
     seed : int
         seed of the random sample of accounts and of its parts.
-
-    Returns
-    -------
-    encoder : AuthorEncoder
-        the encoder with the better calibration.
-    metrics : DataFrame
-        one column per calibration, "shipped" and perhaps "own"; its rows are the metrics of
-        :func:`helpers.evaluation.calibration.calibration_metrics` and the number of accounts.
-        Empty where nothing was judged.
-    reliability : dict
-        name of a calibration -> its reliability bins.
-    messages : list of str
-        sentences for the user about what was found.
-    encoders : dict
-        name of a calibration -> the encoder that was judged.
     """
     accounts = halves(posts.store, MIN_POSTS_OF_HALF)[0].authors
+    nobody = np.empty(0, int)
     if len(accounts) < 2:
         message = f"No two accounts have {2 * MIN_POSTS_OF_HALF} posts: nothing could be checked."
-        return encoder, pd.DataFrame(), {}, [message], {}
+        return CalibrationChoice(
+            encoder, "shipped", pd.DataFrame(), {}, [message], {}, None, None, len(accounts), nobody
+        )
 
     messages = []
     encoders = {"shipped": encoder}
@@ -192,11 +213,24 @@ def choose_calibration(
         reliability[name] = bins
     table = pd.DataFrame(metrics)
     better = table.loc["Cllr"].idxmin()
+    fitted = nobody
     if better == "own":
-        fitting_posts = subset_of_accounts(posts, drawn_accounts)
+        fitted = np.sort(drawn_accounts)
+        fitting_posts = subset_of_accounts(posts, fitted)
         encoder = encoder.calibrated_on(fitting_posts.store, posts.hours)
     messages += _messages(table, better, len(older))
-    return encoder, table, reliability, messages, encoders
+    return CalibrationChoice(
+        encoder,
+        better,
+        table,
+        reliability,
+        messages,
+        encoders,
+        replace(gallery, encoder=encoders[better]),
+        older,
+        len(accounts),
+        fitted,
+    )
 
 
 def _messages(table, better, accounts):

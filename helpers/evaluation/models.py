@@ -414,16 +414,19 @@ class Model:
         members: list[dict],
         encoders: dict[str, Encoder | GalleryTfidf],
         reference: np.ndarray | None = None,
+        embeddings: Embeddings | None = None,
     ) -> "Model":
-        """Make a model of what :meth:`to_json` gave, with embeddings of its own.
+        """Make a model of what :meth:`to_json` gave.
 
         Parameters
         ----------
         members : name, normaliser and weight of each member; "as_norm" is that by the gallery
         encoders : the encoder of each member, by name
         reference : (T,) bool, of every member, see :class:`Member`
+        embeddings : cache of another model of the same encoders; by default a new one
         """
-        embeddings = Embeddings()
+        if embeddings is None:
+            embeddings = Embeddings()
         return cls(
             tuple(
                 Member(

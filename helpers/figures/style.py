@@ -5,7 +5,6 @@ reach a figure.
 """
 
 from collections.abc import Iterable
-from html import escape
 from itertools import cycle
 from textwrap import wrap
 from typing import Any
@@ -15,6 +14,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 from plotly.subplots import make_subplots
 
+from ..core.escaping import escape_html
 from ..core.names import label
 
 COLOURS = [
@@ -54,16 +54,6 @@ LAYOUT = {
 }
 pio.templates["authorbook"] = go.layout.Template(layout=LAYOUT)
 pio.templates.default = "authorbook"
-
-
-def escape_html(text: object) -> str:
-    """Escape a text, so that a figure shows its HTML and its formulas as plain text.
-
-    Dollar signs are escaped too, because a page with MathJax would typeset what is between two of
-    them, and could make links of it. Quotes are not: plotly would show "&quot;" literally, and no
-    figure puts text into an attribute.
-    """
-    return escape(str(text), quote=False).replace("$", "&#36;")
 
 
 def html_name(name: object) -> str:

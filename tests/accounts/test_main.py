@@ -12,7 +12,8 @@ import pytest
 
 from helpers.accounts import match_report
 from helpers.accounts.__main__ import main
-from helpers.accounts.commands import CARE, _equal_queries, _has_vectors
+from helpers.accounts.commands import CARE, _has_vectors
+from helpers.accounts.gallery import equal_queries
 from helpers.accounts.list_matching import COLUMNS
 from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
@@ -120,7 +121,7 @@ def test_only_queries_of_equal_ratios_are_named(invented, capsys):
     ratios = {"a": [2.0, 2.0005], "b": [2.0, 1.0], "c": [0.5], "d": [0.0, 0.0, 0.0]}
     rows = [(query, ratio) for query, llr in ratios.items() for ratio in [*llr, np.nan]]
     ranking = pd.DataFrame(rows, columns=["query", "llr"])
-    assert _equal_queries(ranking) == ["a", "d"]
+    assert equal_queries(ranking) == ["a", "d"]
     assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
     assert "Cannot tell" not in capsys.readouterr().out
 

@@ -1,0 +1,83 @@
+"""Write an answer as one page to read, print and send, and as tables beside it.
+
+The page needs no network: a content security policy forbids loading anything, and allows one
+script, by its hash. Names and posts are escaped.
+"""
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader
+
+from ..core.artifacts import atomic_write, make_folder, write_json
+from .answer_text import accounts_table, pairs_table
+from .answers import Answer
+
+PAGE = "report.html"
+RECORD = "answers.json"
+PAIRS = "pairs.csv"
+ACCOUNTS = "accounts.csv"
+TEMPLATE = "answer_page.html"
+SCRIPT = "answer_page.js"
+STYLE = "answer_page.css"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "script-src 'sha256-{}'"
+)
+
+
+def render(record: dict) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    record : dict
+        result of :func:`helpers.accounts.answer_text.answer_record`
+    """
+    beside = Path(__file__).parent
+    script = (beside / SCRIPT).read_text("utf-8")
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    environment = Environment(
+        loader=FileSystemLoader(beside), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(TEMPLATE).render(
+        record,
+        policy=POLICY.format(base64.b64encode(digest).decode()),
+        script=script,
+        style=(beside / STYLE).read_text("utf-8"),
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        files=(PAIRS, ACCOUNTS, RECORD),
+    )
+
+
+def write_answer(answer: Answer, record: dict, names: dict[str, str], folder: Path) -> Path:
+    """Write the page, its record and its tables to a folder, each whole or not at all.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    record : dict
+        result of :func:`helpers.accounts.answer_text.answer_record`
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    folder : Path
+        of the run; files of an earlier answer are replaced
+
+    Returns
+    -------
+    The path of the page
+    """
+    make_folder(folder)
+    for file_name, table in (
+        (PAIRS, pairs_table(answer, names)),
+        (ACCOUNTS, accounts_table(answer, names)),
+    ):
+        with atomic_write(folder / file_name) as partial:
+            table.to_csv(partial, index=False, float_format="%.6f")
+    write_json(folder / RECORD, record)
+    with atomic_write(folder / PAGE) as partial:
+        partial.write_text(render(record), "utf-8")
+    return folder / PAGE

@@ -1,0 +1,509 @@
+"""Say in sentences and tables what an answer found; the page and its files are made of these."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from ..core.terminal import printable
+from . import languages
+from .answers import (
+    LIKELY,
+    LINKED,
+    MIN_LIKELY,
+    MIN_POSTS_TO_JUDGE,
+    NOT_LINKED,
+    TOO_LITTLE,
+    Answer,
+)
+from .encoder import ENOUGH
+from .merging import JOINER
+from .pair_evidence import PairEvidence, pair_evidence
+from .reading import OwnPosts
+from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
+from .validation import MIN_POSTS_OF_HALF
+
+MAX_SHOWN = 20  # pairs that are shown with their evidence
+LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
+MAX_UNJUDGED = 200  # accounts that are listed as not judged
+DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
+DATA_CARD = Path(__file__).parents[1] / "corpus" / "data_card.csv"
+
+
+def percent(probability: float) -> str:
+    """Return a probability as text; none is rounded to certainty or impossibility.
+
+    Parameters
+    ----------
+    probability : float
+        between 0 and 1
+    """
+    if probability > 0.995:
+        return "over 99%"
+    if probability < 0.005:
+        return "under 1%"
+    return f"{probability:.0%}"
+
+
+def shown_name(name: str, names: dict[str, str]) -> str:
+    """Return the name of an account to show; a joint account has the names of all its accounts.
+
+    Parameters
+    ----------
+    name : str
+        as an answer has it
+    names : dict
+        pseudonym -> name, empty where pseudonyms are shown
+    """
+    return JOINER.join(printable(names.get(part, part)) for part in name.split(JOINER))
+
+
+def _count(number, noun):
+    """Return a number and its noun, such as "1 pair" and "2 pairs"."""
+    if number == 1:
+        return f"{number:,} {noun}"
+    return f"{number:,} {noun}s"
+
+
+def read_sentences(posts: OwnPosts, answer: Answer) -> list[str]:
+    """Say what was read, what was left out, and in which language it is.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        what was read
+    answer : Answer
+        whose accounts' languages are told
+    """
+    card = posts.card
+    sentences = [
+        f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
+        *_dropped_sentences(card),
+        f"{_count(card['accounts'], 'account')} can be compared, by the newest {NEWEST_POSTS} "
+        f"posts of each, of which {MAX_TOKENS} subwords are read.",
+    ]
+    left_out = {
+        f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],
+        "hardly any words that stand in no other post": card["accounts_of_shared_passages"],
+        "fewer posts than those that fit": card["accounts_beyond_the_largest"],
+    }
+    parts = [f"{count:,} have {reason}" for reason, count in left_out.items() if count]
+    if parts:
+        sentences.append(f"Left out are accounts that cannot be compared: {', '.join(parts)}.")
+    sentences.append(languages.language_sentence(list(answer.accounts.language)))
+    if not posts.hours:
+        sentences.append("Times of posting are not known, so hours say nothing here.")
+    if answer.joint_names:
+        joint = len(set(answer.joint_names.values()))
+        sentences.append(
+            f"You called accounts one person's: {len(answer.joint_names):,} accounts are "
+            f"{_count(joint, 'joint account')} here."
+        )
+    return sentences
+
+
+def _dropped_sentences(card):
+    """Say which rows were dropped, and what is odd about others, in the words of the data card."""
+    meaning = pd.read_csv(DATA_CARD, index_col="key").meaning
+    dropped = []
+    notes = []
+    for name, value in card.items():
+        if name.startswith(DROPPED) and value:
+            text = meaning.get(name, name.removeprefix(DROPPED).replace("_", " "))
+            dropped.append(f"{value:,} {text}")
+        elif name.startswith("note_") and value:
+            notes.append(f"{value:,} {meaning.get(name, name)}")
+    sentences = []
+    if dropped:
+        sentences.append(f"Rows that were dropped: {', '.join(dropped)}.")
+    if notes:
+        sentences.append(f"Please look at these: {', '.join(notes)}.")
+    return sentences
+
+
+def headline(answer: Answer) -> str:
+    """Say in one sentence how many pairs are linked, or why none is."""
+    linked = int((answer.pairs.state == LINKED).sum())
+    threshold = percent(answer.costs.min_probability)
+    if linked == 1:
+        return f"1 pair of accounts is linked: it has a probability of {threshold} or more."
+    if linked:
+        return (
+            f"{linked:,} pairs of accounts are linked: each has a probability of {threshold} or "
+            "more."
+        )
+    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
+    if judged.empty:
+        return "No pair of accounts can be judged: there is too little to go by."
+    return (
+        f"No pair of accounts is linked. The likeliest pair has a probability of "
+        f"{percent(judged.probability.max())}; a link needs {threshold}."
+    )
+
+
+def answer_sentences(answer: Answer) -> list[str]:
+    """Say what else was found: likely pairs, accounts that cannot be judged, and limits."""
+    counts = answer.pairs.state.value_counts()
+    sentences = []
+    likely = int(counts.get(LIKELY, 0))
+    if likely:
+        noun = "pair"
+        if counts.get(LINKED, 0):
+            noun = "more pair"
+        verb = "is" if likely == 1 else "are"
+        sentences.append(
+            f"{_count(likely, noun)} {verb} likely: the probability is {MIN_LIKELY:.0%} or more, "
+            "but not enough for a link."
+        )
+    elif counts.get(NOT_LINKED, 0) and not counts.get(LINKED, 0):
+        sentences.append("No pair is even likely to be one person's.")
+    sentences += unjudged_sentences(answer)
+    can_link = answer.highest_probability >= answer.costs.min_probability
+    if counts.get(NOT_LINKED, 0) and not can_link:
+        sentences.append(
+            "No link is possible here, whatever the posts say: no pair can have a probability "
+            f"above {percent(answer.highest_probability)}. {_reason_for_cap(answer)}"
+        )
+    if len(answer.gallery) < ENOUGH:
+        sentences.append(
+            f"The file has fewer than {ENOUGH} accounts that can be compared. A score counts by "
+            "how far it stands out among those of other accounts, so so few accounts cannot be "
+            "linked."
+        )
+    capped = int((answer.pairs.highest & answer.pairs.state.isin([LINKED, LIKELY])).sum())
+    if capped:
+        sentences.append(
+            f"{_count(capped, 'pair')} reached the highest value that is allowed, and may be "
+            f"likelier than it says. {_reason_for_cap(answer)}"
+        )
+    return sentences
+
+
+def _reason_for_cap(answer):
+    return (
+        f"The probabilities were fitted on {answer.gallery.use.accounts:,} accounts, and so many "
+        "cannot support more."
+    )
+
+
+def unjudged_sentences(answer: Answer) -> list[str]:
+    """Say how many accounts cannot be judged, and why."""
+    unjudged = answer.accounts[answer.accounts.problem != ""]
+    if unjudged.empty:
+        return []
+    kinds = Counter(_kind_of_problem(account) for account in unjudged.itertuples())
+    parts = [f"{count:,} {kind}" for kind, count in kinds.most_common()]
+    sentences = [
+        f"{_count(len(unjudged), 'account')} cannot be judged: {', '.join(parts)}. Nothing is said "
+        "about their pairs, neither that they are one person's nor that they are not."
+    ]
+    foreign = unjudged[unjudged.problem.str.startswith("writes")]
+    if len(foreign):
+        sentences.append(
+            f"No probability was checked for {' or '.join(sorted(set(foreign.language)))}."
+        )
+    return sentences
+
+
+def _kind_of_problem(account):
+    """Return a problem without the numbers of one account."""
+    if account.posts < MIN_POSTS_TO_JUDGE:
+        return f"with fewer than {MIN_POSTS_TO_JUDGE} posts"
+    if account.problem.startswith("writes"):
+        return f"in {account.language}"
+    if account.problem.startswith("hardly"):
+        return "with hardly any words of their own"
+    return "to which all others are equally likely"
+
+
+def error_sentences(answer: Answer) -> list[str]:
+    """Say how often a link like these is wrong, or why this cannot be said."""
+    threshold = percent(answer.costs.min_probability)
+    if answer.errors is None:
+        return [
+            "How often such a link is wrong cannot be said for this file, because only "
+            f"{_count(answer.choice.able, 'account')} in it have {2 * MIN_POSTS_OF_HALF} posts or "
+            f"more, which can be cut in two to check it. {ENOUGH} are needed."
+        ]
+    errors = answer.errors
+    verb = "were"
+    if errors.wrong_alone <= 1:
+        verb = "was"
+    sentences = [
+        f"To see how often a link is wrong, we cut {errors.accounts:,} of your accounts in an "
+        f"older and a newer half, as if these were two accounts. {_number(errors.found)} of the "
+        f"{errors.accounts:,} were linked with their own half. When their own half was left out of "
+        f"the list, {_number(errors.wrong_alone).lower()} of them {verb} linked with somebody else."
+    ]
+    share = errors.wrong_share(answer.costs.prior)
+    if share is None:
+        sentences.append(
+            f"No half reached {threshold}, so expect that second accounts stay unseen."
+        )
+        return sentences
+    most = errors.most_wrong_share(answer.costs.prior)
+    sentences.append(
+        f"If {percent(answer.costs.prior)} of the accounts have a second one, then of 100 such "
+        f"links about {share * 100:.0f} are wrong. {errors.accounts:,} accounts cannot tell this "
+        f"exactly: it may be up to {most * 100:.0f} of 100."
+    )
+    return sentences
+
+
+def _number(count):
+    """Return a count as the first word of a sentence."""
+    if count == 0:
+        return "None"
+    return f"{count:,}"
+
+
+def calibration_sentence(answer: Answer) -> str:
+    """Say on whose posts the probabilities were fitted."""
+    if answer.known:
+        return (
+            f"The probabilities were fitted on the {answer.known:,} pairs that you called the same."
+        )
+    if len(answer.choice.fitted):
+        return (
+            f"The probabilities were fitted on {len(answer.choice.fitted):,} of your own accounts, "
+            "each cut in halves; judged on accounts that took no part in the fit, they were better "
+            "than those that come with the encoder."
+        )
+    return (
+        "The probabilities were fitted on other people's posts, from English chats and mailing "
+        "lists."
+    )
+
+
+def baseline_sentence(answer: Answer) -> str:
+    """Compare the encoder with the best TF-IDF on halves of accounts; "" where it was not done."""
+    if answer.compared.empty:
+        return ""
+    first, best, difference = answer.compared.index
+    rows = answer.compared
+    verdict = "these accounts do not show that the encoder is better"
+    if rows.low[difference] > 0:
+        verdict = "the encoder is better on these accounts"
+    elif rows.high[difference] < 0:
+        verdict = "the TF-IDF is better on these accounts"
+    return (
+        f"Without any training one can rank accounts by a TF-IDF, which counts words and letters. "
+        f"On the halves, the mean of 1 / rank of the right account is {rows.value[first]:.3f} by "
+        f"the encoder and {rows.value[best]:.3f} by {best}. The difference is "
+        f"{rows.value[difference]:+.3f} ({rows.low[difference]:+.3f} to "
+        f"{rows.high[difference]:+.3f}): {verdict}."
+    )
+
+
+def next_steps(answer: Answer, has_names: bool) -> list[str]:
+    """Say what to do with the answer.
+
+    Parameters
+    ----------
+    answer : Answer
+        the answer
+    has_names : bool
+        whether accounts are shown by their names
+    """
+    states = set(answer.pairs.state)
+    steps = []
+    if LINKED in states:
+        steps.append(
+            "Read the posts of each linked pair below, first what speaks against it. Ask a second "
+            "person before you act."
+        )
+    if LIKELY in states:
+        steps.append(
+            "Likely pairs are a reason to look, not to act: wait for more posts, or look for other "
+            "traces."
+        )
+    if not states & {LINKED, LIKELY}:
+        steps.append(
+            "Nothing here is a reason to act. If you suspect two accounts, wait until both have "
+            "more posts, and ask again."
+        )
+    if TOO_LITTLE in states or (answer.accounts.problem != "").any():
+        steps.append(
+            "Accounts that cannot be judged are not cleared: collect more of their posts, or have "
+            "somebody who knows the language read them."
+        )
+    steps.append(
+        "Say on this page what you decided, save it as decisions.csv, and ask again with "
+        "--decisions decisions.csv: accounts of one person are then read as one account, and pairs "
+        "of two people do not come back."
+    )
+    if not has_names:
+        steps.append("Accounts have pseudonyms here; ask again with --names to see their names.")
+    return steps
+
+
+CARE = [
+    "Do not act on the number alone: a probability is no proof, and some pair is always on top.",
+    "Do not act on a pair that is likely but not linked.",
+    "Do not take one topic for one person: people who write about the same things are alike.",
+    "Do not trust the numbers for accounts that several people share, for bots, for translated "
+    "posts, or for people who quote much.",
+]
+
+
+def shown_pairs(answer: Answer) -> pd.DataFrame:
+    """Return the pairs that are shown with their evidence, as rows of ``answer.pairs``."""
+    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
+    wanted = int(judged.state.isin([LINKED, LIKELY]).sum())
+    return judged.head(min(max(wanted, LEAST_SHOWN), MAX_SHOWN))
+
+
+def answer_record(
+    answer: Answer,
+    file_name: str,
+    encoder: str,
+    names: dict[str, str],
+    progress: Callable = iter,
+) -> dict:
+    """Return all that the page says, as a dict for JSON.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    file_name : str
+        of the posts
+    encoder : str
+        its name
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    progress : callable
+        takes the pairs whose evidence is collected, and yields them
+    """
+    shown = shown_pairs(answer)
+    pairs = []
+    for pair in progress(list(shown.itertuples())):
+        evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+        pairs.append(_pair_record(pair, evidence, names))
+    unjudged = answer.accounts[answer.accounts.problem != ""].head(MAX_UNJUDGED)
+    shown_unjudged = [
+        {
+            "account": shown_name(account.account, names),
+            "posts": int(account.posts),
+            "problem": account.problem,
+        }
+        for account in unjudged.itertuples()
+    ]
+    counts = answer.pairs.state.value_counts()
+    return {
+        "file": printable(file_name),
+        "encoder": encoder,
+        "read": read_sentences(answer.posts, answer),
+        "asked": _asked_sentence(answer),
+        "headline": headline(answer),
+        "sentences": answer_sentences(answer),
+        "errors": error_sentences(answer),
+        "calibration": calibration_sentence(answer),
+        "baseline": baseline_sentence(answer),
+        "messages": answer.choice.messages,
+        "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
+        "next": next_steps(answer, bool(names)),
+        "care": CARE,
+        "threshold": answer.costs.min_probability,
+        "prior": answer.costs.prior,
+        "highest_probability": answer.highest_probability,
+        "counts": {
+            state: int(counts.get(state, 0)) for state in (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
+        },
+        "link_errors": None if answer.errors is None else asdict(answer.errors),
+        "pairs": pairs,
+        "unjudged": shown_unjudged,
+        "unjudged_more": int((answer.accounts.problem != "").sum()) - len(shown_unjudged),
+    }
+
+
+def _asked_sentence(answer):
+    """Say which accounts were compared with which, and what was assumed."""
+    compared = answer.compared_accounts
+    sentence = f"All {compared:,} accounts were compared with each other."
+    if len(answer.queries) < compared:
+        sentence = (
+            f"{_count(len(answer.queries), 'account')} were compared with all "
+            f"{compared:,}: those you named, or those with most posts."
+        )
+    if answer.gallery.beyond:
+        sentence += (
+            f" Of these, {answer.gallery.beyond:,} were compared by one vector each, which can "
+            "miss a pair."
+        )
+    return (
+        f"{sentence} Before any post is read, {percent(answer.costs.prior)} of the accounts are "
+        "taken to have a second one among the others. A link is made where a wrong link would cost "
+        f"{answer.costs.false_accept / answer.costs.miss:g} times as much as a missed one."
+    )
+
+
+def _pair_record(pair, evidence: PairEvidence, names):
+    record = asdict(evidence)
+    record["posts_html"] = record.pop("posts")
+    sentences = []
+    if pair.highest:
+        sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
+    if evidence.words_of_topic:
+        sentences.append(
+            "Without the words of their common topic the probability is "
+            f"{percent(evidence.probability_without_topic)} instead of "
+            f"{percent(pair.probability)}."
+        )
+    return record | {
+        "key_a": _key(pair.account_a, names),
+        "key_b": _key(pair.account_b, names),
+        "a": shown_name(pair.account_a, names),
+        "b": shown_name(pair.account_b, names),
+        "state": pair.state,
+        "probability": float(pair.probability),
+        "probability_text": percent(pair.probability),
+        "llr": float(pair.llr),
+        "posts_a": int(pair.posts_a),
+        "posts_b": int(pair.posts_b),
+        "decision": pair.decision,
+        "note": pair.note,
+        "sentences": sentences,
+    }
+
+
+def _key(name, names):
+    """Return the name by which a file of decisions names an account, or the first joint one."""
+    first = name.split(JOINER)[0]
+    return names.get(first, first)
+
+
+def pairs_table(answer: Answer, names: dict[str, str]) -> pd.DataFrame:
+    """Return the table of all pairs as it is written to CSV.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    """
+    frame = answer.pairs.copy()
+    for column in ("account_a", "account_b"):
+        frame[column] = [shown_name(name, names) for name in frame[column]]
+    frame["reason"] = [
+        "; ".join(f"{shown_name(name, names)}: {text}" for name, text in problems.items())
+        for problems in frame.reason
+    ]
+    return frame
+
+
+def accounts_table(answer: Answer, names: dict[str, str]) -> pd.DataFrame:
+    """Return the table of accounts as it is written to CSV.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    """
+    shown = [shown_name(name, names) for name in answer.accounts.account]
+    return answer.accounts.assign(account=shown)

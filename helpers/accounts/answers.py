@@ -1,0 +1,379 @@
+"""Answer which accounts of a file may be one person's: every pair once, and what it rests on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from ..core.config import Config
+from ..evaluation import calibration
+from ..evaluation.detection import DetectionCosts
+from . import decided_pairs, languages, validation
+from .encoder import ENOUGH, AuthorEncoder
+from .gallery import EQUAL_LLR, LINK_COSTS, NOBODY, AccountGallery, equal_queries
+from .link_errors import LinkErrors, count_link_errors
+from .list_matching import MIN_KNOWN_PAIRS
+from .merging import merge_accounts
+from .reading import OwnPosts, choose_queries
+from .samples import MAX_TOKENS
+
+LINKED = "linked"
+LIKELY = "likely, not linked"
+NOT_LINKED = "not linked"
+TOO_LITTLE = "too little to say"
+STATES = (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
+PAIR_COLUMNS = (
+    "account_a account_b state probability llr highest posts_a posts_b reason decision note".split()
+)
+ACCOUNT_COLUMNS = "account posts language problem nobody".split()
+LEAST_PROBABILITY = 0.01  # of a pair whose accounts' languages are looked at
+MIN_LIKELY = 0.5  # probability of a pair that is called likely
+MIN_POSTS_TO_JUDGE = 8  # calibration saw halves of so many posts, and more
+MIN_TOKENS_TO_JUDGE = 100  # in all posts of an account that are read
+COUNTED_BACK = 50  # best candidates of each account in which a pair's other direction is looked up
+
+
+class Question(Config):
+    """What is asked about a file.
+
+    Parameters
+    ----------
+    accounts : tuple of str
+        accounts that are asked about, by name or pseudonym; none for all, or for those with most
+        posts, see :func:`helpers.accounts.reading.choose_queries`
+    k : int
+        best candidates of each account that become pairs
+    prior : float
+        share of the accounts that have a second one; 0 to estimate it
+    miss, false_link : float
+        costs of overlooking a pair, and of linking two people
+    seed : int
+        of what is drawn at random
+    """
+
+    accounts: tuple[str, ...] = ()
+    k: int = 5
+    prior: float = 0.0
+    miss: float = LINK_COSTS.miss
+    false_link: float = LINK_COSTS.false_accept
+    seed: int = 0
+
+    def costs(self, prior: float) -> DetectionCosts:
+        """Return the costs of errors with a prior.
+
+        Parameters
+        ----------
+        prior : float
+            share of the accounts that have a second one
+        """
+        return DetectionCosts(prior=prior, miss=self.miss, false_accept=self.false_link)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Which accounts may be one person's.
+
+    Attributes
+    ----------
+    posts : what was read, accounts that are known to be one person's joined
+    joint_names : name of an account that was joined -> name of the joint account
+    queries : names of the accounts that were asked about
+    gallery : the accounts that they were compared with
+    costs : costs of errors, and the prior that was used
+    pairs : PAIR_COLUMNS, each pair once, linked ones first, then by probability. ``probability``
+        and ``llr`` are the lower ones of both directions, as far as both accounts were asked about;
+        ``highest`` says that llr is as high as the calibration can support; ``reason`` says why
+        there is too little to say; ``decision`` and ``note`` are what a person said about the pair
+    accounts : ACCOUNT_COLUMNS of the accounts that were asked about, or that stand in a pair with
+        LEAST_PROBABILITY; ``nobody`` is the probability that no other account is this person's, and
+        NaN for accounts that were not asked about
+    choice : the calibration that was used, and how it was judged
+    known : number of pairs that a person has called the same, on which calibration was fitted; 0
+        where it was not
+    errors : links among halves of the user's accounts; None where there were too few
+    compared : the encoder beside the best TF-IDF on these halves, see
+        :func:`helpers.accounts.validation.compare_with_tfidf`
+    """
+
+    posts: OwnPosts
+    joint_names: dict[str, str]
+    queries: list[str]
+    gallery: AccountGallery
+    costs: DetectionCosts
+    pairs: pd.DataFrame
+    accounts: pd.DataFrame
+    choice: validation.CalibrationChoice
+    known: int
+    errors: LinkErrors | None
+    compared: pd.DataFrame
+
+    @property
+    def highest_probability(self) -> float:
+        """The highest probability that a pair can have here."""
+        return self.gallery.highest_probability(self.costs)
+
+    @property
+    def compared_accounts(self) -> int:
+        """Number of accounts that each account was compared with, itself included."""
+        return len(self.gallery) + self.gallery.beyond
+
+
+def answer_question(
+    posts: OwnPosts,
+    encoder: AuthorEncoder,
+    question: Question = Question(),
+    decisions: pd.DataFrame | None = None,
+) -> Answer:
+    """Compare the accounts of a file with each other.
+
+    Accounts of a pair that was decided as the same are joined; a pair that was decided as different
+    is not compared. With MIN_KNOWN_PAIRS pairs of the same person or more, the calibration is
+    fitted on them, otherwise the shipped one or one of the user's accounts is chosen, see
+    :func:`helpers.accounts.validation.choose_calibration`.
+
+    Parameters
+    ----------
+    posts : OwnPosts
+        all accounts
+    encoder : AuthorEncoder
+        embeds and scores them
+    question : Question
+        what is asked
+    decisions : DataFrame, optional
+        result of :func:`helpers.accounts.decided_pairs.read_decisions`
+
+    Raises
+    ------
+    ValueError
+        Where an account that is asked about is not there, or fewer than two are left.
+    """
+    if decisions is None:
+        decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
+    same = _decided(decisions, decided_pairs.SAME)
+    apart = _decided(decisions, decided_pairs.DIFFERENT)
+    choice = validation.choose_calibration(
+        posts, encoder, question.costs(question.prior or LINK_COSTS.prior), question.seed
+    )
+    encoder = choice.encoder
+    known_encoder, known = calibrated_on_known(encoder, posts, same)
+    if known:
+        encoder = known_encoder
+    calibrated = _calibrated_languages(choice, posts)
+    posts, joint_names = merge_accounts(posts, same)
+    apart = [tuple(joint_names.get(name, name) for name in pair) for pair in apart]
+
+    asked = [joint_names.get(name, name) for name in question.accounts]
+    queries = choose_queries(posts, asked)
+    gallery = posts.gallery_for(encoder, posts.samples(queries), question.seed)
+    gallery = replace(gallery, apart=apart)
+    samples = gallery.accounts(queries)
+    costs = question.costs(question.prior or gallery.estimate_prior(samples, queries))
+    ranking = gallery.rank(samples, queries, max(question.k, COUNTED_BACK), costs)
+
+    pairs = pairs_of_ranking(ranking, question.k)
+    accounts = _accounts(gallery, queries, ranking, pairs, calibrated)
+    pairs = _with_states(pairs, accounts, gallery, costs)
+    pairs = _with_decisions(pairs, decisions, joint_names)
+    errors = None
+    compared = pd.DataFrame()
+    if choice.gallery is not None:
+        compared = validation.compare_with_tfidf(choice.gallery, choice.older, question.seed)
+        if len(choice.gallery) >= ENOUGH:
+            errors = count_link_errors(choice.gallery, choice.older, costs)
+    return Answer(
+        posts,
+        joint_names,
+        queries,
+        gallery,
+        costs,
+        pairs,
+        accounts,
+        choice,
+        known,
+        errors,
+        compared,
+    )
+
+
+def _decided(decisions, decision):
+    """Return the pairs of names of which a decision was made."""
+    rows = decisions[decisions.decision == decision]
+    return list(zip(rows.account_a, rows.account_b, strict=True))
+
+
+def calibrated_on_known(
+    encoder: AuthorEncoder, posts: OwnPosts, same: Sequence[tuple[str, str]]
+) -> tuple[AuthorEncoder, int]:
+    """Fit the calibration on pairs that a person has called the same.
+
+    The first accounts of all pairs are compared with the second ones of all: those of one pair are
+    one person's, all others are two people's. Each account counts in one pair only.
+
+    Parameters
+    ----------
+    encoder : AuthorEncoder
+        whose weights of members stay as they are
+    posts : OwnPosts
+        all accounts, not joined
+    same : sequence of (str, str)
+        pairs of names; those that ``posts`` lacks are ignored
+
+    Returns
+    -------
+    An encoder, and the number of pairs; the same encoder and 0 where there are fewer than
+    MIN_KNOWN_PAIRS
+    """
+    used = set()
+    pairs = []
+    compared = set(posts.names[posts.store.posts_per_author() > 0])
+    for pair in same:
+        if set(pair) <= compared and not used & set(pair):
+            pairs.append(pair)
+            used.update(pair)
+    if len(pairs) < MIN_KNOWN_PAIRS:
+        return encoder, 0
+    first = posts.samples([pair[0] for pair in pairs])
+    second = posts.samples([pair[1] for pair in pairs])
+    scores = encoder.model(True, posts.hours).score_matrix(first, second, MAX_TOKENS)
+    is_same = np.eye(len(pairs), dtype=bool)
+    fitted = calibration.fit_calibration(scores.ravel(), is_same.ravel())
+    # a gallery's calibration gives odds among its targets, see ScoringConfig.llr
+    odds = replace(fitted, intercept=fitted.intercept - float(np.log(len(pairs) - 1)))
+    use = encoder.use(True, posts.hours)
+    config = replace(encoder.uses[use], calibration=odds, accounts=len(pairs))
+    return encoder.with_config(use, config), len(pairs)
+
+
+def pairs_of_ranking(ranking: pd.DataFrame, k: int) -> pd.DataFrame:
+    """Return each pair of a ranking once, with the lower probability of both directions.
+
+    Parameters
+    ----------
+    ranking : DataFrame
+        result of :meth:`helpers.accounts.gallery.AccountGallery.rank`; of accounts whose number of
+        candidates is limited, the last candidate's values stand for those of all further ones
+    k : int
+        a pair counts if one account is among the k best candidates of the other
+
+    Returns
+    -------
+    Columns ``account_a``, ``account_b``, ``probability``, ``llr``, ``posts_a``, ``posts_b``, the
+    likeliest pair first. Account a is the one that was asked about, or the first one by name.
+    """
+    candidates = ranking[ranking.target != NOBODY]
+    values = {}
+    last_values = {}
+    for row in candidates.itertuples():
+        values[row.query, row.target] = (row.probability, row.llr)
+        last_values[row.query] = (row.probability, row.llr)
+    rows = {}
+    for row in candidates[candidates["rank"] <= k].itertuples():
+        pair = frozenset([row.query, row.target])
+        if pair in rows:
+            continue
+        both = [(row.probability, row.llr)]
+        if row.target in last_values:
+            both.append(values.get((row.target, row.query), last_values[row.target]))
+        sides = [(row.query, row.query_posts), (row.target, row.target_posts)]
+        if row.target in last_values:
+            sides.sort()
+        (account_a, posts_a), (account_b, posts_b) = sides
+        probability, llr = min(both)
+        rows[pair] = (account_a, account_b, probability, llr, int(posts_a), int(posts_b))
+    columns = ["account_a", "account_b", "probability", "llr", "posts_a", "posts_b"]
+    pairs = pd.DataFrame(rows.values(), columns=columns)
+    return pairs.sort_values(
+        ["probability", "account_a", "account_b"], ascending=[False, True, True], ignore_index=True
+    )
+
+
+def _calibrated_languages(choice, posts):
+    """Return the languages of which the calibration has seen accounts enough."""
+    if not len(choice.fitted):
+        return {languages.ENGLISH}
+    fitted = validation.subset_of_accounts(posts, choice.fitted)
+    samples = fitted.samples(list(fitted.names))
+    names = languages.languages_of(samples, choice.encoder.tokenizer)
+    counts = pd.Series(names).value_counts()
+    return set(counts.index[counts >= ENOUGH]) | {languages.ENGLISH}
+
+
+def _accounts(gallery, queries, ranking, pairs, calibrated):
+    """Return the table of accounts, see :class:`Answer`."""
+    likely = pairs[pairs.probability >= LEAST_PROBABILITY]
+    names = list(dict.fromkeys([*queries, *likely.account_a, *likely.account_b]))
+    samples = gallery.accounts(names)
+    spoken = languages.languages_of(samples, gallery.encoder.tokenizer)
+    nobody = ranking[ranking.target == NOBODY].set_index("query").probability
+    frame = pd.DataFrame(
+        {
+            "account": names,
+            "posts": samples.count,
+            "language": spoken,
+            "problem": "",
+            "nobody": nobody.reindex(names).to_numpy(),
+        }
+    )
+    equal = equal_queries(ranking)
+    tokens = samples.store.post_offsets
+    words = tokens[samples.first + samples.count] - tokens[samples.first]
+    for row, account in enumerate(frame.itertuples()):
+        frame.loc[row, "problem"] = _problem(account, words[row], calibrated, equal)
+    return frame
+
+
+def _problem(account, tokens, calibrated, equal):
+    """Return why an account cannot be judged, "" where it can."""
+    if account.posts < MIN_POSTS_TO_JUDGE:
+        return f"only {account.posts} posts"
+    if tokens < MIN_TOKENS_TO_JUDGE:
+        return "hardly any words of its own"
+    if account.language not in calibrated | {languages.UNSURE}:
+        return f"writes {account.language}, for which no probability was checked"
+    if account.account in equal:
+        return "all other accounts are equally likely"
+    return ""
+
+
+def _with_states(pairs, accounts, gallery, costs):
+    """Add the columns state, highest and reason to pairs, and sort them by state."""
+    problem_of = accounts.set_index("account").problem.to_dict()
+    _, highest_llr = gallery.use.bounds(gallery.reference_count)
+    states = []
+    reasons = []
+    for pair in pairs.itertuples():
+        problems = {}
+        for name in (pair.account_a, pair.account_b):
+            problem = problem_of.get(name, "")
+            if problem:
+                problems[name] = problem
+        reasons.append(problems)
+        states.append(_state(pair.probability, problems, costs))
+    frame = pairs.assign(state=states, reason=reasons, highest=pairs.llr >= highest_llr - EQUAL_LLR)
+    order = frame.state.map(STATES.index)
+    return frame.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+
+def _state(probability, problems, costs):
+    if problems:
+        return TOO_LITTLE
+    if probability >= costs.min_probability:
+        return LINKED
+    if probability >= MIN_LIKELY:
+        return LIKELY
+    return NOT_LINKED
+
+
+def _with_decisions(pairs, decisions, joint_names):
+    """Add the columns decision and note: what was said about a pair that is still open."""
+    said = {}
+    for row in decisions[decisions.decision == decided_pairs.LATER].itertuples():
+        names = [joint_names.get(name, name) for name in (row.account_a, row.account_b)]
+        said[frozenset(names)] = (row.decision, row.note)
+    pair_names = [frozenset(pair) for pair in zip(pairs.account_a, pairs.account_b, strict=True)]
+    frame = pairs.assign(
+        decision=[said.get(pair, ("", ""))[0] for pair in pair_names],
+        note=[said.get(pair, ("", ""))[1] for pair in pair_names],
+    )
+    return frame[PAIR_COLUMNS]

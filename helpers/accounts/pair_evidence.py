@@ -1,0 +1,144 @@
+"""Collect what speaks for and against that two accounts are one person's, for people to read."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+
+from ..core.names import label
+from ..evaluation.detection import DetectionCosts
+from ..tokens.batch import Samples
+from . import highlight, topic_words
+from .contributions import HOUR_ENDS, NOT_WORDS, contributions, scores_by_member
+from .gallery import AccountGallery
+
+MAX_FEATURES = 8  # that speak for a pair, and that speak against it
+SHOWN_POSTS = 5  # of each account
+MAX_TOPIC_WORDS = 30
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """What speaks for and against a pair of accounts.
+
+    Attributes
+    ----------
+    score : the score of the pair
+    systems : name of a system that reads the posts -> its part of the score
+    speaks_for, speaks_against : features, (feature, system, part of the score), strongest first
+    words_of_topic : words that both use, as others do where both write
+    score_without_topic, probability_without_topic : those of the pair after these words are
+        erased from both accounts' posts; None where there are none
+    activity : sentences about the times of the posts; none where times are not known
+    posts : of account a and of account b, HTML of the posts that contribute most, escaped
+    """
+
+    score: float
+    systems: dict[str, float]
+    speaks_for: list[tuple[str, str, float]]
+    speaks_against: list[tuple[str, str, float]]
+    words_of_topic: list[str]
+    score_without_topic: float | None
+    probability_without_topic: float | None
+    activity: list[str]
+    posts: tuple[str, str]
+
+
+def pair_evidence(
+    gallery: AccountGallery, account_a: str, account_b: str, costs: DetectionCosts
+) -> PairEvidence:
+    """Collect the evidence of one pair of accounts of a gallery.
+
+    Parameters
+    ----------
+    gallery : AccountGallery
+        holds both accounts
+    account_a, account_b : str
+        their names
+    costs : DetectionCosts
+        costs and prior, for the probability without the words of the topic
+    """
+    samples = [gallery.accounts([name]) for name in (account_a, account_b)]
+    parts = contributions(gallery, samples[0], account_b, account_a)
+    sums = scores_by_member(parts)
+    features = parts[~parts.feature.isin(NOT_WORDS)]
+    words = topic_words.topic_words(gallery, samples[0], account_b, account_a)
+    score_without_topic = None
+    probability_without_topic = None
+    if words:
+        bare = topic_words.without_words(gallery, samples[0], account_b, words, account_a, costs)
+        score_without_topic = float(bare.score)
+        probability_without_topic = float(bare.probability)
+    tokenizer = gallery.encoder.tokenizer
+    posts = [highlight.highlight(parts, side, tokenizer, SHOWN_POSTS, words) for side in samples]
+    activity = []
+    if gallery.hours:
+        activity = activity_sentences(*samples)
+    return PairEvidence(
+        float(sums.contribution.iloc[-1]),
+        {label(name): float(value) for name, value in sums.iloc[:-1].to_numpy()},
+        _strongest(features[features.contribution > 0]),
+        _strongest(features[features.contribution < 0]),
+        list(words[:MAX_TOPIC_WORDS]),
+        score_without_topic,
+        probability_without_topic,
+        activity,
+        (posts[0], posts[1]),
+    )
+
+
+def _strongest(features: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Return the strongest of features that are sorted by strength."""
+    rows = features.head(MAX_FEATURES).itertuples()
+    return [(feature_text(row.feature), label(row.member), row.contribution) for row in rows]
+
+
+def feature_text(feature: str) -> str:
+    """Return a feature of posts as people read it: an hour, or letters between quotation marks.
+
+    Parameters
+    ----------
+    feature : str
+        as :func:`helpers.accounts.contributions.contributions` names it
+    """
+    if feature.endswith(HOUR_ENDS):
+        return f"posts at {feature}"
+    return f"\u201c{feature}\u201d"
+
+
+def activity_sentences(a: Samples, b: Samples) -> list[str]:
+    """Say when two accounts wrote the posts that are read, and how often at once.
+
+    Parameters
+    ----------
+    a, b : Samples
+        one sample each
+    """
+    times = [_times(sample) for sample in (a, b)]
+    sentences = []
+    for letter, seconds in zip("AB", times, strict=True):
+        first, last = [datetime.fromtimestamp(moment, UTC) for moment in (seconds[0], seconds[-1])]
+        sentences.append(
+            f"The {len(seconds)} posts of {letter} that are read are from {first:%Y-%m-%d} to "
+            f"{last:%Y-%m-%d}."
+        )
+    minutes = [set(seconds // 60) for seconds in times]
+    days = [set(seconds // 86400) for seconds in times]
+    same_minutes = len(minutes[0] & minutes[1])
+    same_days = len(days[0] & days[1])
+    if same_days:
+        sentence = f"Both wrote on {same_days} of the same days"
+        if same_minutes:
+            sentence += f", and in {same_minutes} of the same minutes"
+            sentence += ", which speaks against one person"
+        sentences.append(sentence + ".")
+    else:
+        sentences.append("They never wrote on the same day.")
+    return sentences
+
+
+def _times(sample):
+    """Return the times of the first sample's posts, sorted, in seconds since 1970."""
+    first = sample.first[0]
+    return np.sort(sample.store.time[first : first + sample.count[0]])

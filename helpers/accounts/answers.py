@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from ..core.config import Config
 from ..evaluation import calibration
@@ -53,10 +54,10 @@ class Question(Config):
     """
 
     accounts: tuple[str, ...] = ()
-    k: int = 5
-    prior: float = 0.0
-    miss: float = LINK_COSTS.miss
-    false_link: float = LINK_COSTS.false_accept
+    k: int = Field(5, ge=1, le=1000)
+    prior: float = Field(0.0, ge=0, lt=1)
+    miss: float = Field(LINK_COSTS.miss, gt=0, le=1e9)
+    false_link: float = Field(LINK_COSTS.false_accept, gt=0, le=1e9)
     seed: int = 0
 
     def costs(self, prior: float) -> DetectionCosts:
@@ -315,7 +316,9 @@ def _accounts(gallery, queries, ranking, pairs, calibrated):
             "nobody": nobody.reindex(names).to_numpy(),
         }
     )
-    equal = equal_queries(ranking)
+    lowest, _ = gallery.use.bounds(gallery.reference_count)
+    # those at the lower bound are all unlikely, which is an answer
+    equal = equal_queries(ranking[~(ranking.llr < lowest + EQUAL_LLR)])
     tokens = samples.store.post_offsets
     words = tokens[samples.first + samples.count] - tokens[samples.first]
     for row, account in enumerate(frame.itertuples()):

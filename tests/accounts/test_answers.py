@@ -1,0 +1,267 @@
+"""Answers about a file: each pair once, who cannot be judged, decisions, and wrong links."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.accounts import answers, decided_pairs, languages
+from helpers.accounts.answers import (
+    LIKELY,
+    LINKED,
+    NOT_LINKED,
+    STATES,
+    TOO_LITTLE,
+    Question,
+    answer_question,
+    pairs_of_ranking,
+)
+from helpers.accounts.gallery import NOBODY
+from helpers.accounts.link_errors import LinkErrors, count_link_errors
+from helpers.accounts.merging import JOINER, merge_accounts
+from helpers.accounts.samples import texts_of
+from helpers.accounts.validation import split_half_trials
+from helpers.evaluation.detection import DetectionCosts
+
+COSTS = DetectionCosts(prior=0.3, false_accept=3)
+
+
+@pytest.fixture(scope="session")
+def answer(mine, encoder):
+    return answer_question(mine, encoder)
+
+
+def decisions(*rows):
+    frame = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
+    return frame.assign(who="me", when="", note="a note")
+
+
+def test_each_pair_stands_once_with_the_lower_probability(answer):
+    queries = answer.queries
+    ranking = answer.gallery.rank(answer.gallery.accounts(queries), queries, 100, answer.costs)
+    chance = {(row.query, row.target): row.probability for row in ranking.itertuples()}
+    best = ranking[(ranking["rank"] <= 5) & (ranking.target != NOBODY)]
+    expected = {frozenset(pair) for pair in zip(best["query"], best.target)}
+    pairs = answer.pairs
+    assert {frozenset(pair) for pair in zip(pairs.account_a, pairs.account_b)} == expected
+    assert len(pairs) == len(expected)
+    for pair in pairs.itertuples():
+        both = [
+            chance[pair.account_a, pair.account_b],
+            chance[pair.account_b, pair.account_a],
+        ]
+        assert pair.probability == pytest.approx(min(both))
+    assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
+
+
+def test_a_direction_beyond_the_ranked_candidates_has_the_last_candidate_s_values():
+    columns = ["query", "target", "rank", "probability", "llr", "query_posts", "target_posts"]
+    rows = [
+        ("a", "b", 1, 0.9, 5.0, 10, 20),
+        ("b", "c", 1, 0.5, 3.0, 20, 30),
+        ("b", "d", 2, 0.2, 1.0, 20, 40),
+    ]
+    pairs = pairs_of_ranking(pd.DataFrame(rows, columns=columns), 1)
+    assert pairs.to_numpy().tolist() == [
+        ["b", "c", 0.5, 3.0, 20, 30],
+        ["a", "b", 0.2, 1.0, 10, 20],
+    ]
+
+
+def test_states_follow_the_probability_and_the_accounts(answer):
+    threshold = answer.costs.min_probability
+    for pair in answer.pairs.itertuples():
+        if pair.reason:
+            assert pair.state == TOO_LITTLE
+        elif pair.probability >= threshold:
+            assert pair.state == LINKED
+        elif pair.probability >= 0.5:
+            assert pair.state == LIKELY
+        else:
+            assert pair.state == NOT_LINKED
+    order = answer.pairs.state.map(STATES.index)
+    assert order.is_monotonic_increasing
+
+
+def test_few_posts_and_other_languages_are_too_little_to_say(answer, monkeypatch):
+    gallery = answer.gallery
+    names = answer.pairs.account_a[:1].tolist() + answer.pairs.account_b[:1].tolist()
+    ranking = gallery.rank(gallery.accounts(answer.queries), answer.queries, 5, answer.costs)
+    monkeypatch.setattr(languages, "languages_of", lambda *_: ["Polish"] * len(answer.accounts))
+    accounts = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"English"})
+    assert accounts.problem.str.startswith("writes Polish").all()
+    bare = answer.pairs[["account_a", "account_b", "probability", "llr"]].assign(probability=0.99)
+    states = answers._with_states(bare, accounts, gallery, answer.costs)
+    assert (states.state == TOO_LITTLE).all() and set(states.reason[0]) == set(names)
+    own_language = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"Polish"})
+    assert (own_language.problem == "").all()
+    monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
+    few = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"Polish"})
+    assert few.problem.str.fullmatch(r"only \d+ posts").all()
+
+
+def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):
+    said = decisions(
+        ("demo-0003", "newcomer", "same"),
+        ("demo-0001", "demo-0002", "different"),
+        ("nobody", "demo-0002", "same"),
+        ("demo-0004", "demo-0005", "later"),
+    )
+    answer = answer_question(mine, encoder, Question(k=100), said)
+    joint = f"demo-0003{JOINER}newcomer"
+    assert answer.joint_names == {"demo-0003": joint, "newcomer": joint}
+    assert joint in answer.queries and len(answer.queries) == len(mine.names) - 1
+    pairs = {frozenset(pair) for pair in zip(answer.pairs.account_a, answer.pairs.account_b)}
+    count = len(answer.queries)
+    assert frozenset(["demo-0001", "demo-0002"]) not in pairs
+    assert len(pairs) == count * (count - 1) // 2 - 1
+    later = answer.pairs[answer.pairs.decision == "later"]
+    assert later[["account_a", "account_b", "note"]].to_numpy().tolist() == [
+        ["demo-0004", "demo-0005", "a note"]
+    ]
+
+
+def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
+    chain = [("demo-0001", "demo-0002"), ("demo-0002", "demo-0005"), ("demo-0001", "unknown")]
+    merged, joint_names = merge_accounts(mine, chain)
+    name = JOINER.join(["demo-0001", "demo-0002", "demo-0005"])
+    assert set(joint_names.values()) == {name} and len(merged.names) == len(mine.names) - 2
+    expected = []
+    for member in name.split(JOINER):
+        row = list(mine.names).index(member)
+        posts = np.arange(*mine.store.author_offsets[row : row + 2])
+        texts = texts_of(mine.store, posts, encoder.tokenizer)
+        expected += zip(mine.store.time[posts], texts)
+    row = list(merged.names).index(name)
+    posts = np.arange(*merged.store.author_offsets[row : row + 2])
+    assert texts_of(merged.store, posts, encoder.tokenizer) == [
+        text for _, text in sorted(expected, key=lambda post: post[0])
+    ]
+    other = list(merged.names).index("demo-0004")
+    before = list(mine.names).index("demo-0004")
+    assert (merged.store.posts_per_author()[other]) == mine.store.posts_per_author()[before]
+    assert merge_accounts(mine, [])[0] is mine
+
+
+def test_link_errors_are_those_of_ranking_each_half(mine, encoder):
+    gallery, older = split_half_trials(mine, encoder)
+    errors = count_link_errors(gallery, older, COSTS)
+    names = list(gallery.names)
+    ranking = gallery.rank(older, [f"half of {name}" for name in names], len(names), COSTS)
+    ranking = ranking[ranking.target != NOBODY]
+    llr = ranking.pivot(index="target", columns="query", values="llr")
+    ratios = np.exp(llr.loc[names, [f"half of {name}" for name in names]].to_numpy())
+
+    def chance(ratio, others):
+        share = COSTS.prior / len(others)
+        return share * ratio / (1 - COSTS.prior + share * sum(others))
+
+    def is_linked(query, target, left_out):
+        of_query = [ratios[row, query] for row in range(len(names)) if row not in left_out(query)]
+        of_target = [
+            ratios[target, row] for row in range(len(names)) if row not in left_out(target)
+        ]
+        ratio = ratios[target, query]
+        lower = min(chance(ratio, of_query), chance(ratio, of_target))
+        return lower >= COSTS.min_probability
+
+    found = set()
+    wrong = set()
+    wrong_alone = set()
+    for query in range(len(names)):
+        for target in range(len(names)):
+            if is_linked(query, target, lambda row: []):
+                (found if query == target else wrong).add(query)
+            if query != target and is_linked(query, target, lambda row: [row]):
+                wrong_alone.add(query)
+    assert errors == LinkErrors(len(names), len(found), len(wrong - found), len(wrong_alone))
+    assert len(found) > 0
+    probability = ranking.set_index(["query", "target"]).probability
+    own = probability["half of demo-0001", "demo-0001"]
+    row = names.index("demo-0001")
+    assert own == pytest.approx(chance(ratios[row, row], ratios[:, row]), rel=1e-4)
+
+
+def test_the_share_of_wrong_links():
+    errors = LinkErrors(100, 60, 2, 1)
+    assert errors.wrong_share(0.1) == pytest.approx((0.2 + 0.9) / (6 + 0.2 + 0.9))
+    # Clopper-Pearson by its definition: one or fewer of 100 has a probability of 5%
+    bound = errors.most_wrong_share(0.1)
+    share = bound * 6.2 / (1 - bound) - 0.2 if bound < 1 else 1
+    highest = (bound * 6.0 - 0.2 * (1 - bound)) / (0.9 * (1 - bound)) / 100
+    assert (1 - highest) ** 100 + 100 * highest * (1 - highest) ** 99 == pytest.approx(0.05)
+    assert share > 0 and LinkErrors(10, 0, 0, 0).wrong_share(0.1) is None
+
+
+def test_accounts_that_a_person_joined_calibrate_from_some_number_on(mine, encoder, monkeypatch):
+    names = list(mine.names)
+    same = list(zip(names[:8], names[8:16]))
+    unchanged, known = answers.calibrated_on_known(encoder, mine, same)
+    assert unchanged is encoder and known == 0
+    monkeypatch.setattr(answers, "MIN_KNOWN_PAIRS", 8)
+    fitted, known = answers.calibrated_on_known(encoder, mine, [*same, ("x", "y"), same[0]])
+    assert known == 8
+    use = encoder.use(True, mine.hours)
+    assert fitted.uses[use].accounts == 8
+    # pairs drawn at random are no evidence: the score gets hardly any weight
+    assert abs(fitted.uses[use].calibration.weights[0]) < encoder.uses[use].calibration.weights[0]
+
+
+def test_vectors_of_accounts_that_are_asked_about_are_not_made_again(mine, encoder):
+    fresh = mine.gallery(encoder)
+    shared = mine.gallery(encoder)
+    names = list(fresh.names[::3])
+    other_store = replace(fresh.targets.store)
+    elsewhere = replace(fresh.accounts(names), store=other_store)
+    own = fresh.rank(elsewhere, names, 5)
+    reused = shared.rank(shared.accounts(names), names, 5)
+    pd.testing.assert_frame_equal(own, reused, atol=1e-3)  # scores are rounded before their slope
+
+
+@pytest.mark.parametrize(
+    "text, language",
+    [
+        ("I think that this is what we should have done from the very beginning.", "English"),
+        (
+            "Señor presidente, esta ley no resuelve los problemas que tienen las familias de este "
+            "país. Por eso pedimos que se retire, y que el Gobierno presente otra que escuche a "
+            "quienes llevan años esperando.",
+            "Spanish",
+        ),
+        ("Wir haben gestern lange darüber gesprochen, was als Nächstes zu tun ist.", "German"),
+        ("ok", languages.UNSURE),
+        ("", languages.UNSURE),
+    ],
+)
+def test_language(text, language):
+    assert languages.language_of(text) == language
+
+
+def test_an_account_that_is_not_there_is_named(mine, encoder):
+    with pytest.raises(ValueError, match="the first is nosuch"):
+        answer_question(mine, encoder, Question(accounts=("nosuch",)))
+    with pytest.raises(ValueError, match="k"):
+        Question.of({"k": 0}, "mine")
+
+
+def test_decisions_are_read_as_they_were_added(tmp_path):
+    path = tmp_path / "decisions.csv"
+    assert (
+        decided_pairs.add_decisions(path, decisions(("a", "b", "same"), ("c", "d", "later"))) == 2
+    )
+    assert (
+        decided_pairs.add_decisions(path, decisions(("b", "a", "same"), ("d", "c", "different")))
+        == 1
+    )
+    rows = decided_pairs.read_rows(path)
+    assert rows[["account_a", "account_b", "decision"]].to_numpy().tolist() == [
+        ["a", "b", "same"],
+        ["d", "c", "different"],
+    ]
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="both 'same' and 'different'"):
+        decided_pairs.add_decisions(path, decisions(("a", "b", "different")))
+    with pytest.raises(ValueError, match="'maybe' is none of"):
+        decided_pairs.add_decisions(path, decisions(("a", "x", "maybe")))
+    assert path.read_bytes() == before

@@ -327,14 +327,14 @@ def review(options: Namespace) -> None:
     elif is_terminal():
         pairs = open_pairs(paths.Run(options.run), path)
         count = ask_about_pairs(pairs, path, options.who)
-        print(f"{count} decisions were added to {options.decisions}; {len(pairs)} pairs were open.")
+        print(f"pairs that were open: {len(pairs)}; decided: {count}, in {options.decisions}")
         return
     else:
         raise ValueError(
             "nobody can be asked here: name two accounts and a decision, or a file with --add"
         )
     count = decided_pairs.add_decisions(path, added)
-    print(f"{count} decisions were added to {options.decisions}.")
+    print(f"decisions that were added to {options.decisions}: {count}")
 
 
 @contextmanager

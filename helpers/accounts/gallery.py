@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from scipy import sparse
 from scipy.special import expit, logit, logsumexp
 
 from ..core.errors import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.embeddings import Embeddings
+from ..evaluation.models import GalleryTfidf
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
 from ..training import checkpoints
@@ -368,7 +370,9 @@ class AccountGallery:
             )
         return self.exchanged(self.queries(posts, times, topics), names)
 
-    def exchanged(self, samples: Samples, names: Sequence[str]) -> "AccountGallery":
+    def exchanged(
+        self, samples: Samples, names: Sequence[str], keep_terms: bool = False
+    ) -> "AccountGallery":
         """Return a gallery in which samples replace the accounts of the same names.
 
         A sample whose name the gallery does not have is added. In both cases the samples come after
@@ -379,6 +383,8 @@ class AccountGallery:
         ----------
         samples : one sample per name
         names : names of the samples
+        keep_terms : whether the TF-IDFs keep terms and idf of this gallery, which takes a fraction
+            of the time; by default they are fitted again
         """
         columns = self.columns(names)
         kept = np.setdiff1d(np.arange(len(self)), columns)
@@ -387,7 +393,7 @@ class AccountGallery:
             for name, new_rows in self.encoder.rows(samples).items()
         }
         new_drawn = np.where(columns < 0, self.drawn.all(), self.drawn[columns])
-        return replace(
+        changed = replace(
             self,
             targets=concatenate_samples(self.targets[kept], samples),
             names=[*self.names[kept], *names],
@@ -395,6 +401,20 @@ class AccountGallery:
             drawn=np.append(self.drawn[kept], new_drawn),
             embeddings=None,
         )
+        if keep_terms:
+            self._hand_terms_to(changed, kept, samples)
+        return changed
+
+    def _hand_terms_to(self, changed, kept, samples):
+        """Give the fitted TF-IDFs to a gallery of the kept targets and of new samples."""
+        members = zip(self.model.used_members, changed.model.used_members, strict=True)
+        for own_member, member in members:
+            if not isinstance(member.encoder, GalleryTfidf):
+                continue
+            fitted = own_member.gallery(self.targets, MAX_TOKENS)
+            new_rows = self.embeddings.of(fitted.encoder, samples, MAX_TOKENS)
+            rows = sparse.vstack([fitted.rows[kept], new_rows], format="csr")
+            member.keep_fit(fitted.encoder, rows, changed.targets, MAX_TOKENS)
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
         """Return a gallery without the named accounts.

@@ -167,7 +167,7 @@ def without_words(
 ) -> pd.Series:
     """Rank a target for a query again after words are erased from the posts of both.
 
-    All other accounts of the gallery stay as they are.
+    All other accounts of the gallery stay as they are, and so do terms and idf of its TF-IDFs.
 
     Parameters
     ----------
@@ -186,9 +186,10 @@ def without_words(
     query = _erase_words(query, words, tokenizer)
     changed_target = _erase_words(gallery.accounts([target]), words, tokenizer)
     if name in gallery.names:
-        changed = gallery.exchanged(concatenate_samples(query, changed_target), [name, target])
+        both = concatenate_samples(query, changed_target)
+        changed = gallery.exchanged(both, [name, target], keep_terms=True)
     else:
-        changed = gallery.exchanged(changed_target, [target])
+        changed = gallery.exchanged(changed_target, [target], keep_terms=True)
     ranking = changed.rank(query, [name], len(changed), costs)
     return ranking.set_index("target").loc[target]
 

@@ -235,6 +235,19 @@ class Member:
         key = ("gallery", self.encoder, *kind, targets, max_tokens)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
+    def keep_fit(self, encoder: Encoder, rows: Rows, targets: Samples, max_tokens: int) -> None:
+        """Use a TF-IDF that was fitted before in the gallery of some targets.
+
+        Parameters
+        ----------
+        encoder : the fitted TF-IDF
+        rows : (T, D), those that it makes of the targets
+        targets : T samples
+        max_tokens : tokens read of each post
+        """
+        key = ("fitted", self.encoder, targets, max_tokens)
+        self.embeddings.once(key, partial(tuple, (encoder, rows)))
+
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder
         if isinstance(encoder, GalleryTfidf):

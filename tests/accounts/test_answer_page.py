@@ -1,0 +1,167 @@
+"""The page about own accounts: what it says is what was found, and hostile text is only text."""
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html import unescape
+
+import pandas as pd
+import pytest
+
+from helpers.accounts import answer_page, answer_text, review
+from helpers.accounts.__main__ import main
+from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE, answer_question
+from helpers.accounts.decided_pairs import COLUMNS, read_rows
+from helpers.accounts.link_errors import LinkErrors
+from helpers.core import paths
+
+HOSTILE = '<script>alert("x")</script>'
+
+
+@pytest.fixture(autouse=True)
+def outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
+
+
+@pytest.fixture(scope="module")
+def answer(mine, encoder):
+    return answer_question(mine, encoder)
+
+
+@pytest.fixture(scope="module")
+def record(answer):
+    return answer_text.answer_record(answer, "posts.csv", "open-small", {})
+
+
+def visible(page):
+    """The words of a page, without tags, style and script."""
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
+    page = visible(answer_page.render(record))
+    shown = answer_text.shown_pairs(answer)
+    assert len(shown) == len(record["pairs"]) >= 3
+    for row, pair in zip(shown.itertuples(), record["pairs"], strict=True):
+        assert (pair["a"], pair["b"], pair["state"]) == (row.account_a, row.account_b, row.state)
+        assert (pair["posts_a"], pair["posts_b"]) == (row.posts_a, row.posts_b)
+        text = answer_text.percent(row.probability)
+        assert f"{row.account_a} and {row.account_b} : {row.state}, probability {text}" in page
+        total = sum(pair["systems"].values())
+        assert total == pytest.approx(pair["score"], abs=1e-9)
+    counts = answer.pairs.state.value_counts().to_dict()
+    assert record["counts"] == {
+        state: counts.get(state, 0) for state in (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
+    }
+    for sentence in [record["headline"], *record["sentences"], *record["errors"], *record["next"]]:
+        assert " ".join(sentence.split()) in page
+
+
+def test_nothing_of_the_demo_stands_on_the_page(record):
+    page = visible(answer_page.render(record))
+    assert "invented" not in page and "banned" not in page and "Exercises" not in page
+
+
+def test_hostile_names_and_posts_are_only_text(record):
+    pairs = [
+        pair | {"a": HOSTILE, "key_a": HOSTILE, "note": HOSTILE, "decision": "later"}
+        for pair in record["pairs"]
+    ]
+    page = answer_page.render(record | {"pairs": pairs, "file": HOSTILE, "headline": HOSTILE})
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+    assert page.count("<script>") == 1
+    name = answer_text.shown_name("x", {"x": "a\u202eb\x1b"})
+    assert name == "a\\u202eb\\x1b"
+
+
+def test_only_the_page_s_own_script_may_run(record):
+    page = answer_page.render(record)
+    script = re.search(r"<script>(.*?)</script>", page, re.S)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in unescape(page)
+    assert "default-src" in page and not re.search(r"(?:src|href)=\"(?!#)", page)
+
+
+@pytest.mark.parametrize(
+    "states, words",
+    [
+        ([LINKED], "1 pair of accounts is linked"),
+        ([LINKED, LINKED, LIKELY], "2 pairs of accounts are linked"),
+        ([LIKELY, NOT_LINKED], "No pair of accounts is linked. The likeliest pair"),
+        ([TOO_LITTLE], "No pair of accounts can be judged"),
+    ],
+)
+def test_the_headline_is_the_user_s_answer(answer, states, words):
+    pairs = answer.pairs.head(len(states)).assign(state=states)
+    assert answer_text.headline(replace(answer, pairs=pairs)).startswith(words)
+
+
+def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
+    costs = answer.costs.model_copy(update={"prior": 0.1})
+    some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
+    text = " ".join(answer_text.error_sentences(some))
+    assert "60 of the 100 were linked with their own half" in text
+    assert "1 of them was linked with somebody else" in text
+    assert "of 100 such links about 15 are wrong" in text and "up to 42 of 100" in text
+    none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
+    assert "cannot be said for this file" in none and "30 are needed" in none
+
+
+def test_probabilities_are_never_rounded_to_certainty():
+    assert answer_text.percent(0.9999) == "over 99%" and answer_text.percent(0.0) == "under 1%"
+    assert answer_text.percent(0.851) == "85%"
+
+
+def test_mine_writes_the_page_its_tables_and_the_log(invented, tmp_path, capsys):
+    assert main(["mine", str(invented), "--names"]) == 0
+    folder = tmp_path / "outputs" / "mine"
+    printed = capsys.readouterr().out
+    record = json.loads((folder / "answers.json").read_text("utf-8"))
+    assert record["headline"] in printed and "report.html" in printed
+    pairs = pd.read_csv(folder / "pairs.csv")
+    assert {pairs.account_a[0], pairs.account_b[0]} == {"demo-0003", "newcomer"}
+    assert not pairs.duplicated(["account_a", "account_b"]).any()
+    assert len(pd.read_csv(folder / "accounts.csv")) == 41
+    log = [json.loads(line) for line in open(folder / "asked.jsonl")]
+    assert log[0]["asked"] and log[0]["linked"] == [] and "demo-" not in json.dumps(log)
+    assert str(tmp_path) not in (folder / "report.html").read_text("utf-8")
+
+    # what was decided in a terminal changes the next answer
+    decisions = tmp_path / "decisions.csv"
+    run = paths.Run("mine")
+    answers = iter(["x", "s", "two words", "d", "", "q"])
+    open_pairs = review.open_pairs(run, decisions)
+    count = review.ask_about_pairs(open_pairs, decisions, "ann", lambda _: next(answers))
+    assert count == 2 and len(review.open_pairs(run, decisions)) == len(open_pairs) - 2
+    rows = read_rows(decisions)
+    assert rows.decision.tolist() == ["same", "different"] and rows.note[0] == "two words"
+    assert main(["mine", str(invented), "--names", "--decisions", str(decisions)]) == 0
+    again = pd.read_csv(folder / "pairs.csv")
+    assert "newcomer" not in {*again.account_a, *again.account_b}
+    assert "demo-0003 + newcomer" in {*again.account_a, *again.account_b}
+    rejected = {rows.account_a[1], rows.account_b[1]}
+    assert rejected not in [set(pair) for pair in zip(again.account_a, again.account_b)]
+
+
+def test_review_by_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["review", "a.csv", "x", "y", "same", "--who", "ann", "--note", "I asked"]) == 0
+    assert main(["review", "b.csv", "x", "z", "different"]) == 0
+    assert main(["review", "a.csv", "--add", "b.csv"]) == 0
+    assert capsys.readouterr().out.count("csv: 1\n") == 3
+    rows = read_rows("a.csv")
+    assert list(rows) == list(COLUMNS) and rows.account_b.tolist() == ["y", "z"]
+    assert rows.who[0] == "ann" and rows.note[0] == "I asked" and rows.when[0].endswith("Z")
+    for words, message in (
+        (["a.csv", "x", "y", "different"], "both 'same' and 'different'"),
+        (["a.csv", "x", "y"], "name two accounts and a decision"),
+        (["a.csv", "x", "y", "perhaps"], "'perhaps' is no decision"),
+        (["a.csv"], "nobody can be asked here"),
+    ):
+        assert main(["review", *words]) == 1
+        assert message in capsys.readouterr().err
+    with pytest.raises(ValueError, match="run `authorbook mine` first"):
+        review.open_pairs(paths.Run("mine"), tmp_path / "a.csv")

@@ -35,6 +35,7 @@ from importlib.metadata import entry_points
 from authorbook.runs.__main__ import main as run_notebooks
 commands = {name: (script.load(), words) for name, words in json.loads(sys.argv[1]).items()}
 commands["runs"] = (run_notebooks, ["demo", "--list"])
+commands["nobody"] = (script.load(), ["nearest", "posts.csv", "nosuch", "--names"])
 for name, (main, words) in commands.items():
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
@@ -205,6 +206,13 @@ def test_a_missing_extra_is_said(answers):
         "runs.markdown": f"the package latex2mathml {needs}",
         "sources.zulip": f"the package selectolax {needs}",
     }
+
+
+def test_an_error_is_a_sentence(answers):
+    code, printed, errors = answers["nobody"]
+    assert (code, printed) == (1, "")
+    assert errors.endswith("the first is nosuch\n") and errors.count("\n") == 1
+    assert "defect" not in errors
 
 
 def test_the_notebooks_are_no_part_of_it(answers):

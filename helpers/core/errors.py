@@ -220,7 +220,8 @@ def is_foreseen(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return False
-    return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
+    file = Path(os.path.realpath(frames[-1].filename))  # in a checkout, authorbook is a link
+    return file.is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
 
 
 def disk_full(error: object) -> str:

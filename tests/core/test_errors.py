@@ -176,6 +176,14 @@ class TestExplain:
         )
         assert explain_error(FileError("a sentence")) == "a sentence"
 
+    def test_our_own_messages_stay_where_the_package_is_imported_by_its_link(self):
+        from authorbook.core import errors as linked_errors
+        from authorbook.core import paths as linked_paths
+
+        error = raised(linked_paths.checked_name, "run", "../x")
+        assert linked_errors.explain_error(error).startswith("run '../x': use")
+        assert linked_paths.ROOT == paths.ROOT
+
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
         assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")

@@ -132,6 +132,7 @@ def run(environment, user_folder):
         "PATH": os.environ["PATH"],
         "HOME": str(environment / "home"),
         "PYTHONPATH": str(user_folder),
+        "PYTHONDONTWRITEBYTECODE": "1",  # any new file in the environment is one too many
         "OMP_NUM_THREADS": "1",
         "TQDM_DISABLE": "1",
     }
@@ -155,10 +156,10 @@ def package(environment):
 
 
 @pytest.fixture(scope="module")
-def answers(environment, user_folder, package, run):
+def answers(environment, user_folder, run):
     """What came of SESSION, and which files it wrote."""
     words = {name: [name, *words] for name, (words, _) in COMMANDS.items()}
-    folders = {"package": package, "work": user_folder, "home": environment / "home"}
+    folders = {name: environment / name for name in ("venv", "work", "home")}
     files = {name: files_of(folder) for name, folder in folders.items()}
     answers = json.loads(run("python", "-c", SESSION, json.dumps(words)))
     answers["written"] = {
@@ -190,7 +191,7 @@ def test_it_is_imported_at_once_and_makes_vectors(answers):
 
 
 def test_it_writes_to_the_users_folder_only(answers):
-    assert answers["written"]["package"] == []
+    assert answers["written"]["venv"] == []
     assert answers["written"]["work"] == [Path("vectors.parquet")], "the file that was named"
     folders = {path.parts[:-1] for path in answers["written"]["home"]}
     data_folder = (".local", "share", "authorbook", "outputs")

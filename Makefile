@@ -61,6 +61,10 @@ help:
 
 setup: .venv/.ok
 
+# From PyTorch's own index comes torch's build for this machine's GPU, or, where there is none, the build for CPUs, which is
+# gigabytes smaller. Where find-links name wheels, or nobody answers there, torch comes from where all else comes from.
+UV_INSTALL = $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e ".[dev]"
+
 # constraints.txt pins every package; uv installs in seconds, plain pip does the same in a minute or two
 .venv/.ok: pyproject.toml constraints.txt
 	@"$$PYTHON" -c 'import sys; v = sys.version_info[:3]; sys.exit(None if (3, 11, 5) <= v < (3, 14) else \
@@ -68,7 +72,8 @@ setup: .venv/.ok
 	"$$PYTHON" -m venv .venv
 	@if $(BIN)/python -m pip install -q "uv==0.13.8" 2> /dev/null; then \
 	    echo "installing with uv"; \
-	    $(BIN)/uv pip install -q --compile-bytecode --python $(BIN)/python -c constraints.txt -e ".[dev]"; \
+	    if [ -n "$$UV_FIND_LINKS" ] || ! $(UV_INSTALL) --torch-backend "$${UV_TORCH_BACKEND:-auto}" 2> /dev/null; then \
+	        $(UV_INSTALL); fi; \
 	else \
 	    echo "installing with pip"; \
 	    $(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"; \

@@ -143,7 +143,7 @@ def online(address: str) -> str:
     colab = _links(colab_address, place[1])
     setup = (
         f"!git clone -q https://github.com/{place[1]} authorbook && cd authorbook"
-        " && pip install -q -c constraints.txt -e ."
+        " && pip install -q -c constraints.txt -e '.[notebooks]'"
     )
     return (
         f"Without installing anything: notebooks {binder} on Binder; a first start takes minutes.\n"

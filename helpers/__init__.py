@@ -9,7 +9,9 @@ Six modules show how it works; read them first, in this order:
 5. :mod:`helpers.evaluation.ranking`: queries, targets, ranks and metrics with intervals
 6. :mod:`helpers.topic.arr`: what one of the papers adds, equation by equation
 
-Nothing heavy is imported here: ``import helpers`` costs milliseconds.
+The package has two names: ``helpers`` in a checkout, where the notebooks import it, and
+``authorbook`` where it is installed. So its modules import each other relatively, as in
+``from ..core import paths``. Nothing heavy is imported here: the import costs milliseconds.
 """
 
 import warnings

@@ -390,7 +390,10 @@ def test_notebooks_open_online_once_the_address_is_known():
 def test_binder_installs_what_is_pinned():
     folder = paths.ROOT / ".binder"
     script = (folder / "postBuild").read_text("utf-8")
-    assert "-c constraints.txt -e ." in script and (folder / "postBuild").stat().st_mode & 0o100
+    assert (
+        '-c constraints.txt -e ".[notebooks]"' in script
+        and (folder / "postBuild").stat().st_mode & 0o100
+    )
     python = re.fullmatch(r"python-(3\.\d+)\n", (folder / "runtime.txt").read_text("utf-8"))[1]
     workflow = (paths.ROOT / ".github/workflows/ci.yml").read_text("utf-8")
     assert f'python: ["{python}"' in workflow, "a version that CI tests"

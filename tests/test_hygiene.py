@@ -276,7 +276,10 @@ def test_conda_users_get_the_same_set():
     import tomllib
 
     project = tomllib.loads((paths.ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    extras = project["optional-dependencies"]
+    notebooks, *dev = extras["dev"]
+    assert notebooks == "authorbook[notebooks]", "make setup installs what the notebooks need"
+    wanted = [*project["dependencies"], *extras["notebooks"], *dev]
     pins = {normal(pin) for pin in (paths.ROOT / "constraints.txt").read_text().split()}
     assert {normal(name) for name in wanted} <= pins, "not pinned in constraints.txt"
     environment = yaml.safe_load((paths.ROOT / "environment.yml").read_text())
@@ -307,9 +310,10 @@ def test_one_version_is_named_everywhere():
     assert helpers.__version__ == cited == newest
 
 
-def test_importing_helpers_brings_nothing_heavy():
-    heavy = ("torch", "pandas", "numpy", "plotly", "umap")
-    code = f"import sys, helpers; print([m for m in {heavy} if m in sys.modules])"
+@pytest.mark.parametrize("name", ["helpers", "authorbook"])
+def test_importing_the_package_brings_nothing_heavy(name):
+    heavy = ("torch", "transformers", "pandas", "numpy", "plotly", "umap")
+    code = f"import sys, {name}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -353,9 +357,46 @@ def test_a_module_names_no_folder_of_a_machine_and_not_its_own_package(path):
     )
 
 
+# modules that come with the packages of the extras, by other names or as what these need
+EXTRA_MODULES = {
+    "IPython",
+    "accelerate",
+    "daft",
+    "latex2mathml",
+    "nbconvert",
+    "nbformat",
+    "papermill",
+    "plotly",
+    "selectolax",
+    "tokenizers",
+    "transformers",
+    "umap",
+}
+
+
+@each_module
+def test_a_package_of_an_extra_is_imported_where_its_absence_is_explained(path):
+    """A command explains it itself, and the figures do so where their room is entered."""
+    explained = set()
+    imports = []
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.With) and "packages_of" in ast.unparse(node.items[0]):
+            explained |= set(node.body)
+        if isinstance(node, ast.Import):
+            imports += [(node, alias.name.partition(".")[0]) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imports.append((node, node.module.partition(".")[0]))
+    explains_itself = path.parent.name == "figures" or path.name in (
+        "commands.py",
+        "daft_engine.py",
+    )
+    for node, module in imports:
+        assert module not in EXTRA_MODULES or node in explained or explains_itself, module
+    if path.parts[-2:] == ("figures", "__init__.py"):
+        assert explained
+
+
 def test_helpers_have_few_rooms():
-    rooms = {path.name for path in (paths.ROOT / "helpers").iterdir()} - {
-        "__init__.py",
-        "__pycache__",
-    }
+    rooms = {path.parent.name for path in (paths.ROOT / "helpers").glob("*/__init__.py")}
     assert len(rooms) <= 15, sorted(rooms)

@@ -36,9 +36,12 @@ def make(tmp_path):
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 
     def run(target, variables, **more):
+        installed = []
+        if target != "setup":  # as if everything were installed
+            installed = ["-o", ".venv/.ok"]
         settings = [f"{name}={value}" for name, value in variables.items()]
         done = subprocess.run(
-            ["make", "-s", "-o", ".venv/.ok", target, "BIN=bin", *settings],
+            ["make", "-s", *installed, target, "BIN=bin", *settings],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -92,6 +95,30 @@ def test_arguments_are_words_parted_by_blanks(make):
     ]
     assert make("rooms", {"SINCE": "HEAD"}) == ["python", "docs/rooms.py", "HEAD"]
     assert make("rooms", {}) == ["python", "docs/rooms.py"]
+
+
+# uv that repeats its words, and cannot reach the index that a backend of torch comes from
+UV = '#!/bin/bash\necho "uv $*"\n[[ " $* " != *" --torch-backend "* ]] || exit 2\n'
+
+
+@pytest.mark.parametrize(
+    "variables, backends",
+    [
+        ({}, ["auto", ""]),
+        ({"UV_TORCH_BACKEND": "cpu"}, ["cpu", ""]),
+        ({"PIP_FIND_LINKS": "/wheels"}, [""]),
+    ],
+)
+def test_torch_comes_from_its_index_else_from_where_all_comes_from(make, variables, backends):
+    for name in ("pyproject.toml", "constraints.txt"):
+        (make.folder / name).touch()
+    (make.folder / ".venv").mkdir()
+    (make.folder / "bin" / "uv").write_text(UV)
+    (make.folder / "bin" / "uv").chmod(0o755)
+    lines = make("setup", {"PYTHON": "bin/python"}, **variables)
+    installs = [line for line in lines if line.startswith("uv pip install")]
+    assert [line.partition(" --torch-backend ")[2] for line in installs] == backends
+    assert all(" -c constraints.txt -e .[dev]" in line for line in installs)
 
 
 def test_a_run_and_its_jobs(make):

@@ -40,7 +40,7 @@ from .scoring import (
 from .weights import quantise, restore
 
 WEIGHTS = "weights.safetensors"
-SHIPPED = Path(__file__).parent / "shipped"
+SHIPPED = Path(__file__).resolve().parent / "shipped"
 ENOUGH = 30  # a gallery of at least so many accounts normalises its scores
 # Without a gallery, likelihood ratios stay between 1/10 and 10, as if nine trials had been seen:
 # texts unlike those it was fitted on all look alike to the encoder.

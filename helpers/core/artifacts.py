@@ -114,10 +114,10 @@ def make_private(path: str | Path) -> None:
 
 
 def _is_private(path):
-    # whether a path lies in the outputs folder, or outside of the repository
+    # whether a path lies in the outputs folder, or outside of the checkout
     path = path.absolute()
     is_output = path.is_relative_to(paths.outputs().absolute())
-    return is_output or not path.is_relative_to(paths.ROOT)
+    return is_output or not paths.is_in_checkout(path)
 
 
 @contextmanager

@@ -18,8 +18,10 @@ from pathlib import Path
 from . import paths
 
 OWN_MODULES = __name__.partition(".")[0]  # "helpers"; "authorbook" where it is installed
-PACKAGE = Path(__file__).resolve().parents[1]
-SHIPPED = ("helpers", "docs", "notebooks")  # folders of the repository that nobody's run writes to
+PACKAGE = paths.PACKAGE
+SHIPPED = ("helpers", "docs", "notebooks")  # folders of the checkout that nobody's run writes to
+# what installs, in a checkout, the packages of an extra of pyproject.toml
+MAKE_EXTRA = {"notebooks": "make setup", "distributed": "make distributed"}
 # folders of a run, in which each subfolder's files belong together and are made together
 SETS_OF_FILES = ("models", "tokens", "tokenizer")
 # "OSError: [Errno 28] No space left on device"; "os error 28" is the form of Rust libraries
@@ -80,6 +82,34 @@ def file_error(path: str | Path, problem: str = "is damaged") -> FileError:
     return FileError(f"{paths.display_path(Path(path))} {problem}: {remedy(path)}")
 
 
+@contextmanager
+def packages_of(extra: str) -> Iterator[None]:
+    """Let a block that imports a package of an extra say how to install it where it is missing.
+
+    Parameters
+    ----------
+    extra : str
+        name of the extra in pyproject.toml, "notebooks" or "distributed"
+
+    Raises
+    ------
+    ModuleNotFoundError
+        where the package is missing, with a sentence
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(_missing_package(error, extra), name=error.name) from None
+
+
+def _missing_package(error, extra="notebooks"):
+    """Return the sentence about a missing package; the extra brings all that it may need."""
+    command = MAKE_EXTRA[extra]
+    if paths.ROOT is None:
+        command = f"pip install 'authorbook[{extra}]'"
+    return f"the package {error.name} is not installed: run `{command}`"
+
+
 def remedy(path: str | Path) -> str:
     """Say what to do about a missing or damaged file; this depends on where it comes from."""
     path = Path(os.path.abspath(path))
@@ -87,6 +117,8 @@ def remedy(path: str | Path) -> str:
     outputs = Path(os.path.abspath(paths.outputs()))
     if path.is_relative_to(outputs):
         return _remake(path, path.relative_to(outputs).parts)
+    if paths.ROOT is None and path.is_relative_to(PACKAGE):
+        return "install authorbook again"
     if "site-packages" in path.parts:
         return "install the package that brings it again"
     if any(path.is_relative_to(PACKAGE.parent / folder) for folder in SHIPPED):
@@ -175,7 +207,7 @@ def explain_error(error: BaseException, path: str | Path | None = None) -> str:
     if isinstance(error, CUT):
         return f"a compressed file ends early or is damaged ({first_line}): get it again"
     if isinstance(error, ModuleNotFoundError):
-        return f"the package {error.name} is not installed: run `make setup`"
+        return _missing_package(error)
     if isinstance(error, OSError):
         return first_line
     return f"{DEFECT}: {first_line}"
@@ -188,7 +220,8 @@ def is_foreseen(error: BaseException) -> bool:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return False
-    return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
+    file = Path(os.path.realpath(frames[-1].filename))  # in a checkout, authorbook is a link
+    return file.is_relative_to(PACKAGE) and frames[-1].line.startswith("raise")
 
 
 def disk_full(error: object) -> str:

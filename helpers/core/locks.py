@@ -24,7 +24,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from .artifacts import make_folder
-from .paths import ROOT, display_path
+from .paths import PACKAGE, display_path
 
 # the environment variable that tells a kernel which folders it is let into
 VARIABLE = "AUTHORBOOK_HOLDS"
@@ -141,11 +141,12 @@ def _enter(folder, level):
 def _program():
     """Return what this process is, without the words of its command line that may be names."""
     program = Path(sys.argv[0])
+    folder = Path(os.path.realpath(program)).parent
     if program.name.startswith("ipykernel"):
         return "a notebook"
     words = [program.name]
-    if program.is_relative_to(ROOT / "helpers"):
-        words = ["python -m", ".".join(program.parent.relative_to(ROOT).parts)]
+    if program.name == "__main__.py" and folder.is_relative_to(PACKAGE):
+        words = ["python -m", ".".join(folder.relative_to(PACKAGE.parent).parts)]
     if program.name == "authorbook" or len(words) > 1:
         words += sys.argv[1:2]  # the command, or the run
     return " ".join(words)

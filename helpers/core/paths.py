@@ -1,7 +1,8 @@
 """Paths of a run's files, derived from where the package is, never from the working directory.
 
 JupyterLab and nbval start a kernel in the notebook's folder, papermill in the folder it was
-launched from; only a path derived from this file is the same in all three.
+launched from; only a path derived from this file is the same in all three. A package that is
+installed has no checkout around it: what it writes goes to a folder of the user.
 """
 
 import os
@@ -9,14 +10,56 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = ROOT / "notebooks"
-PARAMS = ROOT / "params"
+import platformdirs
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def _checkout(package: Path) -> Path | None:
+    """Return the checkout that a package lies in, None where the package is installed."""
+    if package.name == "helpers":  # an installed package is called authorbook
+        return package.parent
+    return None
+
+
+ROOT = _checkout(PACKAGE)
+# folders of the checkout, which do not exist where the package is installed
+NOTEBOOKS = (ROOT or PACKAGE) / "notebooks"
+PARAMS = (ROOT or PACKAGE) / "params"
 
 
 def outputs() -> Path:
-    """Return the folder of all runs: $AUTHORBOOK_OUTPUTS, or ``outputs/`` beside the package."""
-    return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or ROOT / "outputs")
+    """Return the folder of all runs: $AUTHORBOOK_OUTPUTS, or by default ``outputs/``.
+
+    This lies in the checkout. Where the package is installed, it lies in the folder that the
+    operating system has for a user's data of a program, on Linux ``~/.local/share/authorbook``.
+    """
+    return Path(os.environ.get("AUTHORBOOK_OUTPUTS") or _written() / "outputs")
+
+
+def data() -> Path:
+    """Return the folder of what is downloaded, ``data/`` beside the default :func:`outputs`."""
+    return _written() / "data"
+
+
+def _written():
+    """Return the folder below which files are written, never one of installed packages."""
+    return ROOT or platformdirs.user_data_path("authorbook", appauthor=False)
+
+
+def check_checkout() -> None:
+    """Check that there is a checkout, with the notebooks and the parameters of their runs.
+
+    Raises
+    ------
+    ValueError
+        where the package is installed
+    """
+    if ROOT is None:
+        raise ValueError(
+            "the notebooks and the parameters of their runs are no part of the installed package: "
+            "get the repository, and work in its folder"
+        )
 
 
 def slug(*words: object) -> str:
@@ -49,21 +92,31 @@ def checked_name(kind: str, name: str) -> str:
 
 
 def resolve(location: str | Path) -> Path:
-    """Return a user's path in full: ``~`` is expanded, and a relative path begins at ROOT.
+    """Return a user's path in full, with ``~`` expanded.
+
+    A relative path begins at the checkout, as kernels start in several folders; where the package
+    is installed, it begins at the working directory.
 
     Raises
     ------
     ValueError
-        where the location is empty, which would be ROOT itself
+        where the location is empty, which would be the folder where relative paths begin
     """
     if not str(location).strip():
         raise ValueError("an empty location: name a file or a folder")
-    return ROOT / Path(location).expanduser()
+    return (ROOT or Path.cwd()) / Path(location).expanduser()
+
+
+def is_in_checkout(path: Path) -> bool:
+    """Tell whether a path lies in the checkout; none does where the package is installed."""
+    return ROOT is not None and path.is_relative_to(ROOT)
 
 
 def display_path(path: Path) -> str:
-    """Return a path as text to print: relative to the repository if it is inside, else in full."""
-    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+    """Return a path as text to print: relative to the checkout if it is inside, else in full."""
+    if is_in_checkout(path):
+        return str(path.relative_to(ROOT))
+    return str(path)
 
 
 @dataclass(frozen=True)

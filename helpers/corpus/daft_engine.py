@@ -65,6 +65,7 @@ from ..core.artifacts import (
     write_checksum,
     write_json,
 )
+from ..core.errors import packages_of
 from . import deduplicate, signatures
 from .capacity import step_row
 from .near_duplicates import JACCARD, NORMAL, PAIRS, SHINGLED, band_table
@@ -104,7 +105,7 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
 
     Raises
     ------
-    ImportError
+    ModuleNotFoundError
         The package ``daft`` is missing.
     WorkerDied
         A worker was killed. An error of the function itself is raised as it is, on Ray as the text
@@ -112,12 +113,8 @@ def map_parts(function: Callable, jobs: list[tuple], workers: int) -> list:
     """
     os.environ["DO_NOT_TRACK"] = "true"
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
-    try:
+    with packages_of("distributed"):
         import daft
-    except ImportError:
-        raise ImportError(
-            "engine 'daft' needs an optional package: pip install -c constraints.txt daft"
-        ) from None
     if len(jobs) < 2:  # starting a worker would take longer
         return [function(*job) for job in jobs]
     # A thread of Daft may abort an interpreter that is ending. So Daft runs in a child process,

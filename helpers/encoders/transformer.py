@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as nnf
 from torch import Tensor, nn
 
+from ..core.errors import packages_of
 from ..tokens import pretrained_tokenizers
 from ..tokens.batch import PAD
 from ..tokens.tokenizer import Tokenizer
@@ -62,7 +63,8 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, vocabulary: int, settings, tokenizer: Tokenizer | None = None):
-        from transformers import AutoTokenizer, BertConfig, BertModel
+        with packages_of("notebooks"):
+            from transformers import AutoTokenizer, BertConfig, BertModel
 
         super().__init__()
         model = settings.model

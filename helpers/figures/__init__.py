@@ -3,3 +3,8 @@
 Each function takes tables of numbers and names, and returns a plotly figure whose title states the
 finding. This room never trains, scores or reads a file.
 """
+
+from ..core.errors import packages_of
+
+with packages_of("notebooks"):
+    import plotly as plotly  # every module of this room draws with it

@@ -93,7 +93,7 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
 
 def _coverage() -> Iterator[list[str]]:
     """Yield the five cells of each row of docs/coverage.md: id, claim, where, state, note."""
-    path = paths.ROOT / "docs" / "coverage.md"
+    path = (paths.ROOT or paths.PACKAGE) / "docs" / "coverage.md"
     if path.exists():  # an installed package does not have it
         _, _, table = path.read_text("utf-8").partition("\n| id |")
         for line in table.splitlines()[2:]:

@@ -6,8 +6,11 @@ from html import escape
 from typing import Any
 from xml.etree.ElementTree import tostring
 
-from latex2mathml.converter import convert_to_element
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from ..core.errors import packages_of
+
+with packages_of("notebooks"):
+    from latex2mathml.converter import convert_to_element
+    from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 # "\begin{aligned}", "\end{equation*}"
 ALIGNED = re.compile(r"(begin|end){(aligned|align|equation)\*?}")

@@ -13,7 +13,7 @@ from contextvars import copy_context
 from pathlib import Path
 
 from ..core import artifacts, locks, made, paths, progress, results
-from ..core.errors import DISK_FULL, disk_full
+from ..core.errors import DISK_FULL, disk_full, packages_of
 from .stages import Stage, stages
 
 LOOK_SECONDS = 0.5  # time between two updates of the progress of running stages
@@ -50,7 +50,8 @@ def execute(stage: Stage, force: bool = False) -> float | None:
     StageFailed
         where a cell fails or the kernel dies
     """
-    import papermill
+    with packages_of("notebooks"):
+        import papermill
 
     if stage.is_current and not force:
         stage.renew_sidecar()

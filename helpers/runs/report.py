@@ -18,6 +18,7 @@ from jinja2 import FileSystemLoader, Template, pass_context
 
 from ..core import paths
 from ..core.artifacts import atomic_write
+from ..core.errors import packages_of
 
 PLOTLY = "application/vnd.plotly.v1+json"
 # Outputs that are never shown: widgets need a kernel, and scripts of a notebook are not allowed.
@@ -66,7 +67,8 @@ def build_report(
     ValueError
         where a notebook is damaged
     """
-    import nbformat
+    with packages_of("notebooks"):
+        import nbformat
 
     exporter = _exporter()
     keys = {path: re.sub(r"\W", "-", path.stem) for path in notebooks}
@@ -148,7 +150,8 @@ def _prepare(cell, figures, pictures):
 
 def _words_and_tables(html: str) -> str:
     """Return HTML without elements and attributes that could run code, load files or hold links."""
-    from selectolax.lexbor import LexborHTMLParser
+    with packages_of("notebooks"):
+        from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(html, is_fragment=True)
     tree.strip_tags(list({node.tag for node in tree.css("*")} - ELEMENTS), recursive=True)
@@ -174,7 +177,8 @@ def _markdown_cell(context, source):
 
 # Return nbconvert's exporter with this room's template and its Markdown filter.
 def _exporter():
-    from nbconvert import HTMLExporter
+    with packages_of("notebooks"):
+        from nbconvert import HTMLExporter
 
     exporter = HTMLExporter(
         template_file="folded.html",
@@ -188,7 +192,8 @@ def _exporter():
 
 def _page(figures, **fields):
     """Return the HTML of the page, with the hashes of the scripts that may run."""
-    from plotly.offline import get_plotlyjs
+    with packages_of("notebooks"):
+        from plotly.offline import get_plotlyjs
 
     template = Template(_read_beside("report.html"))
     draw = _read_beside("report.js")

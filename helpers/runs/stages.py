@@ -15,7 +15,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 from ..core import artifacts, paths
-from ..core.errors import readable_file
+from ..core.errors import packages_of, readable_file
 from ..core.parameter_files import read_parameter_file
 from ..core.parameters import check, unknown
 from .inventory import (
@@ -173,6 +173,7 @@ def stages(run: str) -> list[Stage]:
 
 def _parameter_files(run):
     """Return the YAML files of a run, sorted by notebook and variant, without ``.gpu`` files."""
+    paths.check_checkout()
     folder = paths.PARAMS / paths.Run(run).name
     files = sorted(folder.glob("*.y*ml"), key=lambda path: path.stem.partition("."))
     if not files:
@@ -187,7 +188,8 @@ def _parameter_files(run):
 
 # Return the code cells of a notebook; ``where`` names the parameter file in the error.
 def _code_cells(notebook, where):
-    import nbformat
+    with packages_of("notebooks"):
+        import nbformat
 
     path = paths.NOTEBOOKS / f"{notebook}.ipynb"
     if not path.exists():

@@ -29,7 +29,7 @@ PORTS = {None, 80, 443}
 def clone_repository(url: str, history: bool = False) -> Path:
     """Return the folder of a clone of a git repository; an earlier clone is reused.
 
-    Clones lie in ``data/clones/``.
+    Clones lie in ``clones/`` in the folder of :func:`helpers.core.paths.data`.
 
     Parameters
     ----------
@@ -47,15 +47,16 @@ def clone_repository(url: str, history: bool = False) -> Path:
     words = re.split(r"[/:]+", re.sub(r"\.git/*$|/+$", "", url))
     name = re.sub(r"[^\w.-]", "-", "-".join(words[-2:])).strip(".-")
     # many archives are called "archive": the hash of the address keeps them apart
-    folder = paths.ROOT / "data" / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
+    folder = paths.data() / "clones" / f"{name}-{fingerprint_of(url)[:6]}"
     if history:
         folder = folder.with_name(f"{folder.name}.git")
+    shown_folder = paths.display_path(folder)
     if folder.is_dir():
-        print(f"reusing the clone of {url} in data/clones/{folder.name} (remove it to fetch anew)")
+        print(f"reusing the clone of {url} in {shown_folder} (remove it to fetch anew)")
         return folder
     if GITHUB_WITHOUT_SCHEME.match(url):
         url = f"https://{url}"
-    print(f"cloning {url} into data/clones/{folder.name}")
+    print(f"cloning {url} into {shown_folder}")
     if not shutil.which("git"):
         raise ValueError("cloning needs git, which is not installed")
     with atomic_write(folder) as partial_folder:

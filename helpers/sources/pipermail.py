@@ -112,7 +112,7 @@ def _download_path(url):
     """Return the path for the download of a monthly file, safe against names such as ".."."""
     names = urllib.parse.unquote(urllib.parse.urlsplit(url).path).split("/")
     safe_names = [re.sub(r"[^\w.-]", "-", name).lstrip(".") or "list" for name in names[-2:]]
-    return paths.ROOT.joinpath("data", "downloads", *safe_names)
+    return paths.data().joinpath("downloads", *safe_names)
 
 
 def _rows(path, url, raw, drops):

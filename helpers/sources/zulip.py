@@ -13,13 +13,15 @@ from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 
-from selectolax.lexbor import LexborHTMLParser
-
 from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
 from ..core import paths
 from ..core.artifacts import file_stats_fingerprint
+from ..core.errors import packages_of
 from . import Part, as_list, list_files, row_part
 from .downloads import GIT_URL, clone_repository
+
+with packages_of("notebooks"):
+    from selectolax.lexbor import LexborHTMLParser
 
 # most tags of a message, twice as many as people write; deeply nested tags cost quadratic time
 MAX_TAGS = 5_000

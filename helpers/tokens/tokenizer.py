@@ -25,7 +25,7 @@ from ..core.artifacts import (
     read_json,
     write_json,
 )
-from ..core.errors import file_error, readable_file
+from ..core.errors import file_error, packages_of, readable_file
 from ..core.locks import folder_lock
 from . import pretrained_tokenizers
 
@@ -189,7 +189,8 @@ class HuggingFace(Tokenizer):
     kind = "huggingface"
 
     def __init__(self, model: bytes):
-        from tokenizers import Tokenizer as FastTokenizer
+        with packages_of("notebooks"):
+            from tokenizers import Tokenizer as FastTokenizer
 
         self.model = model
         self._tokenizer = FastTokenizer.from_str(model.decode())

@@ -41,6 +41,10 @@ class TestRemedy:
         )
         assert str(file_error(path)).startswith(f"{shown} is damaged: restore it")
 
+    def test_an_installed_package_is_installed_again(self, monkeypatch):
+        monkeypatch.setattr(paths, "ROOT", None)
+        assert remedy(errors.PACKAGE / "core" / "names.csv") == "install authorbook again"
+
     def test_what_was_made_is_deleted_and_made_again(self, outputs):
         table = written(outputs / "demo" / "results.csv")
         assert remedy(table) == f"delete {table}; `make reproduce RUN=demo` makes it again"
@@ -172,6 +176,14 @@ class TestExplain:
         )
         assert explain_error(FileError("a sentence")) == "a sentence"
 
+    def test_our_own_messages_stay_where_the_package_is_imported_by_its_link(self):
+        from authorbook.core import errors as linked_errors
+        from authorbook.core import paths as linked_paths
+
+        error = raised(linked_paths.checked_name, "run", "../x")
+        assert linked_errors.explain_error(error).startswith("run '../x': use")
+        assert linked_paths.ROOT == paths.ROOT
+
     def test_a_librarys_value_error_is_a_defect(self):
         assert explain_error(raised(np.concatenate, [])).startswith(f"{DEFECT}: ValueError: ")
         assert explain_error(raised(int, "x")).startswith(f"{DEFECT}: ValueError: invalid literal")
@@ -190,4 +202,19 @@ class TestExplain:
     def test_a_missing_package(self):
         assert explain_error(raised(__import__, "nopackage")) == (
             "the package nopackage is not installed: run `make setup`"
+        )
+
+    @pytest.mark.parametrize("extra", ["notebooks", "distributed"])
+    def test_a_missing_extra(self, monkeypatch, extra):
+        with (
+            pytest.raises(ModuleNotFoundError, match="nopackage .*: run `make ") as in_checkout,
+            errors.packages_of(extra),
+        ):
+            import nopackage.part
+        assert in_checkout.value.name == "nopackage" and in_checkout.value.__suppress_context__
+        monkeypatch.setattr(paths, "ROOT", None)
+        with pytest.raises(ModuleNotFoundError) as installed, errors.packages_of(extra):
+            import nopackage.part  # noqa: F401
+        assert explain_error(installed.value) == (
+            f"the package nopackage is not installed: run `pip install 'authorbook[{extra}]'`"
         )

@@ -1,5 +1,8 @@
 """The folders of a run and names of files."""
 
+from pathlib import Path
+
+import platformdirs
 import pytest
 
 from helpers.core import paths
@@ -51,6 +54,30 @@ class TestPaths:
         assert paths.outputs() == paths.ROOT / "outputs"
         monkeypatch.setenv("AUTHORBOOK_OUTPUTS", "")
         assert paths.outputs() == paths.ROOT / "outputs"
+
+    def test_where_it_is_installed_the_users_folders_count(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(paths, "ROOT", None)
+        monkeypatch.delenv("AUTHORBOOK_OUTPUTS", raising=False)
+        monkeypatch.chdir(tmp_path)
+        user_folder = platformdirs.user_data_path("authorbook", appauthor=False)
+        assert paths.outputs() == user_folder / "outputs" and paths.data() == user_folder / "data"
+        assert paths.resolve("x.csv") == tmp_path / "x.csv"
+        assert paths.display_path(tmp_path / "x.csv") == str(tmp_path / "x.csv")
+        assert not paths.is_in_checkout(paths.PACKAGE)
+        with pytest.raises(ValueError, match="^the notebooks .* get the repository"):
+            paths.check_checkout()
+        monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+        assert paths.outputs() == tmp_path
+
+    def test_a_checkout_is_told_by_the_name_of_its_package(self):
+        assert paths._checkout(Path("/src/book/helpers")) == Path("/src/book")
+        assert paths._checkout(Path("/lib/site-packages/authorbook")) is None
+        assert paths.ROOT == Path(__file__).parents[2]
+        paths.check_checkout()
+
+    def test_a_path_in_the_checkout_is_shown_from_there(self, tmp_path):
+        assert paths.display_path(paths.ROOT / "data" / "x.csv") == "data/x.csv"
+        assert paths.display_path(tmp_path) == str(tmp_path)
 
     def test_a_users_path(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))

@@ -1,6 +1,7 @@
 """Published, ours, verdict: every row is there, and verdicts follow from the numbers."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -99,8 +100,9 @@ def test_a_paired_difference_counts_and_not_two_intervals():
     assert with_pair.verdict == "as published" and with_pair.ours == "R@8 +0.020 (0.010 to 0.030)"
 
 
-def test_outside_of_a_checkout_there_are_no_claims(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "ROOT", tmp_path)
+@pytest.mark.parametrize("root", [None, Path("nowhere")])
+def test_outside_of_a_checkout_there_are_no_claims(monkeypatch, root):
+    monkeypatch.setattr(paths, "ROOT", root)
     frame = claims.verdicts(results(("stream_TPS-supcon", "", "MRR", 0.5, 0.45, 0.55)))
     assert frame.empty and list(frame) == claims.COLUMNS
 

@@ -24,6 +24,7 @@ COMMANDS = {
     "encode": (["posts.csv", "vectors.parquet"], "accounts x 1028 -> vectors.parquet"),
     "compare": (["year-1.csv", "year-2.csv"], "(first file)"),
     "match": (["year-1.csv", "year-2.csv"], "authorbook/outputs/mine/matches.csv"),
+    "mine": (["posts.csv"], "authorbook/outputs/mine/report.html"),
 }
 # what a user does, all in one process, as torch takes seconds to import; it prints what came of it
 SESSION = """

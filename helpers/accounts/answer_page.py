@@ -47,7 +47,7 @@ def render(record: dict) -> str:
         policy=POLICY.format(base64.b64encode(digest).decode()),
         script=script,
         style=(beside / STYLE).read_text("utf-8"),
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
         files=(PAIRS, ACCOUNTS, RECORD),
     )
 

@@ -161,26 +161,24 @@ def test_twenty_rounds_of_commands_answer_about_their_own_files(folder, alone):
 
 
 def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
-    """`authorbook mine` at once, with a function that takes a while in place of the notebook."""
+    """`authorbook mine` at once, with a function that takes a while in place of the answer."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
     pages = {}
 
-    def execute_notebook(source, out, parameters, **options):
-        out.write_text(parameters["posts"])
+    def answer_question(posts, *_):
         time.sleep(0.2)
+        card = json.loads((tmp_path / "mine" / "data_card.json").read_text())
+        files = (posts.card["location"], card["location"])
+        pages[threading.current_thread().name] = files
+        raise ValueError("this is all")
 
-    def build_report(notebooks, page, *_):
-        pages[threading.current_thread().name] = notebooks[0].read_text()
-        return page
-
-    monkeypatch.setattr("papermill.execute_notebook", execute_notebook)
-    monkeypatch.setattr("helpers.runs.report.build_report", build_report)
+    monkeypatch.setattr("helpers.accounts.commands.answer_question", answer_question)
     threads = []
     for name in FILES:
         arguments = ["mine", str(folder / name)]
         threads.append(threading.Thread(target=main, args=[arguments], name=name))
     run_threads(threads)
-    assert pages == {name: name for name in FILES}
+    assert pages == {name: ([name], [name]) for name in FILES}
 
 
 def test_two_collections_in_one_folder(folder, tmp_path, monkeypatch):

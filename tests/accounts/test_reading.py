@@ -135,12 +135,16 @@ def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch)
         "calibrated_on",
         lambda self, store, hours: (fitted.append(store.authors), original(self, store, hours))[1],
     )
-    used, table, curves, said, encoders = validation.choose_calibration(mine, encoder)
+    choice = validation.choose_calibration(mine, encoder)
+    used, table, curves = choice.encoder, choice.metrics, choice.reliability
+    said, encoders = choice.messages, choice.judged
     assert (
         set(table) == set(curves) == set(encoders) == {"shipped", "own"}
         and encoders["shipped"] is encoder
     )
     better = table.loc["Cllr"].idxmin()
+    assert choice.name == better and (len(choice.fitted) > 0) == (better == "own")
+    assert len(choice.gallery) == len(choice.older) == table.loc["accounts", "own"]
     assert f"The {better} calibration is used" in said[0] and (used is encoder) == (
         better == "shipped"
     )
@@ -149,9 +153,10 @@ def test_a_check_judges_on_accounts_that_did_not_fit(mine, encoder, monkeypatch)
 
 
 def test_with_few_accounts_the_encoder_s_own_map_is_judged(mine, encoder):
-    used, table, _, said, encoders = validation.choose_calibration(
+    choice = validation.choose_calibration(
         validation.subset_of_accounts(mine, np.arange(10)), encoder
     )
+    used, table, said, encoders = choice.encoder, choice.metrics, choice.messages, choice.judged
     assert used is encoder and list(table) == ["shipped"] == list(encoders)
     assert "too few" in said[0] and "shipped calibration is used" in said[1]
 
@@ -170,7 +175,8 @@ def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
             pd.DataFrame(),
         ),
     )
-    used, _, _, said, _ = validation.choose_calibration(mine, encoder)
+    choice = validation.choose_calibration(mine, encoder)
+    used, said = choice.encoder, choice.messages
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
     assert (
         said[1] == "At these costs the other calibration has the lower DCF: 0.30 instead of 0.60."

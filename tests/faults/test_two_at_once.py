@@ -178,7 +178,7 @@ def test_two_pages_are_of_their_own_files(folder, tmp_path, monkeypatch):
         arguments = ["mine", str(folder / name)]
         threads.append(threading.Thread(target=main, args=[arguments], name=name))
     run_threads(threads)
-    assert pages == {name: ([name], [name]) for name in FILES}
+    assert pages == {name: (name, name) for name in FILES}
 
 
 def test_two_collections_in_one_folder(folder, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from ..encoders.base import Encoder, embed
 from ..tokens.batch import Samples
 from .scores import Rows, as_rows
 
-MAX_KEPT = 96  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
+MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 
 
 class Embeddings:

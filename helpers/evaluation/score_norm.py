@@ -19,7 +19,9 @@ import torch
 
 from .scores import TILE, Rows, round_in_place, score_blocks, score_moments
 
-REFERENCE = 4096  # targets at most that give the statistics of a target
+# Targets at most from whose scores statistics are computed. So they cost as much as the accounts
+# times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
+MAX_REFERENCES = 4096
 NEAREST = 300  # members of a cohort that give the statistics of a sample
 NEIGHBOURS = 30  # accounts of a gallery that give the statistics of a sample,
 NEIGHBOUR_SHARE = 0.1  # and at most this share of the gallery
@@ -205,23 +207,34 @@ def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray
     return np.hstack([statistics(scores, NEAREST) for _, scores in blocks])
 
 
-def reference_targets(count: int, reference: np.ndarray | None = None) -> np.ndarray:
-    """Choose the targets from whose scores statistics are computed: at most REFERENCE of them.
+def reference_targets(
+    count: int,
+    reference: np.ndarray | None = None,
+    max_references: int = MAX_REFERENCES,
+    seed: int = 0,
+) -> np.ndarray:
+    """Choose the targets from whose scores statistics are computed, of queries and of targets.
 
-    If there are more, evenly spaced ones are taken.
+    They are all targets of a gallery of up to ``max_references``; of a larger one, so many are
+    drawn.
 
     Parameters
     ----------
     count : number of targets
     reference : (T,) bool, the targets to choose from; all by default
+    max_references : number of targets to choose at most
+    seed : seed of the draw
 
     Returns
     -------
     Their numbers, ascending
     """
-    chosen = np.arange(count) if reference is None else np.flatnonzero(reference)
-    places = np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int)
-    return chosen[np.unique(places)]
+    chosen = np.arange(count)
+    if reference is not None:
+        chosen = np.flatnonzero(reference)
+    if len(chosen) <= max_references:
+        return chosen
+    return np.sort(np.random.default_rng(seed).permutation(chosen)[:max_references])
 
 
 def gallery_statistics(
@@ -229,25 +242,28 @@ def gallery_statistics(
 ) -> np.ndarray:
     """Return the statistics of each target's scores with other targets.
 
-    These are those of :func:`reference_targets`. The score of a target with itself is left out.
+    The score of a target with itself is left out.
 
     Parameters
     ----------
     targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance
-    reference : (T,) bool, targets with which all are compared; all by default
+    reference : (R,) numbers of the targets with which all are compared; by default those of
+        :func:`reference_targets`
 
     Returns
     -------
     (2, T) float64
     """
     count = targets.shape[0]
-    chosen = reference_targets(count, reference)
+    if reference is None:
+        reference = reference_targets(count)
     sums = np.zeros((2, count))
-    for part, scores in score_blocks(targets[chosen], targets, unit):
-        scores[np.arange(len(scores)), chosen[part]] = 0  # leaves out a target's score with itself
+    for part, scores in score_blocks(targets[reference], targets, unit):
+        # leaves out a target's score with itself
+        scores[np.arange(len(scores)), reference[part]] = 0
         sums += score_moments(scores, 0)
-    compared = len(chosen) - np.isin(np.arange(count), chosen)
+    compared = len(reference) - np.isin(np.arange(count), reference)
     mean, square = sums / np.maximum(compared, 1)
     return _mean_and_scale(mean, square)
 
@@ -268,12 +284,13 @@ def gallery_neighbours(
     (2, T) float64
     """
     count = targets.shape[0]
-    chosen = reference_targets(count, reference)
+    if reference is None:
+        reference = reference_targets(count)
     own_column = np.full(count, -1)
-    own_column[chosen] = np.arange(len(chosen))
+    own_column[reference] = np.arange(len(reference))
     parts = []
-    for part, scores in score_blocks(targets, targets[chosen], unit):
-        scores = s_norm(scores, of_targets[:, part], of_targets[:, chosen])
+    for part, scores in score_blocks(targets, targets[reference], unit):
+        scores = s_norm(scores, of_targets[:, part], of_targets[:, reference])
         parts.append(neighbour_statistics(scores, own_column[part]))
     return np.hstack(parts)
 

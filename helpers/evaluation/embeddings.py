@@ -21,6 +21,9 @@ class Embeddings:
     def __init__(self):
         self._kept = {}
 
+    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
+        return key in self._kept
+
     def of(self, encoder: Encoder, samples: Samples, max_tokens: int) -> Rows:
         """Embed samples, or return the rows that were made of them before.
 

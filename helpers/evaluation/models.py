@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
 from ..encoders.base import Encoder
 from ..encoders.tfidf import TfidfEncoder
@@ -19,15 +20,15 @@ from .embeddings import Embeddings
 from .score_norm import (
     MAX_REFERENCES,
     cohort_statistics,
-    gallery_neighbours,
     gallery_statistics,
     neighbour_statistics,
+    reference_statistics,
     reference_targets,
     s_norm,
     s_norm_pairs,
     statistics,
 )
-from .scores import Rows, fuse, pair_scores, round_scores, score_blocks
+from .scores import Rows, SplitRows, fuse, pair_scores, round_scores, score_blocks
 
 # slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]
@@ -93,12 +94,20 @@ class Gallery:
         """What is equal for galleries with the same reference targets, hashable."""
         return b"" if self.reference is None else self.reference.tobytes()
 
+    @property
+    def is_large(self) -> bool:
+        """Whether time counts more than the last bit of a score, see SplitRows."""
+        return self.rows.shape[0] > MAX_REFERENCES
+
     @cached_property
-    def reference_rows(self) -> Rows:
+    def reference_rows(self) -> Rows | SplitRows:
         """Rows (R, D) of the targets from whose scores statistics are computed."""
         if len(self.reference) == self.rows.shape[0]:
             return self.rows
-        return self.rows[self.reference]
+        rows = self.rows[self.reference]
+        if self.is_large and sparse.issparse(rows):
+            return SplitRows.of(rows)
+        return rows
 
     def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
         """Yield blocks of normalised scores.
@@ -142,7 +151,7 @@ class Gallery:
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        return pair_scores(queries, self.rows, pairs, self.unit)
+        return pair_scores(queries, self.rows, pairs, self.unit, by_query=self.is_large)
 
     def normalised_pairs(
         self, scores: np.ndarray, of_queries: list[np.ndarray], pairs: np.ndarray
@@ -199,18 +208,35 @@ class Gallery:
             return []
         if self.cohort is not None:
             return [cohort_statistics(queries, self.cohort, self.unit)]
+        of_references = self.statistics[:, self.reference]
+        sides = (queries, self.reference_rows, of_references)
+        near = self.neighbours is not None
+        of_queries = reference_statistics(*sides, unit=self.unit, near=near)
         if own_column is None:
-            own_column = np.full(queries.shape[0], -1)
-        of_queries = []
-        near_queries = []
-        for part, scores in score_blocks(queries, self.reference_rows, self.unit):
-            of_queries.append(self._of_queries(scores, own_column[part]))
-            if self.neighbours is not None:
-                s_norm(scores, of_queries[-1], self.statistics[:, self.reference])
-                near_queries.append(self._of_neighbours(scores, own_column[part]))
-        if self.neighbours is None:
-            return [np.hstack(of_queries)]
-        return [np.hstack(of_queries), np.hstack(near_queries)]
+            return of_queries
+        of_targets = [self.statistics, self.neighbours]
+        return [
+            np.where(own_column < 0, values, values_of_targets[:, own_column])
+            for values, values_of_targets in zip(of_queries, of_targets)
+        ]
+
+    def with_statistics(self, near: bool) -> "Gallery":
+        """Return the gallery with the statistics of its targets.
+
+        Parameters
+        ----------
+        near : whether those of the nearest targets are needed, too
+        """
+        count = self.rows.shape[0]
+        of_references = gallery_statistics(self.rows[self.reference], self.unit)
+        if len(self.reference) == count and not near:
+            return replace(self, statistics=of_references)
+        own_column = np.full(count, -1)
+        own_column[self.reference] = np.arange(len(self.reference))
+        sides = (self.rows, self.reference_rows, of_references)
+        of_targets = reference_statistics(*sides, own_column, self.unit, near)
+        of_targets[0][:, self.reference] = of_references
+        return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
 
     # statistics of queries, from their scores with the reference targets or, of targets, as the
     # gallery has them
@@ -298,15 +324,14 @@ class Member:
             of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
             return replace(gallery, statistics=of_targets, cohort=cohort)
         reference = reference_targets(len(targets), self.reference, self.max_references)
-        # the same for s-norm and AS-norm, so that it is computed only once
-        key = ("statistics", encoder, reference.tobytes(), targets, max_tokens)
-        compute = partial(gallery_statistics, gallery.rows, gallery.unit, reference)
-        of_targets = self.embeddings.once(key, compute)
-        gallery = replace(gallery, statistics=of_targets, reference=reference)
-        if self.normaliser == "s_norm":
-            return gallery
-        near_targets = gallery_neighbours(gallery.rows, of_targets, gallery.unit, reference)
-        return replace(gallery, neighbours=near_targets)
+        gallery = replace(gallery, reference=reference)
+        # AS-norm needs what s-norm needs; so of one encoder it is computed only once
+        key = ("statistics", encoder, gallery.reference_key, targets, max_tokens)
+        if self.normaliser == "as_norm":
+            return self.embeddings.once(key, partial(gallery.with_statistics, True))
+        if key in self.embeddings:
+            return replace(self.embeddings.once(key, None), neighbours=None)
+        return gallery.with_statistics(False)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.

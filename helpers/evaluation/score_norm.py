@@ -17,7 +17,7 @@ standard deviation. The scale is 0 where the scores do not spread.
 import numpy as np
 import torch
 
-from .scores import TILE, Rows, round_in_place, score_blocks, score_moments
+from .scores import TILE, Rows, SplitRows, round_in_place, score_blocks, score_moments
 
 # Targets at most from whose scores statistics are computed. So they cost as much as the accounts
 # times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
@@ -139,18 +139,35 @@ def neighbour_statistics(
         own_column = np.full(len(scores), -1)
     row = np.flatnonzero(own_column >= 0)
     compared = targets - (own_column >= 0)
+    largest_scale = statistics_of_others(scores, own_column)[1] / LEAST_SPREAD
 
     scores_of_others = scores.copy()
-    scores_of_others[row, own_column[row]] = 0  # adds nothing to the sums
-    mean, square = score_moments(scores_of_others, 1) / np.maximum(compared, 1)
-    largest_scale = _mean_and_scale(mean, square)[1] / LEAST_SPREAD
-
     scores_of_others[row, own_column[row]] = -np.inf  # is none of the nearest
     fewest = max(compared.min(initial=targets), 1)
     mean, scale = statistics(scores_of_others, min(neighbours, fewest))
     # nearest ones that do not spread at all have the scale 0
     scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
     return np.stack([mean, scale])
+
+
+def statistics_of_others(scores: np.ndarray, own_column: np.ndarray) -> np.ndarray:
+    """Return the statistics of each row's targets, without the row's own score.
+
+    Parameters
+    ----------
+    scores, own_column : as in :func:`neighbour_statistics`
+
+    Returns
+    -------
+    (2, N) float64
+    """
+    row = np.flatnonzero(own_column >= 0)
+    compared = scores.shape[1] - (own_column >= 0)
+    if len(row):
+        scores = scores.copy()
+        scores[row, own_column[row]] = 0  # adds nothing to the sums
+    mean, square = score_moments(scores, 1) / np.maximum(compared, 1)
+    return _mean_and_scale(mean, square)
 
 
 def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
@@ -237,62 +254,64 @@ def reference_targets(
     return np.sort(np.random.default_rng(seed).permutation(chosen)[:max_references])
 
 
-def gallery_statistics(
-    targets: Rows, unit: bool = True, reference: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the statistics of each target's scores with other targets.
-
-    The score of a target with itself is left out.
+def gallery_statistics(targets: Rows, unit: bool = True) -> np.ndarray:
+    """Return the statistics of each target's scores with all other targets.
 
     Parameters
     ----------
     targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance
-    reference : (R,) numbers of the targets with which all are compared; by default those of
-        :func:`reference_targets`
 
     Returns
     -------
     (2, T) float64
     """
     count = targets.shape[0]
-    if reference is None:
-        reference = reference_targets(count)
     sums = np.zeros((2, count))
-    for part, scores in score_blocks(targets[reference], targets, unit):
+    for part, scores in score_blocks(targets, targets, unit):
         # leaves out a target's score with itself
-        scores[np.arange(len(scores)), reference[part]] = 0
+        np.fill_diagonal(scores[:, part], 0)
         sums += score_moments(scores, 0)
-    compared = len(reference) - np.isin(np.arange(count), reference)
-    mean, square = sums / np.maximum(compared, 1)
+    mean, square = sums / max(count - 1, 1)
     return _mean_and_scale(mean, square)
 
 
-def gallery_neighbours(
-    targets: Rows, of_targets: np.ndarray, unit: bool = True, reference: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the statistics of each target's s-normed scores with its nearest other targets.
+def reference_statistics(
+    rows: Rows,
+    references: Rows | SplitRows,
+    of_references: np.ndarray,
+    own_column: np.ndarray | None = None,
+    unit: bool = True,
+    near: bool = True,
+) -> list[np.ndarray]:
+    """Return the statistics of rows' scores with R reference targets, for s-norm and for AS-norm.
 
     Parameters
     ----------
-    targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
-    of_targets : (2, T), the result of :func:`gallery_statistics`
-    unit, reference : arguments of :func:`gallery_statistics`
+    rows : (N, D), of queries or of targets
+    references : (R, D), rows of the reference targets
+    of_references : (2, R), result of :func:`gallery_statistics` for these
+    own_column : (N,), for each row its index among the references, whose score is left out; -1 if
+        it is none of them, as all are by default
+    unit : whether rows are compared by product, else by minus the Euclidean distance
+    near : whether the statistics for AS-norm are returned, too
 
     Returns
     -------
-    (2, T) float64
+    (2, N) float64 of all references, and (2, N) of the nearest ones after s-norm
     """
-    count = targets.shape[0]
-    if reference is None:
-        reference = reference_targets(count)
-    own_column = np.full(count, -1)
-    own_column[reference] = np.arange(len(reference))
-    parts = []
-    for part, scores in score_blocks(targets, targets[reference], unit):
-        scores = s_norm(scores, of_targets[:, part], of_targets[:, reference])
-        parts.append(neighbour_statistics(scores, own_column[part]))
-    return np.hstack(parts)
+    if own_column is None:
+        own_column = np.full(rows.shape[0], -1)
+    of_rows = []
+    near_rows = []
+    for part, scores in score_blocks(rows, references, unit):
+        of_rows.append(statistics_of_others(scores, own_column[part]))
+        if near:
+            s_norm(scores, of_rows[-1], of_references)
+            near_rows.append(neighbour_statistics(scores, own_column[part]))
+    if near:
+        return [np.hstack(of_rows), np.hstack(near_rows)]
+    return [np.hstack(of_rows)]
 
 
 def _mean_and_scale(mean, square):

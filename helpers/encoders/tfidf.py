@@ -86,6 +86,8 @@ class WordNgrams:
             analyzer="char_wb", ngram_range=ngram_range, lowercase=False, dtype=np.float32
         )
         self.columns = None
+        self.row_of_word = {}  # of the words of the fitted texts
+        self.ngrams_of_words = None  # the kept ones of each of these words
         self.tfidf = TfidfTransformer(sublinear_tf=True)
 
     def fit(self, texts: list[str]) -> "WordNgrams":
@@ -127,8 +129,9 @@ class WordNgrams:
             most_frequent = np.argsort(-total[columns].astype(np.float32))[: self.max_features]
             columns = np.sort(columns[most_frequent])
         self.columns = columns
-        counts = self._counts(word_counts, ngrams_of_words)
-        return self.tfidf.fit_transform(counts)
+        self.row_of_word = {word: row for row, word in enumerate(words)}
+        self.ngrams_of_words = sparse.csr_matrix(ngrams_of_words)[:, columns]
+        return self.tfidf.fit_transform(_products(word_counts, self.ngrams_of_words))
 
     def transform(self, texts: list[str]) -> sparse.csr_matrix:
         """Return the (N, n-grams) weights of N texts, see :meth:`fit_transform`.
@@ -141,21 +144,28 @@ class WordNgrams:
         if not any(text.split() for text in texts):
             return sparse.csr_matrix((len(texts), len(self.columns)), dtype=np.float32)
         words, word_counts = _count_words(texts)
-        return self.tfidf.transform(self._counts(word_counts, self.ngrams.transform(words)))
+        row = np.array([self.row_of_word.get(word, -1) for word in words])
+        known = np.flatnonzero(row >= 0)
+        unseen = np.flatnonzero(row < 0)
+        counts = _products(word_counts[:, known], self.ngrams_of_words[row[known]])
+        if len(unseen):
+            ngrams_of_unseen = self.ngrams.transform(words[unseen])[:, self.columns]
+            counts = counts + _products(word_counts[:, unseen], ngrams_of_unseen)
+        return self.tfidf.transform(counts)
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the n-grams (n-grams,), as vectorisers of scikit-learn do."""
         return self.ngrams.get_feature_names_out()[self.columns]
 
-    def _counts(self, word_counts, ngrams_of_words):
-        """Return how often each n-gram that is kept stands in each text, columns ascending."""
-        kept = sparse.csr_matrix(ngrams_of_words)[:, self.columns]
-        blocks = []
-        for begin in range(0, word_counts.shape[0], TEXT_ROWS):
-            block = word_counts[begin : begin + TEXT_ROWS] @ kept
-            block.sort_indices()
-            blocks.append(block)
-        return sparse.vstack(blocks, "csr")
+
+def _products(word_counts, ngrams_of_words):
+    """Return how often each n-gram stands in each text, columns ascending."""
+    blocks = []
+    for begin in range(0, word_counts.shape[0], TEXT_ROWS):
+        block = word_counts[begin : begin + TEXT_ROWS] @ ngrams_of_words
+        block.sort_indices()
+        blocks.append(block)
+    return sparse.vstack(blocks, "csr")
 
 
 def _count_words(texts):

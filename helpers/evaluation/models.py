@@ -228,7 +228,10 @@ class Gallery:
         near : whether those of the nearest targets are needed, too
         """
         count = self.rows.shape[0]
-        of_references = gallery_statistics(self.rows[self.reference], self.unit)
+        split = None
+        if isinstance(self.reference_rows, SplitRows):
+            split = self.reference_rows
+        of_references = gallery_statistics(self.rows[self.reference], self.unit, split)
         if len(self.reference) == count and not near:
             return replace(self, statistics=of_references)
         own_column = np.full(count, -1)

@@ -7,12 +7,15 @@ The accounts are real: consecutive posts of the authors of posts tables, by text
 posts of an author stand in list A and the last ones in list B, as if they were two accounts. Where
 there are more accounts to make than authors, an author's other posts are more accounts. Posts and
 tokens are kept in the folder, so that another size does not make them again.
+
+``make bench ONLY=matching`` compares all pairs with the best ones of made vectors.
 """
 
 import argparse
 import os
 import resource
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,10 +28,17 @@ from helpers.accounts.encoder import AuthorEncoder
 from helpers.accounts.list_matching import TwoLists
 from helpers.accounts.reading import STORED_TOKENS, OwnPosts
 from helpers.core.artifacts import make_folder
-from helpers.evaluation.candidates import Candidates
-from helpers.evaluation.matching import estimate_overlap, sinkhorn
+from helpers.encoders.base import Encoder
+from helpers.evaluation.candidates import Candidates, all_candidates, best_candidates
+from helpers.evaluation.matching import MatchConfig, Matching, estimate_overlap, sinkhorn
+from helpers.evaluation.models import Member, Model
+from helpers.evaluation.scores import score_blocks
+from helpers.tokens.batch import Samples
 from helpers.tokens.store import TokenStore, build_store, subset
 from helpers.training.distributed import device_name
+
+MADE_TOKENS = 32  # vectors are made, so no token is read
+MADE_LINE = MatchConfig(1.3, -3.0)  # log-weights of made vectors, about those that ship
 
 
 def token_store(posts: list[Path], folder: Path, encoder: AuthorEncoder) -> TokenStore:
@@ -95,6 +105,42 @@ def made_lists(
         names = np.array([f"{letter}{place}" for place in range(accounts)], object)
         lists.append(OwnPosts(part, names, False, {}, Path()))
     return lists, len(in_both)
+
+
+def made_model(accounts: int, dimensions: int, seed: int = 0) -> tuple[Model, Samples, Samples]:
+    """Make a model, queries and targets of vectors; a target is the partner of the same query."""
+    generator = torch.Generator().manual_seed(seed)
+    person = torch.randn(accounts, dimensions, generator=generator)
+    place = np.arange(accounts)
+    encoder = Encoder()
+    near = Member("near", encoder, "as_norm", 0.8)
+    whole = replace(near, name="whole", normaliser="s_norm", weight=0.2)
+    sides = []
+    for _ in range(2):
+        rows = person + torch.randn(accounts, dimensions, generator=generator)
+        sides.append(Samples(None, place, np.ones_like(place), place))
+        rows = torch.nn.functional.normalize(rows)
+        near.embeddings.put(encoder, sides[-1], MADE_TOKENS, rows)
+    return Model((near, whole)), *sides
+
+
+def match_all(model: Model, queries: Samples, targets: Samples) -> Matching:
+    """Match two lists of which all pairs are scored."""
+    return matched(all_candidates(model.score_matrix(queries, targets, MADE_TOKENS)))
+
+
+def match_best(model: Model, queries: Samples, targets: Samples, nearest: int) -> Matching:
+    """Match two lists of which the pairs with the nearest vectors are scored."""
+    member = model.members[0]
+    rows = [member.embeddings.of(member.encoder, side, MADE_TOKENS) for side in (queries, targets)]
+    near = best_candidates(score_blocks(*rows), len(queries), len(targets), nearest)
+    scores = model.pair_scores(queries, targets, near.pairs, MADE_TOKENS)
+    return matched(near.with_scores(scores))
+
+
+def matched(candidates: Candidates) -> Matching:
+    """Match candidates by a line that was not fitted."""
+    return sinkhorn(candidates, MADE_LINE, estimate_overlap(candidates, MADE_LINE))
 
 
 class Steps:

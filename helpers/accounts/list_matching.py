@@ -169,14 +169,14 @@ class TwoLists:
     def candidates(self) -> Candidates:
         """Score the pairs that may be partners: all, or of larger lists the NEAREST of each."""
         if max(self.sizes) > FULL_GALLERY:
-            pairs = self.near_pairs()
+            pairs = self.near_pairs(NEAREST)
             return Candidates(pairs, self.pair_scores(pairs), *self.sizes)
         first, second = self.galleries.values()
         scores = second.model.score_matrix(first.targets, second.targets, MAX_TOKENS)
         reverse_scores = first.model.score_matrix(second.targets, first.targets, MAX_TOKENS)
         return all_candidates((scores.astype(np.float64) + reverse_scores.T) / 2)
 
-    def near_pairs(self, nearest: int = NEAREST) -> np.ndarray:
+    def near_pairs(self, nearest: int) -> np.ndarray:
         """Return the pairs (N, 2) whose vectors are nearest.
 
         Parameters

@@ -1,6 +1,8 @@
 """Normalised scores against a loop over pairs."""
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from scipy import sparse
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import score_norm
-from helpers.evaluation.embeddings import MAX_KEPT
+from helpers.evaluation import models, score_norm
+from helpers.evaluation.embeddings import MAX_KEPT, Embeddings
 from helpers.evaluation.models import (
     GalleryTfidf,
     Member,
@@ -325,6 +327,37 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser):
         np.testing.assert_array_equal(listed, as_model(whole).pair_scores(*sides, pairs))
     some = Member("some", whole.encoder, normaliser, max_references=29)
     assert (all_scores(some, *sides) != scores).any()
+
+
+@pytest.mark.parametrize("max_references", [30, 20])
+def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
+    """Whichever comes first; what they score together is the mean of what they score alone."""
+    counted = Counter()
+    for name in ("gallery_statistics", "reference_statistics", "pair_scores"):
+        monkeypatch.setattr(
+            models, name, partial(count_calls, counted, name, getattr(models, name))
+        )
+    sides = (trials.queries, trials.targets)
+    pairs = np.argwhere(np.ones((30, 30), bool))
+    encoder = HabitCounts(hours=True)
+    for normalisers in (("as_norm", "s_norm"), ("s_norm", "as_norm")):
+        alone = [
+            Member(normaliser, encoder, normaliser, max_references=max_references)
+            for normaliser in normalisers
+        ]
+        expected = sum(as_model(member).pair_scores(*sides, pairs) for member in alone) / 2
+        together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
+        together.append(replace(together[0], name="second", normaliser=normalisers[1]))
+        counted.clear()
+        listed = Model(tuple(together)).pair_scores(*sides, pairs)
+        np.testing.assert_allclose(listed, expected, atol=2e-6)
+        # once for the targets, and once for the queries
+        assert counted == {"gallery_statistics": 1, "reference_statistics": 2, "pair_scores": 1}
+
+
+def count_calls(counted, name, function, *arguments, **options):
+    counted[name] += 1
+    return function(*arguments, **options)
 
 
 def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):

@@ -15,6 +15,7 @@ SMALL = {
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
+    "matching": {"accounts": 60, "dimensions": 8, "nearest": 5},
     "reader": {"megabytes": 0.2},
     "memory": {"megabytes": [0.1, 0.2]},
     "store": {"posts": [2000, 4000]},

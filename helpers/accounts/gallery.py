@@ -16,6 +16,7 @@ from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.embeddings import Embeddings
 from ..evaluation.models import GalleryTfidf
+from ..evaluation.score_norm import reference_targets
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
 from ..training import checkpoints
@@ -95,7 +96,7 @@ class AccountGallery:
         self.normalised = count >= ENOUGH
         self.reference_count = 2  # number of targets that normalise, see ScoringConfig.llr
         if self.normalised:
-            self.reference_count = max(int(self.drawn.sum()), 2)
+            self.reference_count = max(len(reference_targets(count, self.drawn)), 2)
         self.use = self.encoder.uses[self.encoder.use(self.normalised, self.hours)]
         if self.embeddings is None:
             self.embeddings = Embeddings()

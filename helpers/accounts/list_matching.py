@@ -169,20 +169,25 @@ class TwoLists:
     def candidates(self) -> Candidates:
         """Score the pairs that may be partners: all, or of larger lists the NEAREST of each."""
         if max(self.sizes) > FULL_GALLERY:
-            pairs = self._near_pairs()
+            pairs = self.near_pairs(NEAREST)
             return Candidates(pairs, self.pair_scores(pairs), *self.sizes)
         first, second = self.galleries.values()
         scores = second.model.score_matrix(first.targets, second.targets, MAX_TOKENS)
         reverse_scores = first.model.score_matrix(second.targets, first.targets, MAX_TOKENS)
         return all_candidates((scores.astype(np.float64) + reverse_scores.T) / 2)
 
-    def _near_pairs(self):
-        """Return the pairs whose vectors are nearest, NEAREST of each account."""
+    def near_pairs(self, nearest: int) -> np.ndarray:
+        """Return the pairs (N, 2) whose vectors are nearest.
+
+        Parameters
+        ----------
+        nearest : number of pairs of each account
+        """
         vectors = [
             as_rows(gallery.encoder.joined_rows(gallery.rows, gallery.hours))
             for gallery in self.galleries.values()
         ]
-        return best_candidates(score_blocks(*vectors), *self.sizes, NEAREST).pairs
+        return best_candidates(score_blocks(*vectors), *self.sizes, nearest).pairs
 
     def pair_scores(self, pairs: np.ndarray) -> np.ndarray:
         """Score listed pairs (N, 2) in both directions, and return the means (N,)."""

@@ -15,6 +15,7 @@ from ..core.artifacts import fingerprint_of
 from ..core.locks import folder_lock
 from ..core.paths import Run
 from ..corpus.collect import CollectConfig, collect, parts_folder
+from ..evaluation.score_norm import reference_targets
 from ..sources.table import author_names
 from ..tokens.batch import Samples
 from ..tokens.store import TokenStore, build_store, list_topics
@@ -146,7 +147,7 @@ class OwnPosts:
         _, near = index.search(encoder.vectors(queries, self.hours), 1 + of_query)
         if queries.store is self.store:
             near = np.union1d(near, np.flatnonzero(np.isin(samples.authors, queries.authors)))
-        cohort = np.random.default_rng(seed).permutation(len(samples))[:COHORT_ACCOUNTS]
+        cohort = reference_targets(len(samples), None, COHORT_ACCOUNTS, seed)
         rows = np.union1d(near, cohort)
         targets = samples[rows]
         return AccountGallery(

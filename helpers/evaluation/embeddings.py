@@ -8,7 +8,7 @@ from ..encoders.base import Encoder, embed
 from ..tokens.batch import Samples
 from .scores import Rows, as_rows
 
-MAX_KEPT = 96  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
+MAX_KEPT = 120  # entries: rows of queries and of targets, and statistics, of 24 galleries or more
 
 
 class Embeddings:
@@ -20,6 +20,9 @@ class Embeddings:
 
     def __init__(self):
         self._kept = {}
+
+    def __contains__(self, key: tuple[Hashable, ...]) -> bool:
+        return key in self._kept
 
     def of(self, encoder: Encoder, samples: Samples, max_tokens: int) -> Rows:
         """Embed samples, or return the rows that were made of them before.

@@ -7,26 +7,28 @@ that ships. Wherever a model is asked for, an encoder or a member may be given i
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
+from scipy import sparse
 
 from ..encoders.base import Encoder
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .embeddings import Embeddings
 from .score_norm import (
+    MAX_REFERENCES,
     cohort_statistics,
-    gallery_neighbours,
     gallery_statistics,
     neighbour_statistics,
+    reference_statistics,
     reference_targets,
     s_norm,
     s_norm_pairs,
     statistics,
 )
-from .scores import Rows, cosine, fuse, pair_scores, round_scores, score_blocks
+from .scores import Rows, SplitRows, fuse, pair_scores, round_scores, score_blocks
 
 # slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]
@@ -71,7 +73,8 @@ class Gallery:
     neighbours : (2, T) statistics of the targets' nearest targets after s-norm, for AS-norm by the
         gallery; else None
     cohort : (C, D) rows of the cohort, for AS-norm by a cohort; else None
-    reference : numbers of the targets from whose scores the statistics are computed; None for all
+    reference : (R,) numbers of the targets from whose scores statistics are computed; None for raw
+        scores and with a cohort
     """
 
     encoder: Encoder
@@ -85,6 +88,26 @@ class Gallery:
     def unit(self) -> bool:
         """Whether rows are compared by product, else by Euclidean distance."""
         return getattr(self.encoder, "unit", True)
+
+    @property
+    def reference_key(self) -> bytes:
+        """What is equal for galleries with the same reference targets, hashable."""
+        return b"" if self.reference is None else self.reference.tobytes()
+
+    @property
+    def is_large(self) -> bool:
+        """Whether time counts more than the last bit of a score, see SplitRows."""
+        return self.rows.shape[0] > MAX_REFERENCES
+
+    @cached_property
+    def reference_rows(self) -> Rows | SplitRows:
+        """Rows (R, D) of the targets from whose scores statistics are computed."""
+        if len(self.reference) == self.rows.shape[0]:
+            return self.rows
+        rows = self.rows[self.reference]
+        if self.is_large and sparse.issparse(rows):
+            return SplitRows.of(rows)
+        return rows
 
     def scores(self, queries: Rows, own_column: np.ndarray | None = None) -> Blocks:
         """Yield blocks of normalised scores.
@@ -113,38 +136,40 @@ class Gallery:
             own_column = np.full(queries.shape[0], -1)
         for part, scores in blocks:
             column = own_column[part]
-            of_block = self._of_queries(scores, column)
+            of_block = self._of_queries(self._reference_scores(scores), column)
             s_norm(scores, of_block, self.statistics)
             if self.neighbours is not None:
-                s_norm(scores, self._of_neighbours(scores, column), self.neighbours)
+                near_block = self._of_neighbours(self._reference_scores(scores), column)
+                s_norm(scores, near_block, self.neighbours)
             yield part, scores
 
-    def pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
-        """Return normalised scores (N,) of listed pairs.
+    def raw_pair_scores(self, queries: Rows, pairs: np.ndarray) -> np.ndarray:
+        """Return the scores (N,) of listed pairs before they are normalised.
 
         Parameters
         ----------
         queries : (Q, D) rows of the queries
         pairs : (N, 2), row of the query and row of the target
         """
-        scores = pair_scores(queries, self.rows, pairs, self.unit)
+        return pair_scores(queries, self.rows, pairs, self.unit, by_query=self.is_large)
+
+    def normalised_pairs(
+        self, scores: np.ndarray, of_queries: list[np.ndarray], pairs: np.ndarray
+    ) -> np.ndarray:
+        """Normalise the scores (N,) of listed pairs.
+
+        Parameters
+        ----------
+        scores, pairs : as in :meth:`raw_pair_scores`
+        of_queries : result of :meth:`query_statistics`, perhaps of a gallery with ``neighbours``
+            where this one has none
+        """
         if self.statistics is None:
             return scores
-        if self.cohort is not None:
-            of_queries = cohort_statistics(queries, self.cohort, self.unit)
-            return s_norm_pairs(scores, of_queries, self.statistics, pairs)
-        of_queries = []
-        near_queries = []
-        for part, block in score_blocks(queries, self.rows, self.unit):
-            none_is_target = np.full(len(block), -1)
-            of_queries.append(self._of_queries(block, none_is_target))
-            if self.neighbours is not None:
-                s_norm(block, of_queries[-1], self.statistics)
-                near_queries.append(self._of_neighbours(block, none_is_target))
-        scores = s_norm_pairs(scores, np.hstack(of_queries), self.statistics, pairs)
+        scores = s_norm_pairs(scores, of_queries[0], self.statistics, pairs)
         if self.neighbours is None:
             return scores
-        return s_norm_pairs(scores, np.hstack(near_queries), self.neighbours, pairs)
+        return s_norm_pairs(scores, of_queries[1], self.neighbours, pairs)
 
     def line(self, query: Rows, column: int, own_column: int) -> tuple[float, float]:
         """Return slope and offset that turn the raw score of a pair into its normalised one.
@@ -160,33 +185,82 @@ class Gallery:
         """
         if self.statistics is None:
             return 1.0, 0.0
-        if self.cohort is not None:
-            of_query = cohort_statistics(query, self.cohort, self.unit)
-            return _line(of_query[:, 0], self.statistics[:, column])
-        own = np.array([own_column])
-        scores = cosine(query, self.rows, self.unit)
-        of_query = self._of_queries(scores, own)
-        slope, offset = _line(of_query[:, 0], self.statistics[:, column])
+        of_query = self.query_statistics(query, np.array([own_column]))
+        slope, offset = _line(of_query[0][:, 0], self.statistics[:, column])
         if self.neighbours is None:
             return slope, offset
-        s_norm(scores, of_query, self.statistics)
-        near_query = self._of_neighbours(scores, own)
-        near_slope, near_offset = _line(near_query[:, 0], self.neighbours[:, column])
+        near_slope, near_offset = _line(of_query[1][:, 0], self.neighbours[:, column])
         return slope * near_slope, offset * near_slope + near_offset
 
-    # statistics of queries, from their scores with the targets or, of targets, as the gallery has
-    # them
+    def query_statistics(
+        self, queries: Rows, own_column: np.ndarray | None = None
+    ) -> list[np.ndarray]:
+        """Return the statistics (2, Q) of queries, and for AS-norm those of their nearest targets.
+
+        Queries are compared with the reference targets only, or with the cohort. Without a
+        normalisation there are no statistics.
+
+        Parameters
+        ----------
+        queries, own_column : as in :meth:`scores`
+        """
+        if self.statistics is None:
+            return []
+        if self.cohort is not None:
+            return [cohort_statistics(queries, self.cohort, self.unit)]
+        of_references = self.statistics[:, self.reference]
+        sides = (queries, self.reference_rows, of_references)
+        near = self.neighbours is not None
+        of_queries = reference_statistics(*sides, unit=self.unit, near=near)
+        if own_column is None:
+            return of_queries
+        of_targets = [self.statistics, self.neighbours]
+        return [
+            np.where(own_column < 0, values, values_of_targets[:, own_column])
+            for values, values_of_targets in zip(of_queries, of_targets)
+        ]
+
+    def with_statistics(self, near: bool) -> "Gallery":
+        """Return the gallery with the statistics of its targets.
+
+        Parameters
+        ----------
+        near : whether those of the nearest targets are needed, too
+        """
+        count = self.rows.shape[0]
+        split = None
+        if isinstance(self.reference_rows, SplitRows):
+            split = self.reference_rows
+        of_references = gallery_statistics(self.rows[self.reference], self.unit, split)
+        if len(self.reference) == count and not near:
+            return replace(self, statistics=of_references)
+        own_column = np.full(count, -1)
+        own_column[self.reference] = np.arange(len(self.reference))
+        sides = (self.rows, self.reference_rows, of_references)
+        of_targets = reference_statistics(*sides, own_column, self.unit, near)
+        of_targets[0][:, self.reference] = of_references
+        return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
+
+    # statistics of queries, from their scores with the reference targets or, of targets, as the
+    # gallery has them
     def _of_queries(self, scores, own_column):
-        of_queries = statistics(self._reference_scores(scores))
+        of_queries = statistics(scores)
         return np.where(own_column < 0, of_queries, self.statistics[:, own_column])
 
     # the same of their nearest targets, from s-normed scores
     def _of_neighbours(self, scores, own_column):
-        of_queries = neighbour_statistics(self._reference_scores(scores))
+        of_queries = neighbour_statistics(scores)
         return np.where(own_column < 0, of_queries, self.neighbours[:, own_column])
 
     def _reference_scores(self, scores):
-        return scores if self.reference is None else scores[:, self.reference]
+        if len(self.reference) == scores.shape[1]:
+            return scores
+        return np.take(scores, self.reference, 1)
+
+
+def _normaliser_order(member):
+    """Return the place of a member among those of one encoder, see :meth:`Model.pair_scores`."""
+    return ("as_norm", "s_norm", "none").index(member.normaliser)
 
 
 # slope and offset of s-norm for the statistics (2,) of a query and of a target
@@ -210,6 +284,8 @@ class Member:
     cohort : for "as_norm", one sample of each of some training authors
     reference : (T,) bool, targets chosen at random from whose scores all statistics are computed;
         None for all targets; ignored with a cohort
+    max_references : number of targets at most from whose scores statistics are computed, see
+        :func:`helpers.evaluation.score_norm.reference_targets`
     embeddings : cache of rows and galleries; shared by members that ``replace`` makes of this one
         with another name or weight
     """
@@ -220,6 +296,7 @@ class Member:
     weight: float = 1.0
     cohort: Samples | None = None
     reference: np.ndarray | None = None
+    max_references: int = MAX_REFERENCES
     embeddings: Embeddings = field(default_factory=Embeddings, repr=False)
 
     def gallery(self, targets: Samples, max_tokens: int) -> Gallery:
@@ -231,7 +308,7 @@ class Member:
         max_tokens : tokens read of each post
         """
         reference = None if self.reference is None else self.reference.tobytes()
-        kind = (self.normaliser, self.cohort, reference)
+        kind = (self.normaliser, self.cohort, reference, self.max_references)
         key = ("gallery", self.encoder, *kind, targets, max_tokens)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
@@ -262,13 +339,15 @@ class Member:
             cohort = self.embeddings.of(encoder, self.cohort, max_tokens)
             of_targets = cohort_statistics(gallery.rows, cohort, gallery.unit)
             return replace(gallery, statistics=of_targets, cohort=cohort)
-        of_targets = gallery_statistics(gallery.rows, gallery.unit, self.reference)
-        reference = None if self.reference is None else np.flatnonzero(self.reference)
-        if self.normaliser == "s_norm":
-            return replace(gallery, statistics=of_targets, reference=reference)
-        reference = reference_targets(len(targets), self.reference)
-        near_targets = gallery_neighbours(gallery.rows, of_targets, gallery.unit, self.reference)
-        return replace(gallery, statistics=of_targets, neighbours=near_targets, reference=reference)
+        reference = reference_targets(len(targets), self.reference, self.max_references)
+        gallery = replace(gallery, reference=reference)
+        # AS-norm needs what s-norm needs; so of one encoder it is computed only once
+        key = ("statistics", encoder, gallery.reference_key, targets, max_tokens)
+        if self.normaliser == "as_norm":
+            return self.embeddings.once(key, partial(gallery.with_statistics, True))
+        if key in self.embeddings:
+            return replace(self.embeddings.once(key, None), neighbours=None)
+        return gallery.with_statistics(False)
 
     def opened(self, queries: Samples, targets: Samples, max_tokens: int) -> tuple[Gallery, Rows]:
         """Return the gallery of targets, and the rows (Q, D) of queries by the gallery's encoder.
@@ -402,10 +481,25 @@ class Model:
         -------
         (N,) float32
         """
+        scores_of_member = {}
+        raw_scores = {}
+        of_queries = {}
+        # Members of one encoder share their raw scores and, of one reference, the statistics of
+        # queries. AS-norm comes first: it makes those of s-norm on its way.
+        for member in sorted(self.used_members, key=_normaliser_order):
+            gallery, rows = member.opened(queries, targets, max_tokens)
+            encoder = gallery.encoder
+            if encoder not in raw_scores:
+                raw_scores[encoder] = gallery.raw_pair_scores(rows, pairs)
+            compared_with = (encoder, member.cohort, gallery.reference_key)
+            if compared_with not in of_queries:
+                of_queries[compared_with] = gallery.query_statistics(rows)
+            scores_of_member[member] = gallery.normalised_pairs(
+                raw_scores[encoder], of_queries[compared_with], pairs
+            )
         total = np.zeros(len(pairs), np.float32)
         for member in self.used_members:
-            gallery, rows = member.opened(queries, targets, max_tokens)
-            total += member.weight * gallery.pair_scores(rows, pairs)
+            total += member.weight * scores_of_member[member]
         return round_scores(total)
 
     def to_json(self) -> list[dict]:

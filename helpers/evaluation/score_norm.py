@@ -17,9 +17,11 @@ standard deviation. The scale is 0 where the scores do not spread.
 import numpy as np
 import torch
 
-from .scores import TILE, Rows, round_in_place, score_blocks, score_moments
+from .scores import TILE, Rows, SplitRows, round_in_place, score_blocks, score_moments
 
-REFERENCE = 4096  # targets at most that give the statistics of a target
+# Targets at most from whose scores statistics are computed. So they cost as much as the accounts
+# times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
+MAX_REFERENCES = 4096
 NEAREST = 300  # members of a cohort that give the statistics of a sample
 NEIGHBOURS = 30  # accounts of a gallery that give the statistics of a sample,
 NEIGHBOUR_SHARE = 0.1  # and at most this share of the gallery
@@ -137,18 +139,35 @@ def neighbour_statistics(
         own_column = np.full(len(scores), -1)
     row = np.flatnonzero(own_column >= 0)
     compared = targets - (own_column >= 0)
+    largest_scale = statistics_of_others(scores, own_column)[1] / LEAST_SPREAD
 
     scores_of_others = scores.copy()
-    scores_of_others[row, own_column[row]] = 0  # adds nothing to the sums
-    mean, square = score_moments(scores_of_others, 1) / np.maximum(compared, 1)
-    largest_scale = _mean_and_scale(mean, square)[1] / LEAST_SPREAD
-
     scores_of_others[row, own_column[row]] = -np.inf  # is none of the nearest
     fewest = max(compared.min(initial=targets), 1)
     mean, scale = statistics(scores_of_others, min(neighbours, fewest))
     # nearest ones that do not spread at all have the scale 0
     scale = np.where(scale > 0, np.minimum(scale, largest_scale), largest_scale)
     return np.stack([mean, scale])
+
+
+def statistics_of_others(scores: np.ndarray, own_column: np.ndarray) -> np.ndarray:
+    """Return the statistics of each row's targets, without the row's own score.
+
+    Parameters
+    ----------
+    scores, own_column : as in :func:`neighbour_statistics`
+
+    Returns
+    -------
+    (2, N) float64
+    """
+    row = np.flatnonzero(own_column >= 0)
+    compared = scores.shape[1] - (own_column >= 0)
+    if len(row):
+        scores = scores.copy()
+        scores[row, own_column[row]] = 0  # adds nothing to the sums
+    mean, square = score_moments(scores, 1) / np.maximum(compared, 1)
+    return _mean_and_scale(mean, square)
 
 
 def neighbour_norm(scores: np.ndarray, neighbours: int | None = None) -> np.ndarray:
@@ -205,77 +224,98 @@ def cohort_statistics(rows: Rows, cohort: Rows, unit: bool = True) -> np.ndarray
     return np.hstack([statistics(scores, NEAREST) for _, scores in blocks])
 
 
-def reference_targets(count: int, reference: np.ndarray | None = None) -> np.ndarray:
-    """Choose the targets from whose scores statistics are computed: at most REFERENCE of them.
+def reference_targets(
+    count: int,
+    reference: np.ndarray | None = None,
+    max_references: int = MAX_REFERENCES,
+    seed: int = 0,
+) -> np.ndarray:
+    """Choose the targets from whose scores statistics are computed, of queries and of targets.
 
-    If there are more, evenly spaced ones are taken.
+    They are all targets of a gallery of up to ``max_references``; of a larger one, so many are
+    drawn.
 
     Parameters
     ----------
     count : number of targets
     reference : (T,) bool, the targets to choose from; all by default
+    max_references : number of targets to choose at most
+    seed : seed of the draw
 
     Returns
     -------
     Their numbers, ascending
     """
-    chosen = np.arange(count) if reference is None else np.flatnonzero(reference)
-    places = np.linspace(0, len(chosen) - 1, min(len(chosen), REFERENCE)).astype(int)
-    return chosen[np.unique(places)]
+    chosen = np.arange(count)
+    if reference is not None:
+        chosen = np.flatnonzero(reference)
+    if len(chosen) <= max_references:
+        return chosen
+    return np.sort(np.random.default_rng(seed).permutation(chosen)[:max_references])
 
 
 def gallery_statistics(
-    targets: Rows, unit: bool = True, reference: np.ndarray | None = None
+    targets: Rows, unit: bool = True, split: SplitRows | None = None
 ) -> np.ndarray:
-    """Return the statistics of each target's scores with other targets.
-
-    These are those of :func:`reference_targets`. The score of a target with itself is left out.
+    """Return the statistics of each target's scores with all other targets.
 
     Parameters
     ----------
     targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance
-    reference : (T,) bool, targets with which all are compared; all by default
+    split : the same targets, to multiply sparse ones in less time
 
     Returns
     -------
     (2, T) float64
     """
     count = targets.shape[0]
-    chosen = reference_targets(count, reference)
+    compared = targets if split is None else split
     sums = np.zeros((2, count))
-    for part, scores in score_blocks(targets[chosen], targets, unit):
-        scores[np.arange(len(scores)), chosen[part]] = 0  # leaves out a target's score with itself
+    for part, scores in score_blocks(targets, compared, unit):
+        # leaves out a target's score with itself
+        np.fill_diagonal(scores[:, part], 0)
         sums += score_moments(scores, 0)
-    compared = len(chosen) - np.isin(np.arange(count), chosen)
-    mean, square = sums / np.maximum(compared, 1)
+    mean, square = sums / max(count - 1, 1)
     return _mean_and_scale(mean, square)
 
 
-def gallery_neighbours(
-    targets: Rows, of_targets: np.ndarray, unit: bool = True, reference: np.ndarray | None = None
-) -> np.ndarray:
-    """Return the statistics of each target's s-normed scores with its nearest other targets.
+def reference_statistics(
+    rows: Rows,
+    references: Rows | SplitRows,
+    of_references: np.ndarray,
+    own_column: np.ndarray | None = None,
+    unit: bool = True,
+    near: bool = True,
+) -> list[np.ndarray]:
+    """Return the statistics of rows' scores with R reference targets, for s-norm and for AS-norm.
 
     Parameters
     ----------
-    targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
-    of_targets : (2, T), the result of :func:`gallery_statistics`
-    unit, reference : arguments of :func:`gallery_statistics`
+    rows : (N, D), of queries or of targets
+    references : (R, D), rows of the reference targets
+    of_references : (2, R), result of :func:`gallery_statistics` for these
+    own_column : (N,), for each row its index among the references, whose score is left out; -1 if
+        it is none of them, as all are by default
+    unit : whether rows are compared by product, else by minus the Euclidean distance
+    near : whether the statistics for AS-norm are returned, too
 
     Returns
     -------
-    (2, T) float64
+    (2, N) float64 of all references, and (2, N) of the nearest ones after s-norm
     """
-    count = targets.shape[0]
-    chosen = reference_targets(count, reference)
-    own_column = np.full(count, -1)
-    own_column[chosen] = np.arange(len(chosen))
-    parts = []
-    for part, scores in score_blocks(targets, targets[chosen], unit):
-        scores = s_norm(scores, of_targets[:, part], of_targets[:, chosen])
-        parts.append(neighbour_statistics(scores, own_column[part]))
-    return np.hstack(parts)
+    if own_column is None:
+        own_column = np.full(rows.shape[0], -1)
+    of_rows = []
+    near_rows = []
+    for part, scores in score_blocks(rows, references, unit):
+        of_rows.append(statistics_of_others(scores, own_column[part]))
+        if near:
+            s_norm(scores, of_rows[-1], of_references)
+            near_rows.append(neighbour_statistics(scores, own_column[part]))
+    if near:
+        return [np.hstack(of_rows), np.hstack(near_rows)]
+    return [np.hstack(of_rows)]
 
 
 def _mean_and_scale(mean, square):

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 
+from helpers.encoders import tfidf
 from helpers.encoders.base import embed
 from helpers.encoders.tfidf import WEIGHTINGS, TfidfEncoder, fit_tfidf, shapes
 from helpers.tokens.batch import Samples
@@ -56,14 +57,42 @@ def test_words_as_released():
 
 
 def test_characters_within_words():
-    terms = set(WEIGHTINGS["tfidf_char"]().fit(["ab Cde"] * 3).vocabulary_)
+    terms = set(WEIGHTINGS["tfidf_char"]().fit(["ab Cde"] * 3).get_feature_names_out())
     assert {" a", "ab", " ab ", "Cd", "Cde", " Cde ", "Cde "} <= terms
     assert not any(" " in term.strip() for term in terms), "no term spans two words"
     assert {len(term) for term in terms} == {2, 3, 4, 5}
-    assert not set(WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2).vocabulary_) & {
-        "xy",
-        "yz",
-    }, "too rare"
+    fitted = WEIGHTINGS["tfidf_char"]().fit(["abc"] * 3 + ["xyz"] * 2)
+    assert not {"xy", "yz"} & set(fitted.get_feature_names_out()), "too rare"
+
+
+@pytest.mark.parametrize("max_features, rows", [(10**6, 4096), (40, 4096), (40, 7)])
+def test_ngrams_of_words_are_those_of_scikit_learn(monkeypatch, max_features, rows):
+    """To the last bit, whichever of the equally frequent n-grams stay."""
+    monkeypatch.setattr(tfidf, "TEXT_ROWS", rows)
+    rng = np.random.default_rng(0)
+    words = [*WORDS, "a", "\u4f60\u597d", "don't", "--", "\U0001f642", "e\u0301te"]
+    blanks = [" ", "\n", "  ", "\u00a0", "\t\n"]
+    texts = []
+    for _ in range(60):
+        chosen = rng.choice(words, rng.integers(1, 30))
+        texts.append("".join(word + rng.choice(blanks) for word in chosen))
+    settings = {"ngram_range": (2, 5), "min_df": 3, "max_features": max_features}
+    plain = TfidfVectorizer(
+        analyzer="char_wb", lowercase=False, sublinear_tf=True, dtype=np.float32, **settings
+    )
+    ngrams = tfidf.WordNgrams(**settings)
+    seen = texts[:40]
+    unseen = [*texts[40:], "", " ", "unknown Alphabet", "\u1234"]
+    for expected, weights in (
+        (plain.fit_transform(seen), ngrams.fit_transform(seen)),
+        (plain.transform(unseen), ngrams.transform(unseen)),
+    ):
+        assert weights.dtype == np.float32
+        np.testing.assert_array_equal(weights.toarray(), expected.toarray())
+    assert ngrams.get_feature_names_out().tolist() == plain.get_feature_names_out().tolist()
+    assert ngrams.transform(["", " \n"]).nnz == 0
+    with pytest.raises(ValueError, match="in 3 texts"):
+        tfidf.WordNgrams(**settings).fit(["abc", "xyz"])
 
 
 def by_letters(text):

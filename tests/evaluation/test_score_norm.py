@@ -1,15 +1,18 @@
 """Normalised scores against a loop over pairs."""
 
+from collections import Counter
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import score_norm
-from helpers.evaluation.embeddings import MAX_KEPT
+from helpers.evaluation import models, score_norm
+from helpers.evaluation.embeddings import MAX_KEPT, Embeddings
 from helpers.evaluation.models import (
     GalleryTfidf,
     Member,
@@ -21,7 +24,7 @@ from helpers.evaluation.models import (
 from helpers.evaluation.ranking import evaluate_ranking, ranking_trials
 from helpers.evaluation.scores import as_rows, cosine
 from helpers.tokens.tokenizer import Bytes
-from tests.factories import HabitCounts, LookUp
+from tests.factories import HabitCounts, LookUp, one_token_samples, unit_rows
 
 
 @pytest.fixture
@@ -247,12 +250,114 @@ def test_scores_are_normalised_without_a_model(trials):
     )
 
 
-def test_large_galleries_are_measured_against_some(trials, monkeypatch):
-    model = HabitCounts(hours=True)
-    whole = with_s_norm(model).gallery(trials.targets, 32).statistics
-    monkeypatch.setattr(score_norm, "REFERENCE", 20)
-    some = with_s_norm(model).gallery(trials.targets, 32).statistics
-    assert 0.5 < np.median(some[1] / whole[1]) < 2 and (some != whole).any()
+def test_reference_targets_are_a_draw_of_a_fixed_seed():
+    chosen = score_norm.reference_targets(1000, None, 300)
+    assert len(np.unique(chosen)) == 300 and (np.diff(chosen) > 0).all()
+    np.testing.assert_array_equal(chosen, score_norm.reference_targets(1000, None, 300))
+    assert (chosen != score_norm.reference_targets(1000, None, 300, seed=1)).any()
+    assert abs(chosen.mean() - 500) < 50 and len(set(np.diff(chosen))) > 5, "no even spaces"
+    allowed = np.arange(1000) % 2 == 1
+    assert (score_norm.reference_targets(1000, allowed, 300) % 2 == 1).all()
+    for allowed, everything in ((None, np.arange(4096)), (allowed, np.arange(1, 1000, 2))):
+        count = 4096 if allowed is None else 1000
+        np.testing.assert_array_equal(score_norm.reference_targets(count, allowed), everything)
+    assert len(score_norm.reference_targets(4097)) == 4096
+
+
+def near_z(score, others, neighbours):
+    """Normalise a score by its nearest others, which spread at least by half of all."""
+    nearest = np.sort(others)[::-1][:neighbours]
+    spread = max(nearest.std(), score_norm.LEAST_SPREAD * np.std(others))
+    return (score - nearest.mean()) / spread
+
+
+@pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_statistics_of_large_galleries_are_those_of_the_drawn_targets(normaliser, sparse_rows):
+    """A loop over pairs, with 25 reference targets of 40; also where only some pairs are scored."""
+    rows = unit_rows(70, 5, seed=3)
+    samples = one_token_samples(np.arange(70))
+    queries, targets = samples[:30], samples[30:]
+    encoder = LookUp(sparse.csr_matrix(rows) if sparse_rows else rows)
+    member = Member("some", encoder, normaliser, max_references=25)
+    chosen = score_norm.reference_targets(40, None, 25)
+    raw = cosine(as_rows(rows[:30]), as_rows(rows[30:])).astype(float)
+    among = cosine(as_rows(rows[30:]), as_rows(rows[30:])).astype(float)
+
+    expected = np.zeros((30, 40))
+    normed_among = np.zeros((40, 40))
+    references_of = [chosen[chosen != t] for t in range(40)]
+    for t, others in enumerate(references_of):
+        expected[:, t] = [z(raw[q, t], raw[q, chosen]) for q in range(30)]
+        expected[:, t] += [z(raw[q, t], among[others, t]) for q in range(30)]
+        normed_among[t] = [
+            z(among[t, o], among[others, t]) + z(among[t, o], among[references_of[o], o])
+            for o in range(40)
+        ]
+    if normaliser == "as_norm":
+        neighbours = 2  # a tenth of 25
+        near = np.zeros((30, 40))
+        for q, t in np.ndindex(30, 40):
+            near[q, t] = near_z(expected[q, t], expected[q, chosen], neighbours)
+            near[q, t] += near_z(expected[q, t], normed_among[t, references_of[t]], neighbours)
+        expected = near
+
+    model = as_model(member)
+    np.testing.assert_allclose(all_scores(model, queries, targets), expected, atol=2e-4)
+    pairs = np.argwhere(np.random.default_rng(0).random((30, 40)) < 0.2)
+    listed = model.pair_scores(queries, targets, pairs)
+    np.testing.assert_allclose(listed, expected[tuple(pairs.T)], atol=2e-4)
+    gallery = member.gallery(targets, 32)
+    slope, offset = gallery.line(as_rows(encoder.rows[:1]), 7, -1)
+    assert slope * raw[0, 7] + offset == pytest.approx(expected[0, 7], abs=2e-4)
+
+
+@pytest.mark.parametrize("normaliser", ["s_norm", "as_norm"])
+def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser):
+    """To the last bit, by whichever way they are asked for."""
+    sides = (trials.queries, trials.targets)
+    whole = Member("whole", HabitCounts(hours=True), normaliser)
+    bound = Member("bound", whole.encoder, normaliser, max_references=30)
+    everyone = Member("everyone", whole.encoder, normaliser, reference=np.ones(30, bool))
+    scores = all_scores(whole, *sides)
+    pairs = np.argwhere(np.ones((30, 30), bool))
+    for member in (bound, everyone):
+        np.testing.assert_array_equal(all_scores(member, *sides), scores)
+        listed = as_model(member).pair_scores(*sides, pairs)
+        np.testing.assert_array_equal(listed, as_model(whole).pair_scores(*sides, pairs))
+    some = Member("some", whole.encoder, normaliser, max_references=29)
+    assert (all_scores(some, *sides) != scores).any()
+
+
+@pytest.mark.parametrize("max_references", [30, 20])
+def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
+    """Whichever comes first; what they score together is the mean of what they score alone."""
+    counted = Counter()
+    for name in ("gallery_statistics", "reference_statistics", "pair_scores"):
+        monkeypatch.setattr(
+            models, name, partial(count_calls, counted, name, getattr(models, name))
+        )
+    sides = (trials.queries, trials.targets)
+    pairs = np.argwhere(np.ones((30, 30), bool))
+    encoder = HabitCounts(hours=True)
+    for normalisers in (("as_norm", "s_norm"), ("s_norm", "as_norm")):
+        alone = [
+            Member(normaliser, encoder, normaliser, max_references=max_references)
+            for normaliser in normalisers
+        ]
+        expected = sum(as_model(member).pair_scores(*sides, pairs) for member in alone) / 2
+        together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
+        together.append(replace(together[0], name="second", normaliser=normalisers[1]))
+        counted.clear()
+        listed = Model(tuple(together)).pair_scores(*sides, pairs)
+        np.testing.assert_allclose(listed, expected, atol=2e-6)
+        # once for the targets, and once for the queries
+        assert counted == {"gallery_statistics": 1, "reference_statistics": 2, "pair_scores": 1}
+
+
+def count_calls(counted, name, function, *arguments, **options):
+    counted[name] += 1
+    return function(*arguments, **options)
 
 
 def test_what_is_fitted_on_targets_sees_them_alone(trials, monkeypatch):

@@ -8,6 +8,7 @@ from scipy.spatial.distance import cdist
 from helpers.evaluation import scores
 from helpers.evaluation.scores import (
     GRID,
+    SplitRows,
     as_rows,
     cosine,
     fuse,
@@ -53,6 +54,31 @@ def test_scores_are_those_of_double_precision_on_the_grid(kind):
     listed = pair_scores(as_rows(queries), as_rows(targets), pairs, kind != "raw")
     assert (listed * GRID == np.rint(listed * GRID)).all()
     np.testing.assert_allclose(listed, wanted.ravel(), atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 1])
+def test_split_rows_score_as_whole_ones(monkeypatch, share):
+    """With all terms frequent, some, or none; as CSR matrix and as CSR array."""
+    monkeypatch.setattr(scores, "FREQUENT_SHARE", share)
+    thin = [np.where(abs(side) > 0.2, side, 0) for side in (QUERIES, TARGETS)]
+    wanted = thin[0].astype(float) @ thin[1].T.astype(float)
+    for kind in (sparse.csr_matrix, sparse.csr_array):
+        queries, targets = [as_rows(kind(side)) for side in thin]
+        split = SplitRows.of(targets)
+        with_term = (thin[1] != 0).mean(0)
+        np.testing.assert_array_equal(split.frequent, np.flatnonzero(with_term > share))
+        result = np.concatenate([block.copy() for _, block in score_blocks(queries, split)])
+        assert (result * GRID == np.rint(result * GRID)).all()
+        np.testing.assert_allclose(result, wanted, atol=1e-6)
+        assert targets.nnz == np.count_nonzero(thin[1]), "the given rows stay as they are"
+        pairs = np.argwhere(np.random.default_rng(0).random(wanted.shape) < 0.3)
+        pairs = np.random.default_rng(1).permutation(pairs)
+        listed = pair_scores(queries, targets, pairs, by_query=True)
+        assert (listed * GRID == np.rint(listed * GRID)).all()
+        np.testing.assert_allclose(listed, wanted[tuple(pairs.T)], atol=1e-6)
+        assert len(pair_scores(queries, targets, pairs[:0], by_query=True)) == 0
+    with pytest.raises(ValueError, match="do not fit"):
+        cosine(as_rows(thin[0]), split)
 
 
 @pytest.mark.parametrize("block, tile, pairs", [(1, 7, 1), (300, 1, 300), (2**24, 64, 10**6)])

@@ -47,8 +47,8 @@ CALENDAR = frozenset(
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’][tT]\b)")
 # each character of ASCII that is no letter, as a blank: it parts a text into words quickly
 NO_LETTERS = {number: " " for number in range(128) if not chr(number).isalpha()}
-# the same as WORD for DuckDB, with a following "'t"; a typographic apostrophe would make it three times
-# slower
+# the same as WORD for DuckDB, with a following "'t"; a typographic apostrophe would make it three
+# times slower
 COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 # a word that is not cut by a "?", which archives write for a letter that they lost
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
@@ -288,7 +288,7 @@ def mask_known_names(text: str, names: MaskedNames, second_words: dict[str, froz
 
 
 def _name_starts(text, second_words):
-    """Return in order where the words of a text begin, see WORD, that may be the first of a name."""
+    """Return, in order, where those words of a text begin that may be the first of a name."""
     lower_case = text.lower()
     if not text.isascii():  # letters may be longer in lower case, and then places differ
         if second_words.keys().isdisjoint(WORD.findall(lower_case)):
@@ -314,7 +314,7 @@ def _name_starts(text, second_words):
 
 
 def _starts_of_words(text, first_words):
-    """Return in order where those words of a text begin, see WORD, that are among these."""
+    """Return, in order, where those words of a text, see WORD, begin that are among these."""
     return [word.start() for word in WORD.finditer(text) if word[0].lower() in first_words]
 
 

@@ -18,6 +18,7 @@ from .email_words import (
     FIELD,
     HEADER,
     JUNK,
+    JUNK_LETTERS,
     LONE_FIELD,
     OPENING,
     QUOTING,
@@ -81,6 +82,7 @@ ARTICLE_END = re.compile(
     rf"(?:(?:^\s*|[)>\"\]]\s|@\S{{1,99}}\s|\b[A-Z][\w'.-]{{0,30}}\s){ARTICLE_VERB}[\s,>|-]{{0,5}}"
     rf"|\b{ARTICLE_VERB}(?:\s?\.\.\.|(?:[^.:;?!]|[.:]\w){{0,80}}[:;])|[)>]\s?:)\s*$"
 )
+ARTICLE_LETTERS = frozenset("in In iN IN fr Fr fR FR".split())  # the first two of an ARTICLE
 # such a line that holds nothing but the article and a name; the attribution at the start of a line
 # that goes on: "In article <1@x> jd@example.org (Jane Doe) writes: I do not"
 ARTICLE_ALONE = re.compile(
@@ -137,7 +139,15 @@ def _may_disclaim(paragraph):
 
 def _is_junk(line):
     """Return whether a line is one that mail programs, lists and phones add."""
-    return JUNK.match(line) is not None or "{{" in line and DROPPED.match(line) is not None
+    if _may_be_junk(line) and JUNK.match(line):
+        return True
+    return "{{" in line and DROPPED.match(line) is not None
+
+
+def _may_be_junk(line):
+    """Return whether a line may match JUNK."""
+    start = line.lstrip()[:1]
+    return start in JUNK_LETTERS or not start.isascii()
 
 
 def _without_fields(lines):
@@ -273,7 +283,7 @@ def _may_begin_article(line):
     """Return whether a line may match ARTICLE: it begins with "In" or "From", in any case."""
     start = line.lstrip()[:2]
     # re.I takes two letters beyond ASCII for an "i"
-    return start.lower() in ("in", "fr") or not start.isascii()
+    return start in ARTICLE_LETTERS or not start.isascii()
 
 
 def _says_sender_writes(line):
@@ -346,8 +356,8 @@ def _attribution_length(lines, quoted, colons, start, is_article):
     "Jane Doe writes:", or the sentence of the lines up to the first that ends with a colon. This
     sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
 
-    ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" in its place,
-    and "..." after either. ``is_article`` says whether the line ``start`` begins as ARTICLE does.
+    ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" instead, and
+    "..." after either. ``is_article`` says whether the line ``start`` begins as ARTICLE does.
     """
     if is_article:
         return _article_length(lines, quoted, start)

@@ -56,6 +56,7 @@ JUNK = re.compile(
     r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
+JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
 # what a list writes in place of a part that it removed: "[[HTML version {{dropped:3}}]]"
 DROPPED = re.compile(r"\s*.{0,200}\{\{dropped:\d", re.I)
 # words that occur in signatures only

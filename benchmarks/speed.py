@@ -26,6 +26,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
+import cleaning
 import collection
 import duckdb
 import matching
@@ -381,7 +382,28 @@ def engines(repeats, posts=(10_000, 100_000)):
     return pd.concat(parts)
 
 
+def cleaned(repeats, posts=5000):
+    """Clean generated posts, one in ten with an address and a signature."""
+    import encode
+
+    texts = encode.demo_texts().iloc[:posts].tolist()
+    for number in range(0, len(texts), 10):
+        texts[number] += "\nSee www.example.org or mail jane@example.org\n\nBest regards,\nJane Doe"
+    size = sum(map(len, texts)) / 1e6
+    ways = {}
+    for way, clean in zip(cleaning.WAYS, cleaning.STEPS["salutations, clean_post"], strict=True):
+        ways[way] = partial(clean_all, clean, [(text, "Jane Doe") for text in texts])
+    return rows("cleaning", f"{len(texts):,} posts", ways, size, "MB", repeats)
+
+
+def clean_all(clean, posts):
+    """Clean posts one by one."""
+    for post in posts:
+        clean(post)
+
+
 COMPARISONS = {
+    "cleaning": cleaned,
     "training": training_step,
     "encoding": encoding,
     "ranking": ranked,

@@ -12,6 +12,7 @@ from helpers.core import paths
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
+    "cleaning": {"posts": 100},
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},
@@ -79,7 +80,7 @@ def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_
     ]
     run = {"capture_output": True, "text": True}
     wrong = subprocess.run([*command, "reeder"], **run)
-    assert wrong.returncode == 2 and "no comparison reeder: one of training" in wrong.stderr
+    assert wrong.returncode == 2 and "no comparison reeder: one of cleaning" in wrong.stderr
     done = subprocess.run([*command, "start"], **run)
     assert done.returncode == 0 and "first embedding" in done.stdout, done.stderr[-1000:]
     assert list(pd.read_csv(tmp_path / "new" / "speed.csv").way) == [

@@ -28,11 +28,30 @@ SURELY_CODE = re.compile(
     r"|Path to \w+ shared|(?:Generalized l|L)inear mixed model fit by|AIC\s+BIC|Estimate\s+Std"
     r"|\(Intr\)|(?:\* )?checking .*\.\.\."
     r"|\* (?:[Ii]nstalling \*|using (?:log|R |session)|removing)|\* this is package|\*\* \w"
-    r"|.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w|mkdir \S|ERROR: |In file included from"
+    r"|mkdir \S|ERROR: |In file included from"
     r"|[A-Z]{4,8}: -[IL]|[^\s:]{0,200}[./][^\s:]{1,200}:\d+(?::\d+)?:\s"
     r"|[\w./-]{1,60}\.[chyfR](?::\s*[/<]|-\s{2})|[-dl](?:[r-][w-][x-]){3}\s"
     r"|(?:\S*/)?(?:gcc|g\+\+|ld|make|config\S*)(?:\[\d\])?(?:[-.\d]*\s-|:\s))"
 )
+# a command with options and a path, which is surely code too: "cc -O2 -c src/a.c"
+COMMAND = re.compile(r"\s*.{0,300}\s-\w\S*\s(?:\S+\s)?-\w\S*\s.*/\w")
+# a mark, or four blanks, of which a line that matches CODE holds one, if it does not begin with
+# one of CODE_STARTS
+CODE_MARK = re.compile(r"[<>\[\](){}=;$+:]|\s{4}")
+CODE_STARTS = (
+    "Error in ",
+    "Warning message",
+    "Traceback",
+    "Number of obs",
+    "Linear mixed model",
+    "Correlation of Fixed",
+    "attached base packages",
+    "other attached",
+    "loaded via",
+)
+# letters and blanks of ASCII, to leave out
+LETTERS_AND_BLANKS = {number: None for number in range(128) if chr(number).isalpha()}
+LETTERS_AND_BLANKS[ord(" ")] = None
 # marks and words of which a line of a sentence holds at least one
 SENTENCE = re.compile(
     r"[,:;]$|[.!?](?:\s|$)"
@@ -83,18 +102,36 @@ def _count_words(line):
 
 def is_code(line: str) -> bool:
     """Return whether a line is program text, console output or numbers rather than a sentence."""
-    text = WEB.sub("", line).strip()
+    text = line.strip()
+    if "://" in text:
+        text = WEB.sub("", line).strip()
     if not text:
         return False
-    if SURELY_CODE.match(line):
+    if SURELY_CODE.match(line) or _may_be_command(line) and COMMAND.match(line):
         return True
     if text.endswith("):"):  # "(as the manual says):" ends a sentence before an example
         return False
     statement = line[:400].partition("#")[0]  # without its comment; the start of a line suffices
-    if CODE.match(statement):
+    if _may_be_code(statement) and CODE.match(statement):
         return _count_words(statement) < 6
     if len(text) < 8:
         return False
     is_path = text.count("/") > 1 and "://" not in text and not _count_words(text)
-    letters = sum(char.isalpha() or char == " " for char in text)
-    return is_path or letters < 0.6 * len(text)
+    return is_path or _count_letters(text) < 0.6 * len(text)
+
+
+def _may_be_command(line):
+    """Return whether a line may match COMMAND."""
+    return "-" in line and "/" in line
+
+
+def _may_be_code(line):
+    """Return whether a line may match CODE."""
+    return CODE_MARK.search(line) is not None or line.lstrip().startswith(CODE_STARTS)
+
+
+def _count_letters(text):
+    """Return the number of letters and blanks."""
+    if text.isascii():
+        return len(text) - len(text.translate(LETTERS_AND_BLANKS))
+    return sum(char.isalpha() or char == " " for char in text)

@@ -1,7 +1,8 @@
 """The part of an e-mail's body that its author wrote: no quotes, signatures, footers, forwards.
 
 All functions work line by line and look only a few lines ahead, so the time is linear in the length
-of the body.
+of the body. Most lines are prose, for which an expression need not be tried: functions whose names
+begin with ``_may`` see by a letter or a mark that it cannot match.
 """
 
 import re
@@ -10,18 +11,21 @@ from itertools import takewhile
 from .code_lines import without_code
 from .email_words import (
     ARTICLE_VERB,
+    CONFIDENTIAL,
     CONTACT,
     DISCLAIMER,
+    DROPPED,
     FIELD,
     HEADER,
     JUNK,
+    JUNK_LETTERS,
     LONE_FIELD,
     OPENING,
     QUOTING,
     RESERVED,
     VERB,
 )
-from .salutations import NAME, PERSON
+from .salutations import BLANKS, NAME, PERSON
 
 # the start of a quoted line: "> ", "JD> ", "|>", "#> ", "| "; also the R prompt "> ", whose lines
 # are code
@@ -46,6 +50,7 @@ FORWARD = re.compile(r"\s*-{2,}\s?[^\W\d_][^\d]{4,50}?-{2,}\s*$")
 DIGEST = re.compile(r"\s*(?:Message: \d+\s*$|Send \S+ mailing list submissions to|Today's Topics:)")
 # a line drawn of one mark, "______", and words of the footer that a list writes below it
 RULE = re.compile(r"\s*([-_=*~#+.])\1{3,}[-_=*~#+.\s]*$")
+RULE_MARKS = tuple("-_=*~#+.")
 FOOTER = re.compile(
     r"mailing list|mailman/listinfo|posting[- ]guide|commented, minimal, self-contained", re.I
 )
@@ -77,6 +82,7 @@ ARTICLE_END = re.compile(
     rf"(?:(?:^\s*|[)>\"\]]\s|@\S{{1,99}}\s|\b[A-Z][\w'.-]{{0,30}}\s){ARTICLE_VERB}[\s,>|-]{{0,5}}"
     rf"|\b{ARTICLE_VERB}(?:\s?\.\.\.|(?:[^.:;?!]|[.:]\w){{0,80}}[:;])|[)>]\s?:)\s*$"
 )
+ARTICLE_LETTERS = frozenset("in In iN IN fr Fr fR FR".split())  # the first two of an ARTICLE
 # such a line that holds nothing but the article and a name; the attribution at the start of a line
 # that goes on: "In article <1@x> jd@example.org (Jane Doe) writes: I do not"
 ARTICLE_ALONE = re.compile(
@@ -105,7 +111,7 @@ def own_paragraphs(body: str) -> str:
     lines = [line.rstrip("\r") for line in body.split("\n")]
     lines = _without_quotes(_without_appended(_without_fields(lines)))
 
-    paragraphs = _paragraphs([line for line in lines if not JUNK.match(line)])
+    paragraphs = _paragraphs([line for line in lines if not _is_junk(line)])
     lines = "\n\n".join(text for text in paragraphs if not _disclaims(text)).split("\n")
 
     lines = _without_signature(without_code(_without_signature(lines)))
@@ -119,8 +125,29 @@ def _paragraphs(lines):
 
 def _disclaims(paragraph):
     """Return whether a paragraph is a disclaimer: "confidential" and two other such words."""
+    if not _may_disclaim(paragraph):
+        return False
     words = {word.lower() for word in DISCLAIMER.findall(paragraph)}
-    return len(words) >= 3 and bool(words & {"confidential", "vertraulich", "confidencial"})
+    return len(words) >= 3 and bool(words & CONFIDENTIAL)
+
+
+def _may_disclaim(paragraph):
+    """Return whether a paragraph holds one of the words CONFIDENTIAL."""
+    lower_case = paragraph.lower()
+    return any(word in lower_case for word in CONFIDENTIAL)
+
+
+def _is_junk(line):
+    """Return whether a line is one that mail programs, lists and phones add."""
+    if _may_be_junk(line) and JUNK.match(line):
+        return True
+    return "{{" in line and DROPPED.match(line) is not None
+
+
+def _may_be_junk(line):
+    """Return whether a line may match JUNK."""
+    start = line.lstrip()[:1]
+    return start in JUNK_LETTERS or not start.isascii()
 
 
 def _without_fields(lines):
@@ -129,7 +156,12 @@ def _without_fields(lines):
     fields = [line for line in top if line.strip()]
     if len(fields) > 1:
         lines = lines[len(top) :]
-    return [line for line in lines if not LONE_FIELD.match(line)]
+    return [line for line in lines if not (_may_be_field(line) and LONE_FIELD.match(line))]
+
+
+def _may_be_field(line):
+    """Return whether a line may match LONE_FIELD or HEADER."""
+    return ":" in line
 
 
 def _is_field_or_blank(line):
@@ -144,12 +176,27 @@ def _without_appended(lines):
     for i, line in enumerate(lines):
         if in_footer and line.strip():  # a footer reaches to the end of its paragraph
             continue
-        if _begins_appended(line, lines[i + 1 : i + 5]):
+        if _may_begin_appended(line) and _begins_appended(line, lines[i + 1 : i + 5]):
             break
-        in_footer = _begins_footer(line, lines[i + 1 : i + 3])
+        in_footer = _may_begin_footer(line) and _begins_footer(line, lines[i + 1 : i + 3])
         if not in_footer:
             kept_lines.append(line)
     return kept_lines
+
+
+def _may_begin_appended(line):
+    """Return whether a line may match NEXT_PART, DIGEST, FORWARD or HEADER."""
+    return ":" in line or line.lstrip().startswith(("-", "Send "))
+
+
+def _may_begin_footer(line):
+    """Return whether a line may match SCRUBBED or RULE."""
+    return line.startswith("A") or _may_be_rule(line)
+
+
+def _may_be_rule(line):
+    """Return whether a line may match RULE."""
+    return line.lstrip().startswith(RULE_MARKS)
 
 
 def _begins_appended(line, next_lines):
@@ -170,7 +217,7 @@ def _begins_footer(line, next_lines):
     """Return whether a list's footer, or its note on an attachment, begins with this line."""
     if SCRUBBED.match(line):
         return True
-    return bool(RULE.match(line)) and any(FOOTER.search(next_line) for next_line in next_lines)
+    return _is_rule(line) and any(FOOTER.search(next_line) for next_line in next_lines)
 
 
 def _without_quotes(lines):
@@ -178,7 +225,7 @@ def _without_quotes(lines):
 
     The rest of a quoted line that a mail program wrapped counts as quoted too.
     """
-    quoted = [QUOTE.match(line) is not None for line in lines]
+    quoted = [_may_be_quote(line) and QUOTE.match(line) is not None for line in lines]
     marks = _quote_marks(lines, quoted)
     if marks:
         quoted = [_is_quoted(line, marks) for line in lines]
@@ -192,24 +239,66 @@ def _without_quotes(lines):
             quoted[i] = _is_tail(lines[i].strip())
 
     kept_lines = []
+    colons = [line.rstrip().rstrip(" .").endswith((":", ";")) for line in lines]
     i = 0
     while i < len(lines):
-        attribution_length = 0 if quoted[i] else _attribution_length(lines, quoted, i)
-        if not quoted[i] and not attribution_length:
+        if quoted[i]:
+            i += 1
+            continue
+        is_article = _begins_article(lines[i])
+        attribution_length = _attribution_length(lines, quoted, colons, i, is_article)
+        if is_article and not attribution_length:
             kept_lines += _without_article(lines[i])
+        elif not attribution_length:
+            kept_lines.append(lines[i])
         i += max(attribution_length, 1)
     return kept_lines
 
 
 def _without_article(line):
-    """Return a line in a list, without an attribution at its start; none if a quote follows it."""
-    attribution = ARTICLE.match(line) and ARTICLE_START.match(line)
+    """Return a line that begins as ARTICLE does in a list, without an attribution at its start.
+
+    The list is empty if a quote follows the attribution.
+    """
+    attribution = ARTICLE_START.match(line)
     if not attribution:
         return [line]
     text = line[attribution.end() :]
     if QUOTE.match(text):
         return []
     return [text]
+
+
+def _may_be_quote(line):
+    """Return whether a line may match QUOTE."""
+    return ">" in line or "|" in line
+
+
+def _begins_article(line):
+    """Return whether a line begins as ARTICLE does."""
+    return _may_begin_article(line) and ARTICLE.match(line) is not None
+
+
+def _may_begin_article(line):
+    """Return whether a line may match ARTICLE: it begins with "In" or "From", in any case."""
+    start = line.lstrip()[:2]
+    # re.I takes two letters beyond ASCII for an "i"
+    return start in ARTICLE_LETTERS or not start.isascii()
+
+
+def _says_sender_writes(line):
+    """Return whether a line is an attribution without a date."""
+    return _may_say_sender_writes(line) and SENDER_WRITES.match(line[-600:]) is not None
+
+
+def _may_say_sender_writes(line):
+    """Return whether a line may match SENDER_WRITES."""
+    return "@" in line or "wrote" in line or "writes" in line
+
+
+def _may_be_attribution(line):
+    """Return whether a line may match ATTRIBUTION: it ends with a colon, or with "..." after it."""
+    return line.rstrip(BLANKS + ".").endswith((":", ";"))
 
 
 def _is_tail(text):
@@ -225,7 +314,7 @@ def _is_tail(text):
 
 def _is_quoted(line, marks):
     """Return whether a line begins like a quote in general, or with one of this mail's marks."""
-    if QUOTE.match(line):
+    if _may_be_quote(line) and QUOTE.match(line):
         return True
     mark = MARKER.match(line)
     return mark is not None and mark[1] in marks
@@ -238,35 +327,44 @@ def _quote_marks(lines, quoted):
     where three lines or more begin with them.
     """
     marks = set()
-    if sum(line.lstrip()[:2] in (": ", "} ") for line in lines) > 2:
+    line_starts = [line.lstrip()[:2] for line in lines]
+    if line_starts.count(": ") + line_starts.count("} ") > 2:
         marks = {":", "}"}
     for i, line in enumerate(lines):
-        length = 1
-        if ARTICLE.match(line):
+        length = 0
+        if _begins_article(line):
             length = _article_length(lines, quoted, i)
-        elif not SENDER_WRITES.match(line[-600:]):
+        elif _says_sender_writes(line):
+            length = 1
+        elif _may_be_attribution(line) and ATTRIBUTION.match(line.strip()[-600:]):
             two_lines = " ".join(lines[max(i - 1, 0) : i + 1])[-900:]
-            if not ATTRIBUTION.match(line.strip()[-600:]) or not ADDRESS.search(two_lines):
-                length = 0
-        following = _first_text(lines, i + length)
-        if length and following is not None:
-            mark = MARKER.match(lines[following])
-            if mark:
-                marks.add(mark[1])
+            if ADDRESS.search(two_lines):
+                length = 1
+        if length:
+            following = _first_text(lines, i + length)
+            if following is not None:
+                mark = MARKER.match(lines[following])
+                if mark:
+                    marks.add(mark[1])
     return marks
 
 
-def _attribution_length(lines, quoted, start):
+def _attribution_length(lines, quoted, colons, start, is_article):
     """Return how many lines from ``start`` on are an attribution: 0 to MAX_ATTRIBUTION_LINES.
 
     For one that begins as ARTICLE does see :func:`_article_length`. Any other is a line such as
     "Jane Doe writes:", or the sentence of the lines up to the first that ends with a colon. This
     sentence must pass :func:`_says_who_is_quoted`, and none of its lines may be blank or quoted.
+
+    ``colons`` says of each line whether it ends with a colon; ATTRIBUTION allows a ";" instead, and
+    "..." after either. ``is_article`` says whether the line ``start`` begins as ARTICLE does.
     """
-    if ARTICLE.match(lines[start]):
+    if is_article:
         return _article_length(lines, quoted, start)
-    if SENDER_WRITES.match(lines[start][-600:]):
+    if _says_sender_writes(lines[start]):
         return 1
+    if True not in colons[start : start + MAX_ATTRIBUTION_LINES]:
+        return 0
 
     sentence = ""
     for end in range(start, min(start + MAX_ATTRIBUTION_LINES, len(lines))):
@@ -275,8 +373,7 @@ def _attribution_length(lines, quoted, start):
         sentence += " " + lines[end].strip()
         if len(sentence) > MAX_ATTRIBUTION_CHARS:
             return 0
-        # ATTRIBUTION allows a ";" in place of the colon, and "..." after either
-        if sentence.rstrip(" .").endswith((":", ";")):
+        if colons[end]:
             length = end - start + 1
             # a quote below is enough only for one line: several lines may be the author's own
             # words ("..., as the manual says:"), so they also need an address or a date
@@ -331,20 +428,35 @@ def _without_signature(lines):
     """Cut from the line "-- " on, and the last paragraphs that are business cards or mottos."""
     lines = _above_delimiter(lines)
     for _ in range(8):  # at most so many last paragraphs are cut
-        while lines and (not lines[-1].strip(" -") or RULE.match(lines[-1])):
+        while lines and (not lines[-1].strip(" -") or _is_rule(lines[-1])):
             lines.pop()
         start = len(lines)
-        while start and lines[start - 1].strip() and not RULE.match(lines[start - 1]):
+        while start and lines[start - 1].strip() and not _is_rule(lines[start - 1]):
             start -= 1
         block = lines[start:]
         # the only paragraph is the message itself, and no signature has more than 16 lines
         if start == 0 or len(block) > 16:
             return lines
-        is_ruled = len(block) <= 6 and RULE.match(lines[start - 1]) is not None
+        is_ruled = len(block) <= 6 and _is_rule(lines[start - 1])
         if not _is_motto(block) and not _is_card(block, is_ruled):
             return lines
         lines = lines[:start]
     return lines
+
+
+def _is_rule(line):
+    """Return whether a line is drawn of one mark."""
+    return _may_be_rule(line) and RULE.match(line) is not None
+
+
+def _is_delimiter(line):
+    """Return whether a line is the one above a signature."""
+    return _may_be_delimiter(line) and DELIMITER.match(line) is not None
+
+
+def _may_be_delimiter(line):
+    """Return whether a line may match DELIMITER."""
+    return "--" in line
 
 
 def _above_delimiter(lines):
@@ -357,7 +469,7 @@ def _above_delimiter(lines):
     cut = len(lines)
     lines_below = 0
     for i in reversed(range(len(lines))):
-        is_delimiter = DELIMITER.match(lines[i]) is not None
+        is_delimiter = _is_delimiter(lines[i])
         if is_delimiter and (lines_below <= 15 or _is_card(lines[i + 1 :], max_sentences=99)):
             cut = i
         elif lines[i].strip():
@@ -366,7 +478,7 @@ def _above_delimiter(lines):
                 break
     if any(line.strip() for line in lines[:cut]):
         return lines[:cut]
-    message = [line for line in lines if not DELIMITER.match(line)]
+    message = [line for line in lines if not _is_delimiter(line)]
     texts = [line for line in message if line.strip()]
     if len(texts) > 1 and (_is_card(texts) or _is_motto(texts[1:])):
         return []

@@ -10,8 +10,9 @@ from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import NamedTuple
 
+from .addresses import UUCP
 from .salutations import NAME, PERSON
-from .text import UUCP, normalise_unicode
+from .text import normalise_unicode
 
 # "jd@example.org" and "jd at example.org"
 ADDRESS = re.compile(r"([^\s<>()\"',;:@]{1,100})(?:@|\s+at\s+)([^\s<>()\"',;:@]{1,200})")
@@ -31,6 +32,7 @@ SIGNED = re.compile(
     rf"({PERSON}(?:[ \t]+(?:[A-Z]\.[ \t]*)?{NAME}){{1,3}})[ \t]*$",
     re.M,
 )
+FAREWELLS = ("egards", "incerely", "ishes", "heers")  # SIGNED begins with one
 # 1980-01-01: no list is older; an earlier date comes from a clock that was never set
 EARLIEST_SECOND = 315_532_800
 MAX_UTC_OFFSET = timedelta(hours=15)  # no place on Earth is further from Greenwich
@@ -58,7 +60,9 @@ class Message(NamedTuple):
     @property
     def names(self) -> str:
         """The sender's name and those in attributions of quotes and in signatures, one per line."""
-        names = [self.name, *SIGNED.findall(self.body)]
+        names = [self.name]
+        if any(letters in self.body for letters in FAREWELLS):
+            names += SIGNED.findall(self.body)
         lines = self.body.split("\n")
         for i, line in enumerate(lines):
             if ATTRIBUTING.search(line):

@@ -50,17 +50,21 @@ CONTACT = re.compile(
 )
 # the start of lines that mail programs, lists and phones add: "Sent from my phone"
 JUNK = re.compile(
-    r"\s*(?:\[\[alternative HTML version deleted\]\]|.{0,200}\{\{dropped:\d|Sent via "
+    r"\s*(?:\[\[alternative HTML version deleted\]\]|Sent via "
     r"|Sent from (?:my|the \S+ mailing list) |View this message in context|Get your (?:free|own)"
     r"|Do you Yahoo|(?:Please )?consider the environment|\[?snip\]?\s*$|<snip>"
     r"|Enviado (?:de|desde) mi|Von meinem \w+ gesendet|Evite imprimir|\[cid:)",
     re.I,
 )
+JUNK_LETTERS = frozenset("[<cdegpsvCDEGPSV")  # the first character of JUNK
+# what a list writes in place of a part that it removed: "[[HTML version {{dropped:3}}]]"
+DROPPED = re.compile(r"\s*.{0,200}\{\{dropped:\d", re.I)
 # words that occur in signatures only
 RESERVED = re.compile(r"views expressed|disclaimer", re.I)
-# a paragraph with three different such words, one of them "confidential", is a disclaimer
+# a paragraph with three different such words, one of them CONFIDENTIAL, is a disclaimer
 DISCLAIMER = re.compile(
     r"confidential|vertraulich|confidencial|recipient|destinatario|privileged|in error|por error"
     r"|by mistake|unauthori|disclos|disseminat|forbidden",
     re.I,
 )
+CONFIDENTIAL = frozenset({"confidential", "vertraulich", "confidencial"})

@@ -11,6 +11,9 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
+from .addresses import mask_addresses
+from .letter_case import may_hold
+
 # words that replace removed content
 PLACEHOLDERS = ["@user", "@url", "@email", "@code", "@self"]
 # a placeholder (group 1), or letters and digits with apostrophes inside: "don't"
@@ -26,57 +29,13 @@ INVISIBLE = re.compile(
     "|(?<![^\\W\\d_a-zA-Z])[\u200c\u200d](?![\u2600-\u27bf\U0001f300-\U0001faff])"
 )
 QUOTE_LINE = re.compile(r"^[ \t]*+>(?![:=.(<_]).*$", re.M)  # not the faces >:( and >.<
-# `x = 1` or ``x``; not the old quotation marks `x'
-INLINE_CODE = re.compile(r"(?<![\w`])(`{1,2})(?![\s`])[^`\n]{1,400}(?<!\s)\1(?!`)")
-BARE_TLD = (
-    "com|org|net|edu|gov|mil|int|info|biz|io|ai|tv|eu|uk|us|ca|au|nz|de|at|ch|fr|it|es|pt|nl|be|lu"
-    "|dk|se|no|fi|pl|cz|sk|hu|ro|bg|gr|tr|ru|ua|il|za|br|ar|cl|co|mx|jp|cn|tw|hk|kr|sg|th|ie|si|hr"
-    "|rs|ee|lv|lt|ir"
-)
-# endings that are also parts of other names (R.app, Std.Dev, as.is): they need a path to count
-TLD = BARE_TLD + "|dev|app|me|in|my|id|is"
+# the start of a QUOTE_LINE that is not the first line
+LATER_QUOTE = re.compile(r"\n[ \t]*+>")
+# `x = 1` or ``x``; not the old quotation marks `x'. A literal comes first, which re looks for much
+# faster than for a position; a look-behind then checks what stands before it
+INLINE_CODE = re.compile(r"`(?<![\w`]`)(`?)(?![\s`])[^`\n]{1,400}(?<!\s)`\1(?!`)")
 # "[label](https://example.org)", also of an image "![label](...)"
 MARKDOWN_LINK = re.compile(r"!?\[([^\[\]\n]{1,300})\]\((?:https?://|/|#)[^\s()]{0,2000}\)")
-# "https://example.org/x", "www.example.org", "<URL: http://...>", "example.org/x", "example.org"
-URL = re.compile(
-    r"<?(?:URL:\s?)?\b(?:(?:https?|ftp|file|git|ssh)://|www\.(?=[\w-]))[^\s<>\"]++>?"
-    r"|(?<![\w.@/-])(?:[A-Za-z0-9-]{1,63}\.){1,4}"
-    rf"(?:(?:{TLD})/[^\s<>\"]*+|(?:{BARE_TLD})(?![\w.-]*\w))",
-    re.I,
-)
-# "mail.example.org"
-DOMAIN = rf"(?:[\w-]{{1,63}}\.){{1,5}}(?:{TLD})(?![\w-])"
-# "jd@example.org", "jd at example.org", "jd [at] example.org", "jd at example dot org", "jd at ..."
-EMAIL = re.compile(
-    rf"(?<![\w.+%-])(?:mailto:\s?)?[\w.+%-]++(?:@(?:[\w-]{{1,63}}\.){{1,5}}[A-Za-z]{{2,24}}"
-    rf"|(?:\s{{1,3}}at\s{{1,3}}(?!www\.)|\s?[(\[<{{]\s?(?:at|AT|@)\s?[)\]>}}]\s?){DOMAIN}"
-    r"|\s{1,3}(?:at|AT|@)\s{1,3}[\w-]{1,63}(?:\s(?:dot|DOT)\s[\w-]{1,63}){1,5}|\sat\s\.\.\.)"
-)
-# "uunet!mcvax!jane", "{ucbvax,decwrl}!sun!jane", "...!uunet!jane", also before "@example.org": a
-# path of hosts to a user, as mail had it before there were domains; no "no!no!no" or "done!thanks"
-UUCP = re.compile(
-    r"(?<![\w!.}/:=@-])(?!([a-z\d.-]{1,64})!\1!)"
-    r"(?:(?:\{[\w,.-]{1,99}\}|\.{2,3})!|[a-z\d][a-z\d.-]{0,64}+![a-z\d.-]{1,64}+!)"
-    r"(?:[a-z\d.-]{1,64}+!){0,9}[\w%-]++(?:[.+@%-]\w++){0,9}"
-)
-# a "!" within a word: a text without one holds no path
-UUCP_LIKE = re.compile(r"!(?<=[\w.}]!)\w")
-# a telephone number with a country's code ("+44 20 7946 0958"), grouped as in North America
-# ("(555) 123-4567"), or after a word such as "phone:"; no date, version, IP address or row of
-# numbers. A number is matched whole or not at all
-PHONE = re.compile(
-    r"(?=[(+\dTtPpFfMmCcHh])(?:(?<![\w+/.-])(?=\+(?:[^\d\n]{0,3}\d){8})\+\d{1,3}[ ./-]?"
-    r"(?:\(\d{1,5}\) ?\d{0,8}|\d{1,4})(?:-\d(?!\d))?(?:[ ./-]{1,2}\d{2,8}){1,5}+"
-    r"(?![\w.]*\d|[/-]\d| \d\d)"
-    r"|(?<![\w+/.-])\+(?:\d{10,14}|\d{1,3} ?\(\d{1,5}\) ?\d{6,12}|\d{2,3}[ .-]\d{7,12})"
-    r"(?![\w.]*\d|[/-]\d| \d\d)"
-    r"|(?<![\w+/.,-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[.-])\d{3}[.-]\d{4}(?!(?!x\d)[\w-]|[.,]\d)"
-    r"|(?<!\w)(?i:tel|telephone|phone|fax|mobile|cell|handy)(?:[.:]\s?|[.:]?\s)"
-    r"\(?[\d+](?:[ ()./-]{0,5}\d){5,19}+(?!(?!x\d|[Ee]xt)\w|[ ()./-]{1,5}\d\d))"
-    r"(?:,?\s?(?:x|[Ee]xt\.?)\s?\d{1,6}(?!\w))?"
-)
-# four digits in a row or nearly so: a text without them holds no telephone number
-PHONE_LIKE = re.compile(r"\d{2}[ ).-]{0,2}\d{2}")
 # the name of a user in the path of a home folder, on Unix and on Windows
 HOME = re.compile(
     r"(?<=[\\/]Users[\\/])[\w.-]{2,40}(?: [A-Z][\w-]{1,30}(?=[\\/]))?|(?<=/home/)[\w.-]{2,40}"
@@ -87,10 +46,15 @@ MENTION = re.compile(
     r"|(?<![\w@/.])@(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+"
     r"|(?<![\w/])/?u/[\w-]{3,20}(?![\w/])"
 )
+# the mentions with "@" alone, which begin with a literal as INLINE_CODE does
+AT_MENTION = re.compile(
+    r"@(?:_?\*\*[^*\n]{1,200}\*\*"
+    r"|(?<![\w@/.]@)(?!(?:url|email|user|code|self)(?!\w))[A-Za-z_][\w-]{1,38}+)"
+)
 # mark on both sides of a placeholder: in "the `x`s of" it keeps the placeholder apart from the "s"
 EDGE = "\0"
-# marks between a word and a placeholder: they become a blank
-FUSED = re.compile(r"(?<=\w)\0+(?=@)|\0+(?=\w)")
+# marks between a word and a placeholder, or before a word: they become a blank
+FUSED = re.compile(r"\0(?<!\0\0)(?:\0*+(?=\w)|(?<=\w\0)\0*+(?=@))")
 
 # names that are everyday words too, such as "will": masked only as part of a full name, because in
 # "Will it work?" the word is no name
@@ -127,24 +91,28 @@ def clean_post(text: str, author: str = "") -> str:
         # a fence that is never closed runs to the end, as the chat clients show it
         text = " ".join(text.split("```")[::2])
         text = INLINE_CODE.sub("\0@code\0", text)
-    if ">" in text:
+    if ">" in text and (text.lstrip(" \t").startswith(">") or LATER_QUOTE.search(text)):
         text = QUOTE_LINE.sub("", text)
     if "](" in text:
         text = MARKDOWN_LINK.sub(_link_label, text)
-    if "!" in text and UUCP_LIKE.search(text):
-        text = UUCP.sub("\0@email\0", text)
-    if "." in text or "://" in text or " dot " in text.lower():
-        text = EMAIL.sub("\0@email\0", text)
-        text = URL.sub(_mask_url, text)
-    if PHONE_LIKE.search(text):
-        text = PHONE.sub("\0@user\0", text)
+    text = mask_addresses(text)
     if "Users" in text or "/home/" in text:
         text = HOME.sub("\0@user\0", text)
-    if "@" in text or "u/" in text:
+    if "u/" in text:
         text = MENTION.sub("\0@user\0", text)
+    elif "@" in text:
+        text = AT_MENTION.sub("\0@user\0", text)
     if author:
         text = mask_mentions(text, author)
-    return " ".join(drop_edge_marks(text).split())
+    return _one_line(drop_edge_marks(text))
+
+
+def _one_line(text):
+    """Return a text with single blanks for white space, and none at its start and end."""
+    # of white space only the blank is printable
+    if text.isprintable() and "  " not in text:
+        return text.strip(" ")
+    return " ".join(text.split())
 
 
 def _unescape(match):
@@ -160,22 +128,14 @@ def _link_label(match):
     return "\0@url\0"
 
 
-def _mask_url(match):
-    """Return a placeholder for an address, then the punctuation that belongs to the sentence."""
-    address = match[0].rstrip(">)]}.,;:!?'*_")
-    tail = match[0][len(address) :]
-    if match[0].startswith("<") and tail.endswith(">"):
-        return "\0@url\0"
-    if tail.startswith(")") and "(" in address:
-        tail = tail[1:]
-    return "\0@url\0" + tail
-
-
 def normalise_unicode(text: str) -> str:
     """Return a text in NFC, without controls, zero-width marks and lone surrogates."""
-    if text.isascii() and text.isprintable():
+    # no character that Python calls printable is invisible
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        text = INVISIBLE.sub("", text)
+    if text.isascii():
         return text
-    return unicodedata.normalize("NFC", INVISIBLE.sub("", text))
+    return unicodedata.normalize("NFC", text)
 
 
 def drop_edge_marks(text: str) -> str:
@@ -199,32 +159,48 @@ def mask_mentions(text: str, author: str) -> str:
     author : str, display name or address
         Of an address the part before the ``@`` counts as the name.
     """
-    pattern = _name_pattern(author)
-    if pattern is None:
+    expression, words = _name_expression(author)
+    if not expression or words and not may_hold(text, words):
         return text
-    return pattern.sub("@self", text)
+    return _compiled_name(expression).sub("@self", text)
 
 
 @lru_cache(maxsize=100_000)
-def _name_pattern(author):
-    """Return the expression of an author's name and its words; None where nothing can be masked."""
+def _name_expression(author):
+    """Return the expression of an author's name and its words, and what a text with one holds.
+
+    The expression is "" where nothing can be masked. What a text holds is, of each way to write the
+    name, the longest word in lower case; it is empty where a word is not in ASCII.
+    """
     name = re.split(r"@|\sat\s", author.strip())[0].strip().strip("'\"")[:80]
     forms = []
+    longest_words = set()
     if len(name) >= 4 and re.search(r"[\W_\d]", name):  # otherwise the name is one word, see below
         parts = re.split(r"[\s_]+", name)
         full_parts = [part for part in parts if len(part.strip(".")) > 1]
         forms.append(_any_case(parts))
+        longest_words.add(max(parts, key=len).lower())
         if 1 < len(full_parts) < len(parts):  # others leave initials out: "neil gandler"
             forms.append(_any_case(full_parts))
+            longest_words.add(max(full_parts, key=len).lower())
 
     words = {word for word in re.split(r"[\W_]+", name) if len(word) >= 3 and word.isalpha()}
     words = {word for word in words if word.casefold() not in EVERYDAY}
     for word in sorted(sorted(words), key=len, reverse=True):
         capitalised = {word[:1].upper() + word[1:], word.upper(), word.capitalize()}
         forms += [re.escape(form) for form in sorted(capitalised)]
+        longest_words.add(word.lower())
     if not forms:
-        return None
-    return re.compile(r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)")
+        return "", ()
+    if not name.isascii():
+        longest_words = ()
+    return r"(?<![\w@])(?:" + "|".join(forms) + r")(?!\w)", tuple(longest_words)
+
+
+@lru_cache(maxsize=10_000)
+def _compiled_name(expression):
+    """Return an expression of names, compiled. Few authors write their own names."""
+    return re.compile(expression)
 
 
 def _any_case(parts):

@@ -445,7 +445,8 @@ def _clean_text(text, author, config, heard):
         text = cleaning.normalise_unicode(text)
     else:
         text, names = salutations.mask_salutations(text)
-        heard.update(names)
+        if names:
+            heard.update(names)
         text = cleaning.clean_post(text, author)
     was_cut = was_cut or len(text) > config.max_chars
     return text[: config.max_chars].rstrip(), was_cut

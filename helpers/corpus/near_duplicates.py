@@ -12,12 +12,14 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from rensa import RMinHash
 
-# the characters that str.split() takes for white space, as an expression of RE2
-WHITE = (
-    r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
-    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+"
+# the characters beside the blank that str.split() takes for white space, in an expression of RE2
+OTHER_WHITE = (
+    r"\t-\r\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
 )
-NORMAL = f"trim(regexp_replace(lower(text), '{WHITE}', ' ', 'g'))"  # SQL over a column `text`
+WHITE = rf"[ {OTHER_WHITE}]+"
+# WHITE without the single blanks, most of which stand in a text already
+UNEVEN_WHITE = rf"[ {OTHER_WHITE}]{{2,}}|[{OTHER_WHITE}]"
+NORMAL = f"trim(regexp_replace(lower(text), '{UNEVEN_WHITE}', ' ', 'g'))"  # SQL over `text`
 
 SHINGLE = 3  # words of a shingle
 MIN_WORDS = 8  # a shorter post has too few shingles to be called a copy
@@ -121,9 +123,12 @@ def near_pairs(connection: DuckDBPyConnection, table: str, similarity: float) ->
     """
     band_table(connection, table, similarity)
     connection.execute(PAIRS)
+    paired_posts = f"(FROM {table} WHERE n IN (SELECT unnest([n, earlier]) FROM pairs))"
     connection.execute(f"""
-        CREATE OR REPLACE TABLE copies AS SELECT DISTINCT p.n
-        FROM pairs p JOIN shingled a ON a.n = p.n JOIN shingled b ON b.n = p.earlier
+        CREATE OR REPLACE TABLE copies AS
+        WITH paired AS MATERIALIZED ({SHINGLED.format(paired_posts)})
+        SELECT DISTINCT p.n
+        FROM pairs p JOIN paired a ON a.n = p.n JOIN paired b ON b.n = p.earlier
         WHERE {JACCARD.format("a.shingles", "b.shingles")} >= {float(similarity)}""")
 
 

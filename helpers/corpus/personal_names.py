@@ -9,9 +9,9 @@ the corpus has.
 
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import duckdb
@@ -24,6 +24,7 @@ from ..core.artifacts import make_private
 # the words of each name, in lower case, and whether its words must be capitalised to be masked
 MaskedNames = dict[tuple[str, ...], bool]
 MAX_NAME_WORDS = 4  # further words of a name are ignored
+MAX_FIRST_WORDS = 8  # of a text, each of which is looked for alone
 MIN_SALUTATIONS = 3  # a name from salutations is known once so many posts greet or sign with it
 MAX_LOWER_CASE = 0.1  # a word with more lower-case uses per capitalised use is a common word
 MIN_LOWER_CASE = 10  # with fewer, these uses may all be the full name itself: "neil gandler"
@@ -44,8 +45,10 @@ CALENDAR = frozenset(
 )
 # a word that is no part of a path, an address, an identifier or "don't"
 WORD = re.compile(r"(?<![\w@./:\\$#])[^\W\d_]++(?![\w(]|[./:@]\w|['’][tT]\b)")
-# the same for DuckDB, with a following "'t"; a typographic apostrophe would make it three times
-# slower
+# each character of ASCII that is no letter, as a blank: it parts a text into words quickly
+NO_LETTERS = {number: " " for number in range(128) if not chr(number).isalpha()}
+# the same as WORD for DuckDB, with a following "'t"; a typographic apostrophe would make it three
+# times slower
 COUNTED_WORD = r"""(?:^|[\s"(])(\pL+(?:'t)?)"""
 # a word that is not cut by a "?", which archives write for a letter that they lost
 LETTERS = re.compile(r"(?<![^\W\d_])(?<!\?)[^\W\d_]++(?!\?)")
@@ -235,7 +238,21 @@ def share_with_names(texts: list[str], words: set[str]) -> float:
     return round(with_name / max(len(texts), 1), 4)
 
 
-def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str]) -> str:
+def words_after_first(names: MaskedNames) -> dict[str, frozenset[str]]:
+    """Return, by the first word of names, their second words; "" stands for a name of one word.
+
+    Parameters
+    ----------
+    names
+        Words of each name in lower case, and whether they must be capitalised.
+    """
+    second_words = defaultdict(set)
+    for first, *later in names:
+        second_words[first].update(later[:1] or [""])
+    return {first: frozenset(words) for first, words in second_words.items()}
+
+
+def mask_known_names(text: str, names: MaskedNames, second_words: dict[str, frozenset[str]]) -> str:
     """Return a text with ``@user`` for every known name, or ``@self`` for one that signs the text.
 
     Of several names that begin at one word, the longest is masked. A first name alone within a
@@ -247,33 +264,58 @@ def mask_known_names(text: str, names: MaskedNames, first_words: frozenset[str])
         A post.
     names
         Words of each name in lower case, and whether they must be capitalised.
-    first_words
-        First words of all names.
+    second_words
+        What :func:`words_after_first` returns for these names.
     """
-    if first_words.isdisjoint(WORD.findall(text.lower())):
-        return text
-    matches = list(WORD.finditer(text))
     pieces = []
     end = 0  # where the name before ends
-    i = 0
-    while i < len(matches):
-        length = 0
-        if matches[i][0].lower() in first_words:
-            length = _name_length(text, matches[i : i + MAX_NAME_WORDS], names)
+    for start in _name_starts(text, second_words):
+        if start < end:
+            continue
+        matches = list(islice(WORD.finditer(text, start), MAX_NAME_WORDS))
+        length = _name_length(text, matches, names)
         if length == 0:
-            i += 1
             continue
 
-        before = text[end : matches[i].start()]
-        end = matches[i + length - 1].end()
+        before = text[end:start]
+        end = matches[length - 1].end()
         if length == 1 and BEFORE_FIRST_NAME.search(before[-20:]):
             surname = SURNAME.match(text, end)
             if surname:
                 end = surname.end()
         pieces += [before, "@self" if _signs(before, text, end) else "@user"]
-        while i < len(matches) and matches[i].start() < end:
-            i += 1
     return "".join(pieces) + text[end:]
+
+
+def _name_starts(text, second_words):
+    """Return, in order, where those words of a text begin that may be the first of a name."""
+    lower_case = text.lower()
+    if not text.isascii():  # letters may be longer in lower case, and then places differ
+        if second_words.keys().isdisjoint(WORD.findall(lower_case)):
+            return []
+        return _starts_of_words(text, second_words)
+
+    words = set(lower_case.translate(NO_LETTERS).split())
+    first_words = second_words.keys() & words
+    words.add("")
+    first_words = {word for word in first_words if not words.isdisjoint(second_words[word])}
+    if len(first_words) > MAX_FIRST_WORDS:
+        return _starts_of_words(text, first_words)
+
+    starts = []
+    for word in first_words:
+        start = lower_case.find(word)
+        while start >= 0:
+            match = WORD.match(text, start)
+            if match and match.end() == start + len(word):
+                starts.append(start)
+            start = lower_case.find(word, start + len(word))
+    return sorted(starts)
+
+
+def _starts_of_words(text, first_words):
+    """Return, in order, where those words of a text, see WORD, begin that are among these."""
+    return [word.start() for word in WORD.finditer(text) if word[0].lower() in first_words]
 
 
 def _name_length(text, matches, names):

@@ -31,6 +31,38 @@ FREQUENT = """
     FROM (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh FROM ends
           GROUP BY author, hash)
     JOIN floors USING (author) WHERE posts >= floor AND fresh"""
+# SQL of the last words of the posts of a table {0}, those of a signature and the one before it,
+# without the words that earlier rounds cut; the table ``state`` says how many these are
+ENDS = f"""
+    SELECT n, author, words[-{MAX_RUN_WORDS + 1}:] AS words, hash(words[-{MIN_RUN_WORDS}:]) AS hash,
+           fresh
+    FROM (SELECT n, hash(author) AS author, fresh,
+                 words[:greatest(len(words) - cut, 0)] AS words
+          FROM (SELECT n, author,
+                       string_split(ltrim(right(normal, {MAX_END_CHARS})), ' ') AS words
+                FROM {{0}})
+          JOIN state USING (n))"""
+# SQL of the posts of the last round that end with a frequent run of {0} words
+LONGER = """
+    WITH longer AS (SELECT n, author, words, hash(words[-{0}:]) AS hash, fresh
+                    FROM {1} WHERE len(words) >= {0}),
+    frequent AS (SELECT hash
+                 FROM (SELECT author, hash, count(*) AS posts, bool_or(fresh) AS fresh
+                       FROM longer GROUP BY author, hash)
+                 JOIN floors USING (author) WHERE posts >= floor AND fresh)
+    SELECT * FROM longer SEMI JOIN frequent USING (hash)"""
+# SQL of the counts of ``runs`` by author
+MARKED = f"""
+    WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors,
+                         bool_or(fresh) AS fresh
+                  FROM runs GROUP BY hash, author)
+    SELECT *, posts >= floor AND priors >= {MIN_POSTS} AS label
+    FROM used JOIN floors USING (author)"""
+# SQL of the runs of {0} words that end the posts of a table {1}
+RUNS = """
+    SELECT n, author, {0}::INT AS words, hash, fresh,
+           CASE WHEN len(words) > {0} THEN hash(words[-{0} - 1]) ELSE 0 END AS prior
+    FROM {1}"""
 
 
 def _escaped(code):
@@ -71,10 +103,9 @@ def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> n
     (posts,) int32, in order of n; 0 where a post has no signature.
     """
     cuts = np.zeros(posts, np.int32)
-    fresh = np.ones(posts, bool)
+    make_endings(connection, table, cuts, np.ones(posts, bool))
     for _ in range(MAX_ROUNDS):
-        make_endings(connection, table, cuts, fresh)
-        mark_signatures(connection, FREQUENT)
+        _mark_frequent_runs(connection)
         signed = connection.execute(f"""
             WITH exclusive AS ({exclusive_endings("(SELECT count(*) FROM floors)")}),
             labels AS (SELECT hash, author FROM marked SEMI JOIN exclusive USING (hash)
@@ -84,9 +115,38 @@ def find_signatures(connection: DuckDBPyConnection, table: str, posts: int) -> n
         if not len(signed["n"]):
             break
         cuts[signed["n"]] += signed["words"]
-        fresh[:] = False
-        fresh[signed["n"]] = True
+        _renew_endings(connection, table, cuts, signed["n"])
     return cuts
+
+
+def _renew_endings(connection, table, cuts, signed):
+    """Bring the table ``ends`` to the next round, in which only these posts are fresh."""
+    state = pa.table({"n": signed, "cut": cuts[signed], "fresh": np.ones(len(signed), bool)})
+    connection.register("state", state)
+    connection.execute("DELETE FROM ends WHERE n IN (SELECT n FROM state)")
+    connection.execute("UPDATE ends SET fresh = false WHERE fresh")
+    connection.execute(f"INSERT INTO ends {ENDS.format(table)}")
+
+
+def _mark_frequent_runs(connection):
+    """Make the tables of :func:`mark_signatures`, without the runs that cannot be a signature.
+
+    A run is frequent only where the run without its first word is. So longer runs are made only of
+    the posts, those of all authors, whose shorter run some author uses often enough.
+    """
+    shorter = "ends"
+    connection.execute("DROP TABLE IF EXISTS runs")
+    for size in range(MIN_RUN_WORDS, MAX_RUN_WORDS + 1):
+        posts = f"ends_{size}"
+        connection.execute(f"CREATE OR REPLACE TABLE {posts} AS {LONGER.format(size, shorter)}")
+        if size == MIN_RUN_WORDS:
+            connection.execute(f"CREATE TABLE runs AS {RUNS.format(size, posts)}")
+        else:
+            connection.execute(f"INSERT INTO runs {RUNS.format(size, posts)}")
+            connection.execute(f"DROP TABLE {shorter}")
+        shorter = posts
+    connection.execute(f"DROP TABLE {shorter}")
+    connection.execute(f"CREATE OR REPLACE TABLE marked AS {MARKED}")
 
 
 def cut_signature(text: str, words: int) -> str:
@@ -130,15 +190,7 @@ def make_endings(
     """
     state = pa.table({"n": np.arange(len(cuts)), "cut": cuts, "fresh": fresh})
     connection.register("state", state)
-    connection.execute(f"""
-        CREATE OR REPLACE TABLE ends AS
-        SELECT n, author, words, hash(words[-{MIN_RUN_WORDS}:]) AS hash, fresh
-        FROM (SELECT n, hash(author) AS author, fresh,
-                     words[:greatest(len(words) - cut, 0)] AS words
-              FROM (SELECT n, author,
-                           string_split(ltrim(right(normal, {MAX_END_CHARS})), ' ') AS words
-                    FROM {table})
-              JOIN state USING (n))""")
+    connection.execute(f"CREATE OR REPLACE TABLE ends AS {ENDS.format(table)}")
     connection.execute(f"""
         CREATE OR REPLACE TABLE floors AS
         SELECT author, greatest({MIN_POSTS}, ceil({MIN_SHARE} * count(*))) AS floor
@@ -168,13 +220,7 @@ def mark_signatures(connection: DuckDBPyConnection, frequent: str) -> None:
         SELECT n, author, size::INT AS words, hash(words[-size:]) AS hash, fresh,
                CASE WHEN len(words) > size THEN hash(words[-size - 1]) ELSE 0 END AS prior
         FROM related""")
-    connection.execute(f"""
-        CREATE OR REPLACE TABLE marked AS
-        WITH used AS (SELECT hash, author, count(*) AS posts, count(DISTINCT prior) AS priors,
-                             bool_or(fresh) AS fresh
-                      FROM runs GROUP BY hash, author)
-        SELECT *, posts >= floor AND priors >= {MIN_POSTS} AS label
-        FROM used JOIN floors USING (author)""")
+    connection.execute(f"CREATE OR REPLACE TABLE marked AS {MARKED}")
 
 
 def exclusive_endings(authors: int | str) -> str:

@@ -1,4 +1,4 @@
-"""The command line for own accounts: ``authorbook encode | nearest | compare | match | mine``.
+"""The command line for own accounts: ``authorbook encode | nearest | compare | match | mine ...``.
 
 Posts come as CSV, TSV, JSON lines or Parquet, with columns of any name, and are cleaned as notebook
 01 cleans them. Accounts are shown by pseudonyms unless --names is given. No answer is proof: a
@@ -24,6 +24,10 @@ COMMANDS = {  # command -> its positional arguments, and what it does
         "tell who of a first list of accounts is who in a second one, all decided together",
     ),
     "mine": ("posts", "run notebook 13 on your posts and make one page of it"),
+    "linkage-risk": (
+        "posts",
+        "measure how many authors of a corpus could be linked again by style, before its release",
+    ),
 }
 
 PRIOR_HELP = "probability of a second account ({})"
@@ -47,9 +51,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from . import commands  # not at the top: this import takes seconds
+    from . import commands, linkage_risk_command  # not at the top: this import takes seconds
 
-    getattr(commands, options.command)(options)
+    if options.command == "linkage-risk":
+        linkage_risk_command.linkage_risk(options)
+    else:
+        getattr(commands, options.command)(options)
 
 
 # Return the parser with one subcommand for each of COMMANDS.
@@ -64,6 +71,9 @@ def _parser() -> argparse.ArgumentParser:
             add(f"--{kind}", help=f"the file's column of the {kind} (guessed)")
         encoder_help = "name of one that ships, or a folder (open-small)"
         add("--encoder", default="open-small", help=encoder_help)
+        if name == "linkage-risk":
+            _add_risk_options(add)
+            continue
         add("--run", default="mine", help="the folder in outputs/ to work in (mine)")
         add("--names", action="store_true", help="show the accounts' own names, not pseudonyms")
         if name == "match":
@@ -78,6 +88,18 @@ def _parser() -> argparse.ArgumentParser:
         if name == "mine":
             add("--accounts", nargs="*", default=[], help="accounts to ask about (default: all)")
     return parser
+
+
+def _add_risk_options(add) -> None:
+    """Add the options of the command ``linkage-risk`` to its parser."""
+    add("--run", default="linkage-risk", help="the folder in outputs/ to work in (linkage-risk)")
+    split_help = (
+        "what an adversary knows: the older half of each author's posts, or any half (time)"
+    )
+    add("--split", choices=("time", "half"), default="time", help=split_help)
+    authors_help = "of more authors so many are drawn at random (5000)"
+    add("--max-authors", type=int, default=5000, help=authors_help)
+    add("--seed", type=int, default=0, help="seed of halves, of drawn authors and intervals (0)")
 
 
 def _add_match_options(add) -> None:

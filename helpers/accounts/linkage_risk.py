@@ -8,13 +8,13 @@ in two ways: each author alone, and both lists matched together. The risk is the
 **Sides in time.** An author's older half of posts is known and the newer half is released. Each
 author is cut at the middle of their own posts, not at one date for all: nobody could be judged who
 wrote before that date only, or after it only. The first posts of the older half and the last ones
-of the newer half are taken, as far apart as possible, so that no conversation runs across the cut.
-That is the protocol of :func:`helpers.evaluation.ranking.ranking_trials`, too.
+of the newer half are taken, as far apart as possible, as by
+:func:`helpers.evaluation.ranking.ranking_trials`. Released posts within PAUSE_SECONDS of the last
+known one are left out: who goes on with a conversation is found by what it is about.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -60,7 +60,10 @@ from .samples import (
 )
 from .validation import subset_of_accounts
 
-SIDE_POSTS = (16, 8, 4, 2)  # posts a side of the main answer: the first that ENOUGH authors have
+LEAST_SIDE_POSTS = MIN_POSTS // 2
+# posts a side of the main answer: the first of these that ENOUGH authors have
+SIDE_POSTS = (16, 8, 4, LEAST_SIDE_POSTS)
+PAUSE_SECONDS = 24 * 60 * 60  # between the known and the released posts of an author
 MAX_AUTHORS = 5000  # of more authors so many are drawn at random
 # up to so many authors all pairs are matched; of more, the NEAREST of each author
 MATCH_ALL = 1000
@@ -109,6 +112,17 @@ class Sides:
         known = replace(self.known, count=np.minimum(self.known.count, posts))
         return replace(self, known=known, released=last_posts(self.released, posts))
 
+    def draw(self, authors: int, rng: np.random.Generator) -> "Sides":
+        """Return so many of the authors at most, chosen at random.
+
+        Parameters
+        ----------
+        authors : number of authors
+        rng : chooses them
+        """
+        rows = np.sort(rng.permutation(len(self.known))[:authors])
+        return replace(self, known=self.known[rows], released=self.released[rows])
+
     def about(self) -> dict:
         """Return what the columns of ABOUT say of these sides."""
         return {
@@ -131,8 +145,9 @@ class LinkageRisk:
         ``low``, ``high``, and ``linked``, the number of authors, which the part OPEN lacks; in the
         part CHANGE also ``difference``, ``difference_low`` and ``difference_high``, paired, to the
         main answer
-    by_author_posts : ``least_posts``, ``authors``, ``linked``, ``value``, ``low`` and ``high`` of
-        the highest answer of the part CORPUS, by number of posts
+    by_author_posts : ``least_posts``, ``most_posts``, ``authors``, ``linked``, ``value``, ``low``
+        and ``high`` of the highest answer of the part CORPUS, by number of posts; the last group
+        has no ``most_posts``
     counts : numbers of authors that were measured, and of those left out, by reason
     side_posts : posts a side of the main answer
     """
@@ -181,23 +196,37 @@ def readable_authors(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
     return np.diff(unknown_before[ends]) <= UNREADABLE_SHARE * np.diff(ends)
 
 
-def main_side_posts(store: TokenStore) -> int:
-    """Return the first of SIDE_POSTS that ENOUGH authors of a store have twice.
+def known_and_released(
+    store: TokenStore, min_posts: int, max_posts: int, pause: int = 0
+) -> tuple[Samples, Samples]:
+    """Return the first and the last posts of each author, of which at most halves, with a pause.
 
-    Raises
-    ------
-    ValueError
-        Where there are too few authors even for the last one.
+    Parameters
+    ----------
+    store : TokenStore
+        posts of the authors
+    min_posts, max_posts : int
+        number of posts a side, at least and at most; authors with fewer are left out
+    pause : int
+        seconds after the last known post within which no post is released; 0 where posts are not in
+        the order of time
+
+    Returns
+    -------
+    The known and the released posts, in the same order of authors
     """
-    count = store.posts_per_author()
-    for posts in SIDE_POSTS:
-        if (count >= 2 * posts).sum() >= ENOUGH:
-            return posts
-    authors = (count >= MIN_POSTS).sum()
-    raise ValueError(
-        f"{authors} authors have {MIN_POSTS} posts or more of their own words, in letters that the "
-        f"encoder knows: a share of fewer than {ENOUGH} authors would say little about the risk"
-    )
+    known, released = distant_halves(store, min_posts, max_posts)
+    if not pause:
+        return known, released
+    earliest = store.time[known.first + known.count - 1] + pause
+    end = released.first + released.count
+    first = released.first.copy()
+    for row, time in enumerate(earliest):
+        times = store.time[released.first[row] : end[row]]
+        first[row] += np.searchsorted(times, time)
+    rows = np.flatnonzero(end - first >= min_posts)
+    released = replace(released, first=first, count=end - first)
+    return known[rows], released[rows]
 
 
 def measure_risk(
@@ -205,6 +234,7 @@ def measure_risk(
     encoder: AuthorEncoder,
     name: str = "open-small",
     uncleaned: OwnPosts | None = None,
+    pause: int = 0,
     max_authors: int = MAX_AUTHORS,
     seed: int = 0,
 ) -> LinkageRisk:
@@ -220,6 +250,8 @@ def measure_risk(
         its name
     uncleaned : OwnPosts, optional
         the same posts before they were cleaned, in the order in which they are dealt
+    pause : int
+        seconds between known and released posts, see :func:`known_and_released`
     max_authors : int
         of more authors so many are drawn at random, not those with most posts: these are at a
         higher risk than the others
@@ -229,16 +261,19 @@ def measure_risk(
     Raises
     ------
     ValueError
-        Where fewer than ENOUGH authors have MIN_POSTS posts in letters that the encoder knows.
+        Where fewer than ENOUGH authors have LEAST_SIDE_POSTS posts on each side, in letters that
+        the encoder knows.
     """
     posts, counts = _with_readable_authors(posts, encoder)
-    side_posts = main_side_posts(posts.store)
-    draw = partial(_draw_sides, posts, max_authors=max_authors, rng=np.random.default_rng(seed))
-    corpus = draw(CORPUS, MIN_POSTS // 2, NEWEST_POSTS)
-    growth = draw(GROWTH, side_posts, 2 * side_posts)
+    corpus = _all_sides(posts, CORPUS, LEAST_SIDE_POSTS, NEWEST_POSTS, pause)
+    counts["authors_without_pause"] = counts["authors_with_posts"] - len(corpus.known)
+    side_posts, growth = _growth_sides(posts, pause)
+    rng = np.random.default_rng(seed)
+    counts["authors_not_drawn"] = max(len(corpus.known) - max_authors, 0)
+    corpus = corpus.draw(max_authors, rng)
+    growth = growth.draw(max_authors, rng)
     main = growth.cut(side_posts)
-    counts["authors_drawn"] = len(corpus.known)
-    counts["authors_of_main_answer"] = len(main.known)
+    counts["authors_measured"] = len(corpus.known)
 
     results = _Results(seed)
     scores, config = system_scores(main, encoder, name)
@@ -272,11 +307,22 @@ def _with_readable_authors(posts, encoder):
     return subset_of_accounts(posts, np.flatnonzero(has_posts & is_readable)), counts
 
 
-def _draw_sides(posts, part, min_posts, max_posts, max_authors, rng):
-    """Return the sides of the authors with so many posts a side, of at most ``max_authors``."""
-    known, released = distant_halves(posts.store, min_posts, max_posts)
-    rows = np.sort(rng.permutation(len(known))[:max_authors])
-    return Sides(known[rows], released[rows], posts.hours, part)
+def _all_sides(posts, part, min_posts, max_posts, pause):
+    known, released = known_and_released(posts.store, min_posts, max_posts, pause)
+    return Sides(known, released, posts.hours, part)
+
+
+def _growth_sides(posts, pause):
+    """Return the first of SIDE_POSTS that ENOUGH authors have, and the sides of these authors."""
+    for side_posts in SIDE_POSTS:
+        sides = _all_sides(posts, GROWTH, side_posts, 2 * side_posts, pause)
+        if len(sides.known) >= ENOUGH:
+            return side_posts, sides
+    raise ValueError(
+        f"{len(sides.known)} authors have {LEAST_SIDE_POSTS} posts of their own words or more on "
+        f"each side, in letters that the encoder knows: a share of fewer than {ENOUGH} authors "
+        "would say little about the risk"
+    )
 
 
 def _changes(posts, main, uncleaned, tokenizer) -> Iterator[Sides]:
@@ -467,13 +513,16 @@ def _risk_of(row):
 def _by_author_posts(corpus, answers, seed):
     """Return the shares at risk by number of posts, see :class:`LinkageRisk`."""
     is_linked = linked_queries(answers)
-    group = np.digitize(corpus.known.count + corpus.released.count, AUTHOR_POSTS) - 1
+    posts = corpus.known.store.posts_per_author()[corpus.known.authors]
+    group = np.digitize(posts, AUTHOR_POSTS) - 1
     rows = []
     for number, least_posts in enumerate(AUTHOR_POSTS):
         linked = is_linked[group == number]
         row = {"least_posts": least_posts, "authors": len(linked), "linked": int(linked.sum())}
+        if least_posts < AUTHOR_POSTS[-1]:
+            row["most_posts"] = AUTHOR_POSTS[number + 1] - 1
         if len(linked):
             table = bootstrap_means({RISK: linked}, np.arange(len(linked)), seed=seed)
             row |= table.loc[RISK].to_dict()
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"most_posts": "Int64"})

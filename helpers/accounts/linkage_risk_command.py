@@ -9,8 +9,9 @@ from ..core import locks, paths
 from ..core.artifacts import atomic_write, write_json
 from ..core.terminal import printable
 from . import linkage_changes, reading
-from .encoder import AuthorEncoder
-from .linkage_risk import deal_posts, measure_risk
+from .columns import column_types
+from .encoder import ENOUGH, AuthorEncoder
+from .linkage_risk import PAUSE_SECONDS, deal_posts, measure_risk
 from .linkage_risk_page import answer_sentences, risk_facts, risk_page
 
 PAGE = "linkage_risk.html"
@@ -25,8 +26,8 @@ def linkage_risk(options: Namespace) -> None:
         Where the file has no times and is to be split by time, has too few authors, or an option
         is none.
     """
-    if options.max_authors < 2:
-        raise ValueError(f"--max-authors {options.max_authors}: a number from 2 on")
+    if options.max_authors < ENOUGH:
+        raise ValueError(f"--max-authors {options.max_authors}: a number from {ENOUGH} on")
     began = time.monotonic()
     run = paths.Run(options.run)
     uncleaned_run = paths.Run(f"{options.run}-uncleaned")
@@ -36,14 +37,17 @@ def linkage_risk(options: Namespace) -> None:
         encoder = AuthorEncoder.load(options.encoder)
         posts, uncleaned = _read_both(options, run, uncleaned_run, encoder)
         name = Path(options.encoder).name
-        risk = measure_risk(posts, encoder, name, uncleaned, options.max_authors, options.seed)
+        pause = PAUSE_SECONDS if options.split == "time" else 0
+        risk = measure_risk(
+            posts, encoder, name, uncleaned, pause, options.max_authors, options.seed
+        )
         about = {
             "corpus": Path(options.posts).name,
             "split": options.split,
             "seed": options.seed,
             "encoder": name,
             "hours": posts.hours,
-            "seconds": round(time.monotonic() - began, 1),
+            "minutes": round((time.monotonic() - began) / 60, 1),
         }
         _write(run, risk, risk_facts(risk, posts.card, about))
 
@@ -53,12 +57,12 @@ def _read_both(options, run, uncleaned_run, encoder):
     location = str(Path(options.posts).absolute())
     columns = {kind: getattr(options, kind) for kind in ("author", "time", "topic", "text")}
     columns = {kind: column for kind, column in columns.items() if column}
-    posts = reading.read_posts(run, location, encoder, columns)
-    if options.split == "time" and not posts.hours:
+    if options.split == "time" and column_types(location, columns)["time"] is None:
         raise ValueError(
             "--split time needs the times of posts: name their column with --time, or deal the "
             "posts at random with --split half"
         )
+    posts = reading.read_posts(run, location, encoder, columns)
     print(
         f"{posts.card['posts']:,} posts of {posts.card['authors']:,} authors were read. Now they "
         "are read once more without cleaning, then measured: minutes for hundreds of authors, an "

@@ -22,8 +22,10 @@ from .linkage_risk import (
     FEW_RELEASED,
     GROWTH,
     KNOWN_SHARE,
+    LEAST_SIDE_POSTS,
     MASKED,
     OPEN,
+    PAUSE_SECONDS,
     SHORTENED,
     UNCLEANED,
     WITHOUT_HOURS,
@@ -37,6 +39,8 @@ SETTINGS = {
     "higher_percent_right": 99,
     "percent_of_interval": 95,
     "min_posts": MIN_POSTS,
+    "side_posts": LEAST_SIDE_POSTS,
+    "pause_hours": PAUSE_SECONDS // 3600,
     "newest_posts": STORED_POSTS,
     "tokens_of_post": MAX_TOKENS,
     "kept_words": KEPT_WORDS,
@@ -60,6 +64,9 @@ LEFT_OUT = {  # key of the counts -> why these authors were not judged, with num
     ),
     "authors_beyond_the_largest": "not among the largest authors, which alone are read",
     "authors_unreadable": "posts in letters that the encoder does not know",
+    "authors_without_pause": (
+        "fewer than {side_posts} posts that come {pause_hours} hours or more after the older half"
+    ),
     "authors_not_drawn": "not drawn: so many authors were chosen at random as one run measures",
 }
 KNOWN_POSTS = {"time": "older", "half": "other"}  # split -> what the known posts are called
@@ -76,22 +83,21 @@ def risk_facts(risk: LinkageRisk, card: dict, about: dict) -> dict:
         the counts of :class:`helpers.accounts.reading.OwnPosts`
     about : dict
         ``corpus``, the name of the file; ``split``, ``seed``, ``encoder``, ``hours`` and
-        ``seconds``
+        ``minutes``
     """
     highest = risk.highest
-    is_main = (risk.metrics.part == GROWTH) & (risk.metrics.known_posts == risk.side_posts)
     growth = highest[highest.part == GROWTH].sort_values("known_posts")
     return about | {
         "settings": SETTINGS,
         "columns": card["columns"],
         "counts": _counts(risk, card),
-        "answer": _records(risk.main.to_frame().T)[0] | {"author_posts": 2 * risk.side_posts},
+        "answer": _records(risk.main.to_frame().T)[0],
         "all_posts": _records(highest[highest.part == CORPUS])[0],
         "growth": _records(growth),
         "by_author_posts": _records(risk.by_author_posts),
         "changes": _records(highest[highest.part == CHANGE]),
         "half_known": _records(highest[highest.part == OPEN])[0],
-        "systems": _records(risk.metrics[is_main]),
+        "systems": _records(risk.metrics[risk.metrics.part == GROWTH]),
     }
 
 
@@ -120,7 +126,6 @@ def _counts(risk, card):
         "authors_of_shared_passages": card["accounts_of_shared_passages"],
         "authors_beyond_the_largest": card["accounts_beyond_the_largest"],
         **risk.counts,
-        "authors_not_drawn": risk.counts["authors_with_posts"] - risk.counts["authors_drawn"],
     }
 
 
@@ -134,18 +139,17 @@ def answer_sentences(facts: dict) -> list[str]:
     """
     answer = facts["answer"]
     whole = facts["all_posts"]
-    settings = facts["settings"]
-    whole_name = f"all {whole['authors']:,} authors"
+    whole_name = f"all {whole['authors']:,} authors who could be judged"
     if facts["counts"]["authors_not_drawn"]:
-        whole_name = f"{whole['authors']:,} authors, drawn at random from all"
+        whole_name = f"{whole['authors']:,} authors, drawn at random from all who could be judged"
     half = {"time": "the older half", "half": "one half"}[facts["split"]]
     return [
-        f"Of {answer['authors']:,} authors with {answer['author_posts']} posts or more, "
-        f"{answer['linked']:,} ({_share(answer)}) can be linked again with "
-        f"{settings['percent_right']}% of the links right, by whoever knows "
+        f"Of {answer['authors']:,} authors with {answer['known_posts']} posts or more in each half "
+        f"of their posts, {answer['linked']:,} ({_share(answer)}) can be linked again with "
+        f"{facts['settings']['percent_right']}% of the links right, by whoever knows "
         f"{answer['known_posts']} {KNOWN_POSTS[facts['split']]} posts of each.",
-        f"Of {whole_name} with {settings['min_posts']} posts or more, {whole['linked']:,} "
-        f"({_share(whole)}) can be linked so by whoever knows {half} of each author's posts.",
+        f"Of {whole_name}, {whole['linked']:,} ({_share(whole)}) can be linked in this way, by "
+        f"whoever knows {half} of the posts of each.",
     ]
 
 
@@ -234,12 +238,13 @@ def _figure(columns, rows):
 
 
 def _best_sentence(facts):
-    settings = facts["settings"]
+    answer = facts["answer"]
     return (
-        f"This is the number of {_system(facts['answer'])}, the highest of the two systems and the "
-        "two ways to answer below. The two numbers behind a share are its "
-        f"{settings['percent_of_interval']}% interval: other authors of this kind would give a "
-        "share within it."
+        f"Two systems looked for the authors, each in two ways. The first sentence is what the one "
+        f"with most links found: {_system(answer)}. The two numbers behind a share are its "
+        f"{facts['settings']['percent_of_interval']}% interval. In the corpus are "
+        f"{answer['released_posts']} posts of each of these authors, and everybody whom the "
+        "adversary knows is in it."
     )
 
 
@@ -251,7 +256,7 @@ def _growth_sentence(facts):
         "as many are released."
     )
     if largest > answer["known_posts"]:
-        sentence += f" In the last row they are {largest} at most, half of what an author has."
+        sentence += f" In the last row they are {largest} at most, as many as an author has."
     return sentence
 
 
@@ -270,21 +275,20 @@ def _authors_sentence(facts):
     whole = facts["all_posts"]
     return (
         f"The {whole['authors']:,} authors of the second sentence by their number of posts, of "
-        f"which {facts['settings']['newest_posts']} are read at most: one half is known, the other "
-        f"one released. The system is {_system(whole)}."
+        f"which {facts['settings']['newest_posts']} are read at most. One half is known, the other "
+        f"one released. What found most of them is {_system(whole)}."
     )
 
 
 def _authors_figure(facts):
     columns = ("posts of an author", "linked", "", "authors")
-    groups = facts["by_author_posts"]
     rows = []
-    for row, following in zip(groups, [*groups[1:], None]):
+    for row in facts["by_author_posts"]:
         if not row["authors"]:
             continue
         name = f"{row['least_posts']} or more"
-        if following is not None:
-            name = f"{row['least_posts']} to fewer than {following['least_posts']}"
+        if "most_posts" in row:
+            name = f"{row['least_posts']} to {row['most_posts']}"
         rows.append(
             f'<th scope="row">{name}</th>{_bar(row)}'
             f'<td class="number">{row["linked"]:,} of {row["authors"]:,}</td>'
@@ -342,7 +346,8 @@ def _method(facts):
     sides = {
         "time": "The older half of each author's posts is what an adversary knows, and the newer "
         "half is what the corpus releases. The first posts of the older half and the last posts of "
-        "the newer half are taken, so that no conversation is on both sides.",
+        f"the newer half are taken. Posts within {settings['pause_hours']} hours after the known "
+        "ones are left out: who goes on with a conversation is found by what it is about.",
         "half": "The posts of each author are dealt at random to what an adversary knows and what "
         f"the corpus releases (seed {facts['seed']}). Both halves are of one time and one set of "
         "conversations, which makes linking easier than from older posts.",
@@ -384,20 +389,20 @@ def _limits(facts):
 
 
 def _systems_table(facts):
-    """Return the metrics of the main answer, by both systems and in both ways."""
+    """Return the metrics of both systems and both ways, for each number of posts a side."""
     cells = {}
-    for row in facts["systems"]:
-        metrics = cells.setdefault(_system(row), {})
+    for row in sorted(facts["systems"], key=_known_posts):
+        metrics = cells.setdefault((row["known_posts"], _system(row)), {})
         metrics[row["metric"]] = row
     settings = facts["settings"]
-    heads = ["system", "MRR", "ranked first"]
+    heads = ["posts a side", "system", "MRR", "ranked first"]
     for name in ("percent_right", "higher_percent_right"):
         heads.append(f"linked, {settings[name]}% right")
     head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
     rows = []
-    for system, metrics in cells.items():
+    for (posts, system), metrics in cells.items():
         mrr = metrics["MRR"]
-        row = f'<th scope="row">{_text(system)}</th>'
+        row = f'<th scope="row">{posts}</th><td>{_text(system)}</td>'
         row += f"<td>{mrr['value']:.3f} <small>{mrr['low']:.3f} to {mrr['high']:.3f}</small></td>"
         for metric in ("R@1", *PRECISIONS):
             value = metrics[metric]
@@ -408,10 +413,12 @@ def _systems_table(facts):
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
 
 
+def _known_posts(row):
+    return row["known_posts"]
+
+
 def _files_sentence(facts):
-    minutes = facts["seconds"] / 60
     return (
-        f"Measured in {minutes:.1f} minutes, seed {facts['seed']}. All numbers, those of every "
-        "number of posts and of every change included, are in risk.csv and risk.json beside this "
-        "page. MRR is the mean of 1 / rank of the right author."
+        f"Measured in {facts['minutes']} minutes, seed {facts['seed']}. All numbers, also those of "
+        "both systems after each change, are in risk.csv and risk.json beside this page."
     )

@@ -142,9 +142,9 @@ class LinkageRisk:
     ----------
     metrics : COLUMNS, a row for each metric of each answer
     highest : a row for each part and condition, the RISK of its highest answer: ABOUT, ``value``,
-        ``low``, ``high``, and ``linked``, the number of authors, which the part OPEN lacks; in the
-        part CHANGE also ``difference``, ``difference_low`` and ``difference_high``, paired, to the
-        main answer
+        ``low``, ``high``, ``ranked_first``, the R@1, and ``linked``, the number of authors, which
+        the part OPEN lacks; in the part CHANGE also ``difference``, ``difference_low`` and
+        ``difference_high``, paired, to the main answer
     by_author_posts : ``least_posts``, ``most_posts``, ``authors``, ``linked``, ``value``, ``low``
         and ``high`` of the highest answer of the part CORPUS, by number of posts; the last group
         has no ``most_posts``
@@ -500,7 +500,9 @@ class _Results:
         for (system, way), answer in answers.items():
             table = list_metrics(answer, accounts, seed=self.seed).reset_index()
             row = about | {"system": system, "way": way}
-            rows.append(row | table.set_index("metric").loc[RISK].to_dict())
+            by_metric = table.set_index("metric")
+            first = {"ranked_first": by_metric.value["R@1"]}
+            rows.append(row | by_metric.loc[RISK].to_dict() | first)
             self.metrics += table.assign(**row).to_dict("records")
         highest = max(rows, key=_risk_of)
         return answers[highest["system"], highest["way"]], highest

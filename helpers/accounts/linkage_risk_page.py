@@ -57,17 +57,18 @@ CHANGES = {  # condition -> what was done, with numbers of SETTINGS
     FEW_RELEASED: "At most {few_posts} posts of each author released",
 }
 LEFT_OUT = {  # key of the counts -> why these authors were not judged, with numbers of SETTINGS
-    "authors_with_few_posts": "fewer than {min_posts} posts after cleaning",
+    "authors_with_few_posts": "Authors with fewer than {min_posts} posts after cleaning",
     "authors_of_shared_passages": (
-        "fewer than {min_posts} posts of their own words: the other posts stand word for word in "
-        "several posts"
+        "Authors with fewer than {min_posts} posts of their own words, because passages of the "
+        "other posts stand word for word in several posts"
     ),
-    "authors_beyond_the_largest": "not among the largest authors, which alone are read",
-    "authors_unreadable": "posts in letters that the encoder does not know",
+    "authors_beyond_the_largest": "Authors beyond the largest ones, which alone are read",
+    "authors_unreadable": "Authors who write in letters that the encoder does not know",
     "authors_without_pause": (
-        "fewer than {side_posts} posts that come {pause_hours} hours or more after the older half"
+        "Authors with fewer than {side_posts} posts that come {pause_hours} hours or more after "
+        "their older half"
     ),
-    "authors_not_drawn": "not drawn: so many authors were chosen at random as one run measures",
+    "authors_not_drawn": "Authors who were not drawn, so that the run does not take too long",
 }
 KNOWN_POSTS = {"time": "older", "half": "other"}  # split -> what the known posts are called
 
@@ -168,6 +169,7 @@ def risk_page(facts: dict) -> str:
         corpus=_text(facts["corpus"]),
         main_sentence=_text(main_sentence),
         corpus_sentence=_text(corpus_sentence),
+        features=_text(_features(facts)),
         best_sentence=_text(_best_sentence(facts)),
         growth_sentence=_text(_growth_sentence(facts)),
         growth_figure=_growth_figure(facts),
@@ -240,9 +242,9 @@ def _figure(columns, rows):
 def _best_sentence(facts):
     answer = facts["answer"]
     return (
-        f"Two systems looked for the authors, each in two ways. The first sentence is what the one "
-        f"with most links found: {_system(answer)}. The two numbers behind a share are its "
-        f"{facts['settings']['percent_of_interval']}% interval. In the corpus are "
+        "Two systems looked for the authors, each in two ways. The first number is that of "
+        f"{_system(answer)}, which found most. The two numbers behind a share are its "
+        f"{facts['settings']['percent_of_interval']}% interval. The corpus has "
         f"{answer['released_posts']} posts of each of these authors, and everybody whom the "
         "adversary knows is in it."
     )
@@ -253,7 +255,8 @@ def _growth_sentence(facts):
     largest = facts["growth"][-1]["known_posts"]
     sentence = (
         f"The same {answer['authors']:,} authors in each row. So many posts of each are known, and "
-        "as many are released."
+        "as many are released. Ranked first are those whose right author is on top, however unsure "
+        "the system is."
     )
     if largest > answer["known_posts"]:
         sentence += f" In the last row they are {largest} at most, as many as an author has."
@@ -262,11 +265,13 @@ def _growth_sentence(facts):
 
 def _growth_figure(facts):
     percent = facts["settings"]["percent_right"]
-    columns = ("posts a side", f"linked, {percent}% right", "", "by")
+    columns = ("posts a side", f"linked, {percent}% right", "", "ranked first", "by")
     rows = []
     for row in facts["growth"]:
         rows.append(
-            f'<th scope="row">{row["known_posts"]}</th>{_bar(row)}<td>{_text(_system(row))}</td>'
+            f'<th scope="row">{row["known_posts"]}</th>{_bar(row)}'
+            f'<td class="number">{_percent(row["ranked_first"])}%</td>'
+            f"<td><small>{_text(_system(row))}</small></td>"
         )
     return _figure(columns, rows)
 
@@ -300,9 +305,10 @@ def _changes_sentence(facts):
     answer = facts["answer"]
     return (
         f"Each change was made to the {answer['known_posts']} released posts of each of the "
-        f"{answer['authors']:,} authors, and they were linked anew. The last column is the "
-        "difference to the first row in percentage points, with its interval. Where the interval "
-        "holds 0, these authors cannot show whether the change helps."
+        f"{answer['authors']:,} authors, and they were linked anew. Where words are masked or "
+        "times removed, the known posts are changed in the same way, since the corpus shows how. "
+        "The last column is the difference to the first row in percentage points, with its "
+        "interval. Where the interval holds 0, these authors cannot show whether the change helps."
     )
 
 
@@ -330,7 +336,7 @@ def _left_out(facts):
     ]
     for reason, words in LEFT_OUT.items():
         if counts[reason]:
-            sentences.append(f"{counts[reason]:,} authors: {words.format(**facts['settings'])}.")
+            sentences.append(f"{words.format(**facts['settings'])}: {counts[reason]:,}.")
     sentences.append(
         "An author who was not judged is not safe: nobody measured it. Languages are not "
         "recognised; the encoder was made of English posts."
@@ -352,14 +358,13 @@ def _method(facts):
         f"the corpus releases (seed {facts['seed']}). Both halves are of one time and one set of "
         "conversations, which makes linking easier than from older posts.",
     }[facts["split"]]
-    times = "the text and the hours of posts" if facts["hours"] else "the text of posts"
     return [
         sides,
         f"Of each author the newest {settings['newest_posts']} posts are read, and of each post "
         f"{settings['tokens_of_post']} tokens. Names, addresses, quotes and code are removed "
         "first, and so is each passage that stands word for word in several posts.",
-        f"Two systems link: {facts['encoder']} reads {times}; {BASELINE} counts parts of words, "
-        "as anybody can in a minute. Both compare each author's known posts with the released "
+        f"Two systems link: {facts['encoder']} reads {_features(facts)}; {BASELINE} counts parts "
+        "of words, as anybody can in a minute. Both compare each author's known posts with the released "
         "posts of all authors. Both lists are matched by giving each author one partner at most.",
         "Links are sorted by how sure a system is, and cut where "
         f"{settings['percent_right']}% of them are right. The cut, and the best of the four "
@@ -368,21 +373,28 @@ def _method(facts):
     ]
 
 
+def _features(facts):
+    if facts["hours"]:
+        return "the text and the hours of posts"
+    return "the text of posts"
+
+
 def _limits(facts):
     """Return sentences about what the number does not show."""
     open_row = facts["half_known"]
     return [
         "It is a lower bound of what style can do: other adversaries may have better systems, more "
         "posts of an author, or more patience.",
-        "Style alone is counted. What posts say about a life, names that cleaning did not find, "
-        "and data about posts (times to the second, threads, who answers whom) can betray an "
-        "author whom no style betrays.",
+        f"Programs compared {_features(facts)}. What posts say about a life, accounts known by "
+        "name, and data about posts (times to the second, threads, who answers whom) are not "
+        "counted; they can betray an author whom no style betrays.",
         "All known authors are in the corpus here, and the adversary knows it. If "
         f"{facts['settings']['percent_known']}% of them were in it, {_percent(open_row['value'])}% "
         f"({_percent(open_row['low'])} to {_percent(open_row['high'])}) of these could be linked "
         f"({_system(open_row)}).",
-        "Known and released posts are of one corpus. Who writes otherwise elsewhere is linked less "
-        "often.",
+        "Known and released posts are of one corpus. What an author writes about helps to link "
+        "them, most of all where all posts are of a few days. Who writes otherwise elsewhere is "
+        "linked less often.",
         "A share says nothing about one author. Who is not linked here can still stand among the "
         "first few candidates.",
     ]

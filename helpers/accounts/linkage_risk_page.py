@@ -364,8 +364,9 @@ def _method(facts):
         f"{settings['tokens_of_post']} tokens. Names, addresses, quotes and code are removed "
         "first, and so is each passage that stands word for word in several posts.",
         f"Two systems link: {facts['encoder']} reads {_features(facts)}; {BASELINE} counts parts "
-        "of words, as anybody can in a minute. Both compare each author's known posts with the released "
-        "posts of all authors. Both lists are matched by giving each author one partner at most.",
+        "of words, as anybody can in a minute. Both compare each author's known posts with the "
+        "released posts of all authors. Both lists are matched by giving each author one partner "
+        "at most.",
         "Links are sorted by how sure a system is, and cut where "
         f"{settings['percent_right']}% of them are right. The cut, and the best of the four "
         "answers, are chosen on these authors, which makes the number a little too high.",

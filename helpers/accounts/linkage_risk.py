@@ -86,6 +86,7 @@ MASKED = "rare words masked"
 WITHOUT_HOURS = "hours removed"
 SHORTENED = "texts shortened"
 FEW_RELEASED = "few posts released"
+MOST_CHANGES = 5
 
 ListAnswers = dict[tuple[str, str], Answers]  # (system, way) -> answers
 
@@ -284,8 +285,9 @@ def measure_risk(
     if growth.known.count.max() > side_posts:
         all_sides.append(growth)
     all_sides.append(corpus)
-    changes = _changes(posts, main, uncleaned, encoder.tokenizer)
-    for sides in progress_bar(chain(all_sides, changes), desc="measuring", unit="comparison"):
+    comparisons = chain(all_sides, _changes(posts, main, uncleaned, encoder.tokenizer))
+    total = len(all_sides) + MOST_CHANGES
+    for sides in progress_bar(comparisons, total=total, desc="measuring", unit="comparison"):
         results.add(sides, closed_answers(*system_scores(sides, encoder, name)))
     return LinkageRisk(
         pd.DataFrame(results.metrics)[COLUMNS],

@@ -150,7 +150,7 @@ def answer_sentences(facts: dict) -> list[str]:
         f"{facts['settings']['percent_right']}% of the links right, by whoever knows "
         f"{answer['known_posts']} {KNOWN_POSTS[facts['split']]} posts of each.",
         f"Of {whole_name}, {whole['linked']:,} ({_share(whole)}) can be linked in this way, by "
-        f"whoever knows {half} of the posts of each.",
+        f"whoever knows {half} of the posts of each, {whole['known_posts']} at most.",
     ]
 
 

@@ -78,12 +78,12 @@ def _read_both(options, run, uncleaned_run, encoder):
 
 def _write(run, risk, facts):
     """Write the page and both tables, and print the answer."""
-    page = run.folder / PAGE
-    with atomic_write(page) as partial:
-        partial.write_text(risk_page(facts), "utf-8")
     write_json(run.folder / "risk.json", facts)
     with atomic_write(run.folder / "risk.csv") as partial:
         risk.metrics.to_csv(partial, index=False)
+    page = run.folder / PAGE
+    with atomic_write(page) as partial:
+        partial.write_text(risk_page(facts), "utf-8")
     for sentence in answer_sentences(facts):
         print(printable(sentence))
     print(f"page: {paths.display_path(page)}; all numbers: risk.json and risk.csv beside it")

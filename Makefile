@@ -4,7 +4,7 @@
 #   make test          the same environment, every test, the notebooks themselves under nbval
 # make PYTHON=python3.12 ... uses another Python; RUN=open reproduces another run of params/.
 .DEFAULT_GOAL := help
-.PHONY: help first mine match lab book reproduce train test torture bench rooms setup distributed publish clean
+.PHONY: help first mine match risk lab book reproduce train test torture bench rooms setup distributed publish clean
 SHELL := /bin/bash
 PYTHON ?= python3
 RUN ?= demo
@@ -46,6 +46,8 @@ help:
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  which accounts of your file may be one"
 	@echo "                           person: one page, nothing is trained"
 	@echo "make match A=a.csv B=b.csv [AUTHOR= TIME= TOPIC= TEXT=]  who of one list of accounts is who in another one"
+	@echo "make risk POSTS=corpus.csv [AUTHOR= TIME= TOPIC= TEXT=]  how many authors of a corpus could be linked again by style,"
+	@echo "                           before you release it: one page"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
 	@echo "make book                  the committed notebooks as pages to read, in outputs/book"
 	@echo "make reproduce [RUN=demo]  run every notebook of a run (params/RUN/) and make a report; continue where it stopped"
@@ -138,6 +140,12 @@ match: setup
 	@if [ -z "$$A" ]; then echo "name your files: make match A=a.csv B=b.csv"; exit 1; fi
 	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts match $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
 	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$A" $${B:+"$$B"}
+
+# Posts without times: make risk POSTS=corpus.csv ARGS="--split half". The page is outputs/linkage-risk/linkage_risk.html.
+risk: setup
+	@if [ -z "$$POSTS" ]; then echo "name your file: make risk POSTS=corpus.csv"; exit 1; fi
+	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts linkage-risk $${AUTHOR:+"--author=$$AUTHOR"} \
+	    $${TIME:+"--time=$$TIME"} $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} "$${words[@]}" -- "$$POSTS"
 
 # Copies, so that running a notebook never rewrites the committed one. A copy that you changed is kept.
 lab: setup

@@ -55,7 +55,7 @@ def make(tmp_path):
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize(
-    "target", ["mine", "match", "reproduce", "lab", "bench", "rooms", "train", "clean"]
+    "target", ["mine", "match", "risk", "reproduce", "lab", "bench", "rooms", "train", "clean"]
 )
 def test_nothing_of_it_is_run(make, target, attack):
     make(target, dict.fromkeys(VARIABLES, attack))
@@ -72,6 +72,16 @@ def test_a_file_and_columns_arrive_as_they_are(make, attack):
     columns = [f"--{kind.lower()}={attack}" for kind in kinds]
     command = ["python", "-W", "ignore", "-m", "helpers.accounts", "mine"]
     assert words == [*command, *columns, "--", attack]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_corpus_arrives_as_it_is(make, attack):
+    given = {"POSTS": attack, "TEXT": attack, "TIME": f"t {attack}", "ARGS": "--split half"}
+    words = make("risk", given)
+    command = ["python", "-W", "ignore", "-m", "helpers.accounts", "linkage-risk"]
+    columns = [f"--time=t {attack}", f"--text={attack}"]
+    assert words == [*command, *columns, "--split", "half", "--", attack]
+    assert make("risk", {}) == ["name your file: make risk POSTS=corpus.csv"]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

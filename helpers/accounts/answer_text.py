@@ -233,7 +233,7 @@ def error_sentences(answer: Answer) -> list[str]:
         verb = "was"
     sentences = [
         f"To see how often a link is wrong, we cut {errors.accounts:,} of your accounts in an "
-        f"older and a newer half, as if these were two accounts. {_number(errors.found)} of the "
+        f"older and a newer half, as if these were two accounts. {_number(errors.right)} of the "
         f"{errors.accounts:,} were linked with their own half. When their own half was left out of "
         f"the list, {_number(errors.wrong_alone).lower()} of them {verb} linked with somebody else."
     ]
@@ -259,7 +259,7 @@ def _number(count):
     return f"{count:,}"
 
 
-def calibration_sentence(answer: Answer) -> str:
+def own_calibration_sentence(answer: Answer) -> str:
     """Say on whose posts the probabilities were fitted."""
     if answer.known:
         return (
@@ -400,7 +400,7 @@ def answer_record(
         "headline": headline(answer),
         "sentences": answer_sentences(answer),
         "errors": error_sentences(answer),
-        "calibration": calibration_sentence(answer),
+        "calibration": own_calibration_sentence(answer),
         "baseline": baseline_sentence(answer),
         "messages": answer.choice.messages,
         "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),

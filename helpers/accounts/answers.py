@@ -164,8 +164,8 @@ def answer_question(
     posts, joint_names = merge_accounts(posts, same)
     apart = [tuple(joint_names.get(name, name) for name in pair) for pair in apart]
 
-    asked = [joint_names.get(name, name) for name in question.accounts]
-    queries = choose_queries(posts, asked)
+    queried_names = [joint_names.get(name, name) for name in question.accounts]
+    queries = choose_queries(posts, queried_names)
     gallery = posts.gallery_for(encoder, posts.samples(queries), question.seed)
     gallery = replace(gallery, apart=apart)
     samples = gallery.accounts(queries)
@@ -273,14 +273,14 @@ def pairs_of_ranking(ranking: pd.DataFrame, k: int) -> pd.DataFrame:
         pair = frozenset([row.query, row.target])
         if pair in rows:
             continue
-        both = [(row.probability, row.llr)]
+        directions = [(row.probability, row.llr)]
         if row.target in last_values:
-            both.append(values.get((row.target, row.query), last_values[row.target]))
+            directions.append(values.get((row.target, row.query), last_values[row.target]))
         sides = [(row.query, row.query_posts), (row.target, row.target_posts)]
         if row.target in last_values:
             sides.sort()
         (account_a, posts_a), (account_b, posts_b) = sides
-        probability, llr = min(both)
+        probability, llr = min(directions)
         rows[pair] = (account_a, account_b, probability, llr, int(posts_a), int(posts_b))
     columns = ["account_a", "account_b", "probability", "llr", "posts_a", "posts_b"]
     pairs = pd.DataFrame(rows.values(), columns=columns)

@@ -317,13 +317,13 @@ class AccountGallery:
 
         They are its own account, and those that are known to be another person's.
         """
-        others = {name: [name] for name in names}
+        excluded = {name: [name] for name in names}
         for first, second in self.apart:
-            if first in others:
-                others[first].append(second)
-            if second in others:
-                others[second].append(first)
-        columns = {name: self.columns(others[name]) for name in others}
+            if first in excluded:
+                excluded[first].append(second)
+            if second in excluded:
+                excluded[second].append(first)
+        columns = {name: self.columns(excluded[name]) for name in excluded}
         return [columns[name][columns[name] >= 0] for name in names]
 
     def accounts(self, names: Sequence[str]) -> Samples:

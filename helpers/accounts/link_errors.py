@@ -23,14 +23,14 @@ class LinkErrors:
     Attributes
     ----------
     accounts : N
-    found : number of older halves that are linked with their own newer half
+    right : number of older halves that are linked with their own newer half
     wrong : number of older halves that are linked with another one, though their own is there
     wrong_alone : number of older halves that are linked with another one while their own is not
         there
     """
 
     accounts: int
-    found: int
+    right: int
     wrong: int
     wrong_alone: int
 
@@ -41,7 +41,7 @@ class LinkErrors:
         ----------
         prior : share of the accounts asked about that have a second account in the list
         """
-        return _wrong_share(self.found, self.wrong, self.wrong_alone, prior)
+        return _wrong_share(self.right, self.wrong, self.wrong_alone, prior)
 
     def most_wrong_share(self, prior: float) -> float | None:
         """Return the upper 95% bound of :meth:`wrong_share`, as far as N accounts can tell.
@@ -56,14 +56,14 @@ class LinkErrors:
         highest = 1.0
         if self.wrong_alone < self.accounts:
             highest = beta.ppf(CONFIDENCE, self.wrong_alone + 1, self.accounts - self.wrong_alone)
-        return _wrong_share(self.found, self.wrong, float(highest * self.accounts), prior)
+        return _wrong_share(self.right, self.wrong, float(highest * self.accounts), prior)
 
 
-def _wrong_share(found, wrong, wrong_alone, prior):
+def _wrong_share(right, wrong, wrong_alone, prior):
     """Return the share of wrong links if ``prior`` of the accounts have a second one."""
     wrong_links = prior * wrong + (1 - prior) * wrong_alone
-    links = prior * found + wrong_links
-    if not found:
+    links = prior * right + wrong_links
+    if not right:
         return None
     return wrong_links / links
 

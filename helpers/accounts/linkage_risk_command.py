@@ -12,7 +12,7 @@ from . import linkage_changes, reading
 from .columns import column_types
 from .encoder import ENOUGH, AuthorEncoder
 from .linkage_risk import PAUSE_SECONDS, deal_posts, measure_risk
-from .linkage_risk_page import answer_sentences, risk_facts, risk_page
+from .linkage_risk_page import risk_facts, risk_page, risk_sentences
 
 PAGE = "linkage_risk.html"
 
@@ -84,6 +84,6 @@ def _write(run, risk, facts):
     page = run.folder / PAGE
     with atomic_write(page) as partial:
         partial.write_text(risk_page(facts), "utf-8")
-    for sentence in answer_sentences(facts):
+    for sentence in risk_sentences(facts):
         print(printable(sentence))
     print(f"page: {paths.display_path(page)}; all numbers: risk.json and risk.csv beside it")

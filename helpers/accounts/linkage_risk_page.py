@@ -130,7 +130,7 @@ def _counts(risk, card):
     }
 
 
-def answer_sentences(facts: dict) -> list[str]:
+def risk_sentences(facts: dict) -> list[str]:
     """Return the answer in two sentences of plain text.
 
     Parameters
@@ -163,7 +163,7 @@ def risk_page(facts: dict) -> str:
         result of :func:`risk_facts`
     """
     template = Template(_read_beside("linkage_risk.html"))
-    main_sentence, corpus_sentence = answer_sentences(facts)
+    main_sentence, corpus_sentence = risk_sentences(facts)
     return template.substitute(
         style=_read_beside("linkage_risk.css"),
         corpus=_text(facts["corpus"]),

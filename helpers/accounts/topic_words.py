@@ -117,9 +117,9 @@ def _words_of(store, mask, tokenizer):
 def _counted_posts(masks):
     """Return the numbers of all posts of both accounts, and of at most MAX_OTHER_POSTS others."""
     of_others = np.flatnonzero(masks["others_here"] | masks["others_elsewhere"])
-    drawn = np.random.default_rng(0).permutation(of_others)[:MAX_OTHER_POSTS]
+    other_posts = np.random.default_rng(0).permutation(of_others)[:MAX_OTHER_POSTS]
     of_both = np.flatnonzero(masks["query_here"] | masks["target_here"])
-    return np.sort(np.concatenate([of_both, drawn]))
+    return np.sort(np.concatenate([of_both, other_posts]))
 
 
 # Return the words of a text in lower case, without placeholders such as those of links.

@@ -81,7 +81,8 @@ MAX_SCHEME_CHARS = 12  # of "<URL: https", and of the character before it
 # The full stop of "www.", or before what may be the ending of a domain (group 1). The expression of
 # a URL ignores case, and then four letters beyond ASCII count as "i", "k" or "s"
 URL_DOT = re.compile(
-    r"\.(?:(?=([A-Za-z\u0130\u0131\u017f\u212a]{2,4}+)(?:/|(?![.-]{0,3}\w)))|(?<=[wW]{3}\.)(?=[\w-]))"
+    r"\.(?:(?=([A-Za-z\u0130\u0131\u017f\u212a]{2,4}+)(?:/|(?![.-]{0,3}\w)))"
+    r"|(?<=[wW]{3}\.)(?=[\w-]))"
 )
 ENDINGS = frozenset(TLD.split("|"))
 # the labels of a domain but the last, at the end of a text

@@ -404,7 +404,7 @@ def test_every_number_of_the_page_is_in_the_json(hostile):
 
 def test_the_sentences_say_the_numbers(hostile):
     facts = json.loads((hostile.folder / "risk.json").read_text("utf-8"))
-    first, second = linkage_risk_page.answer_sentences(facts)
+    first, second = linkage_risk_page.risk_sentences(facts)
     answer = facts["answer"]
     assert 30 <= answer["authors"] <= 34  # some wrote posts that are nearly copies
     assert first.startswith(f"Of {answer['authors']} authors with 2 posts or more in each half")

@@ -16,7 +16,7 @@ from .gallery import EQUAL_LLR, LINK_COSTS, NOBODY, AccountGallery, equal_querie
 from .link_errors import LinkErrors, count_link_errors
 from .list_matching import MIN_KNOWN_PAIRS
 from .merging import merge_accounts
-from .reading import OwnPosts, choose_queries
+from .reading import OwnPosts, choose_queries, pseudonym_of
 from .samples import MAX_TOKENS
 
 LINKED = "linked"
@@ -151,6 +151,7 @@ def answer_question(
     """
     if decisions is None:
         decisions = pd.DataFrame(columns=decided_pairs.COLUMNS)
+    decisions = _named_as_in_posts(decisions, posts)
     same = _decided(decisions, decided_pairs.SAME)
     apart = _decided(decisions, decided_pairs.DIFFERENT)
     choice = validation.choose_calibration(
@@ -195,6 +196,19 @@ def answer_question(
         errors,
         compared,
     )
+
+
+def _named_as_in_posts(decisions, posts):
+    """Return decisions with the names of posts that were read under their names."""
+    pseudonyms = {*decisions.account_a, *decisions.account_b}
+    if pseudonyms <= set(posts.names):
+        return decisions
+    name_of = {pseudonym_of(name): name for name in posts.names}
+    names = {
+        column: [name_of.get(pseudonym, pseudonym) for pseudonym in decisions[column]]
+        for column in ("account_a", "account_b")
+    }
+    return decisions.assign(**names)
 
 
 def _decided(decisions, decision):

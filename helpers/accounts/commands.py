@@ -17,10 +17,10 @@ from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_report, reading
 from .answer_page import write_answer
 from .answer_text import answer_record
-from .answers import LINKED, Question, answer_question
+from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
-from .log import log_ranking
+from .log import as_ranking, log_ranking
 from .passages import passage_hashes, without_passages
 from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .samples import newest_posts
@@ -284,7 +284,7 @@ def mine(options: Namespace) -> None:
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
         answer = answer_question(posts, encoder, question, decisions)
-        log_ranking(run, _as_ranking(answer))
+        log_ranking(run, as_ranking(answer.pairs))
         record = answer_record(
             answer, Path(options.posts).name, options.encoder, names, _evidence_bar
         )
@@ -298,12 +298,6 @@ def mine(options: Namespace) -> None:
 def _evidence_bar(pairs):
     """Show a bar while the evidence of pairs is collected."""
     return progress_bar(pairs, desc="evidence", unit="pair", delay=2)
-
-
-def _as_ranking(answer):
-    """Return the pairs of an answer as a ranking that can be logged."""
-    pairs = answer.pairs.rename(columns={"account_a": "query", "account_b": "target"})
-    return pairs.drop(columns="reason").assign(linked=pairs.state == LINKED)
 
 
 def review(options: Namespace) -> None:

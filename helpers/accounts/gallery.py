@@ -564,9 +564,3 @@ def equal_queries(ranking: pd.DataFrame) -> list[str]:
     ratios = ranking.dropna(subset="llr").groupby("query", sort=False).llr
     spread = ratios.max() - ratios.min()
     return list(spread.index[(spread < EQUAL_LLR) & (ratios.count() > 1)])
-
-
-def linked_pairs(ranking: pd.DataFrame) -> set[frozenset[str]]:
-    """Return the linked pairs of a ranking; a pair that is found from both sides is one pair."""
-    links = ranking[ranking.linked.astype(bool)]
-    return {frozenset(pair) for pair in zip(links["query"], links.target, strict=True)}

@@ -8,6 +8,19 @@ import pandas as pd
 from ..core.artifacts import atomic_write
 from ..core.locks import folder_lock
 from ..core.paths import Run
+from .answers import LINKED
+
+
+def as_ranking(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of an answer as a ranking that can be logged.
+
+    Parameters
+    ----------
+    pairs : DataFrame
+        ``pairs`` of :class:`helpers.accounts.answers.Answer`
+    """
+    ranking = pairs.rename(columns={"account_a": "query", "account_b": "target"})
+    return ranking.drop(columns="reason").assign(linked=pairs.state == LINKED)
 
 
 def log_ranking(run: Run, ranking: pd.DataFrame) -> None:

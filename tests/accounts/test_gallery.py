@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from helpers.accounts.encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery, linked_pairs
+from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
 from helpers.accounts.samples import halves, rooms_of
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
@@ -129,13 +129,6 @@ def test_a_gallery_of_another_encoder_is_refused(encoder, gallery, tmp_path, min
     other = AuthorEncoder(encoder.tokenizer, fewer, encoder.uses, {})
     with pytest.raises(ValueError, match="another encoder"):
         AccountGallery.load(other, tmp_path)
-
-
-def test_a_pair_linked_from_both_sides_is_one_pair():
-    rows = [("a", "b", True), ("b", "a", True), ("c", "a", True), ("a", "d", False)]
-    ranking = pd.DataFrame([*rows, ("a", NOBODY, False)], columns=["query", "target", "linked"])
-    assert linked_pairs(ranking) == {frozenset("ab"), frozenset("ac")}
-    assert linked_pairs(ranking[:0]) == set()
 
 
 def test_few_accounts_are_compared_each_for_itself(encoder):

@@ -114,7 +114,7 @@ MEANINGFUL = {
     ("06_evaluate", "beside", ""): "no second encoder",
     ("11_topic", "kept_words", 0): "masking keeps no word",
     ("13_your_accounts", "posts", ""): "the invented accounts",
-    ("13_your_accounts", "miss", 1e9): "costs count as a ratio only",
+    ("13_your_accounts", "decisions", ""): "nobody has decided about a pair",
     ("13_your_accounts", "false_link", 1e9): "costs count as a ratio only",
     ("15_scale", "authors", 10**9): "where a law is read, nothing is made of this size",
 }

@@ -17,7 +17,7 @@ PROCESSES ?= 2
 # backtick or a dollar sign is a letter like any other. So no recipe says $(POSTS); each says "$$POSTS". ARGS and ONLY are
 # several words, parted by blanks; "\ " is a blank within a word.
 RUN_ORIGIN := $(origin RUN)
-GIVEN := A ARGS AUTHOR B JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
+GIVEN := A ARGS AUTHOR B DECISIONS JOBS MODEL NAMES ONLY PORT POSTS PROCESSES PYTHON RUN SINCE TEXT TIME TOPIC
 $(foreach name,$(GIVEN),$(if $(value $(name)),$(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 READ_WORDS = read -d "" -a words <<< "$$ARGS"; read -d "" -a only <<< "$$ONLY"
 CHECK_RUN = if ! [[ "$$RUN" =~ ^[A-Za-z0-9][A-Za-z0-9_.-]*$$ ]]; then \
@@ -43,9 +43,9 @@ export TOKENIZERS_PARALLELISM ?= false
 
 help:
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
-	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message]  which accounts of your file may be one"
-	@echo "                           person: one page, nothing is trained"
-	@echo "make match A=a.csv B=b.csv [AUTHOR= TIME= TOPIC= TEXT=]  who of one list of accounts is who in another one"
+	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message NAMES=1 DECISIONS=decisions.csv]  which"
+	@echo "                           accounts of your file may be one person: one page, nothing is trained; NAMES=1 shows names"
+	@echo "make match A=a.csv B=b.csv [AUTHOR= ... NAMES=1 DECISIONS=]  who of one list of accounts is who in another one"
 	@echo "make risk POSTS=corpus.csv [AUTHOR= TIME= TOPIC= TEXT=]  how many authors of a corpus could be linked again by style,"
 	@echo "                           before you release it: one page"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"
@@ -133,13 +133,15 @@ train: setup
 mine: setup
 	@if [ -z "$$POSTS" ]; then echo "name your file: make mine POSTS=posts.csv"; exit 1; fi
 	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts mine $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
-	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$POSTS"
+	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} $${DECISIONS:+"--decisions=$$DECISIONS"} \
+	    "$${words[@]}" -- "$$POSTS"
 
 # One file will do, with its column that says who is in which list: make match A=posts.csv ARGS="--side forum".
 match: setup
 	@if [ -z "$$A" ]; then echo "name your files: make match A=a.csv B=b.csv"; exit 1; fi
 	$(READ_WORDS); $(BIN)/python -W ignore -m helpers.accounts match $${AUTHOR:+"--author=$$AUTHOR"} $${TIME:+"--time=$$TIME"} \
-	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} "$${words[@]}" -- "$$A" $${B:+"$$B"}
+	    $${TOPIC:+"--topic=$$TOPIC"} $${TEXT:+"--text=$$TEXT"} $${NAMES:+--names} $${DECISIONS:+"--decisions=$$DECISIONS"} \
+	    "$${words[@]}" -- "$$A" $${B:+"$$B"}
 
 # Posts without times: make risk POSTS=corpus.csv ARGS="--split half". The page is outputs/linkage-risk/linkage_risk.html.
 risk: setup

@@ -20,7 +20,8 @@ ATTACKS = [
     "a[$(touch owned)]",
 ]
 VARIABLES = (
-    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES JOBS PROCESSES".split()
+    "A B POSTS AUTHOR TIME TOPIC TEXT RUN MODEL ARGS ONLY SINCE PORT NAMES DECISIONS JOBS "
+    "PROCESSES".split()
 )
 
 
@@ -68,10 +69,11 @@ def test_nothing_of_it_is_run(make, target, attack):
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_file_and_columns_arrive_as_they_are(make, attack):
     kinds = ("AUTHOR", "TIME", "TOPIC", "TEXT")
-    words = make("mine", {"POSTS": attack} | dict.fromkeys(kinds, attack))
+    given = {"POSTS": attack, "DECISIONS": f"d {attack}"}
+    words = make("mine", given | dict.fromkeys(kinds, attack))
     columns = [f"--{kind.lower()}={attack}" for kind in kinds]
     command = ["python", "-W", "ignore", "-m", "helpers.accounts", "mine"]
-    assert words == [*command, *columns, "--", attack]
+    assert words == [*command, *columns, f"--decisions=d {attack}", "--", attack]
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -244,10 +244,13 @@ def error_sentences(answer: Answer) -> list[str]:
         )
         return sentences
     most = errors.most_wrong_share(answer.costs.prior)
+    wrong = f"about {share * 100:.0f} are wrong"
+    if share < 0.005:
+        wrong = "none or hardly any is wrong"
     sentences.append(
         f"If {percent(answer.costs.prior)} of the accounts have a second one, then of 100 such "
-        f"links about {share * 100:.0f} are wrong. {errors.accounts:,} accounts cannot tell this "
-        f"exactly: it may be up to {most * 100:.0f} of 100."
+        f"links {wrong}. {errors.accounts:,} accounts cannot tell this exactly: up to "
+        f"{most * 100:.0f} of 100 may be wrong."
     )
     return sentences
 

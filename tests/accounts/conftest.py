@@ -2,7 +2,8 @@
 
 import pytest
 
-from helpers.accounts import reading
+from helpers.accounts import answer_text, reading
+from helpers.accounts.answers import answer_question
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.paths import Run
 from helpers.sources.demo_csv import write_demo_csv
@@ -32,3 +33,13 @@ def mine(encoder, invented, tmp_path_factory):
 @pytest.fixture(scope="session")
 def gallery(encoder, mine):
     return mine.gallery(encoder)
+
+
+@pytest.fixture(scope="session")
+def answer(mine, encoder):
+    return answer_question(mine, encoder)
+
+
+@pytest.fixture(scope="session")
+def record(answer):
+    return answer_text.answer_record(answer, "posts.csv", "open-small", {})

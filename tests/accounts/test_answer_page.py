@@ -12,7 +12,7 @@ import pytest
 
 from helpers.accounts import answer_page, answer_text, review
 from helpers.accounts.__main__ import main
-from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE, answer_question
+from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
 from helpers.accounts.decided_pairs import COLUMNS, read_rows
 from helpers.accounts.link_errors import LinkErrors
 from helpers.core import paths
@@ -23,16 +23,6 @@ HOSTILE = '<script>alert("x")</script>'
 @pytest.fixture(autouse=True)
 def outputs(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-
-
-@pytest.fixture(scope="module")
-def answer(mine, encoder):
-    return answer_question(mine, encoder)
-
-
-@pytest.fixture(scope="module")
-def record(answer):
-    return answer_text.answer_record(answer, "posts.csv", "open-small", {})
 
 
 def visible(page):

@@ -27,11 +27,6 @@ from helpers.evaluation.detection import DetectionCosts
 COSTS = DetectionCosts(prior=0.3, false_accept=3)
 
 
-@pytest.fixture(scope="session")
-def answer(mine, encoder):
-    return answer_question(mine, encoder)
-
-
 def decisions(*rows):
     frame = pd.DataFrame(rows, columns=["account_a", "account_b", "decision"])
     return frame.assign(who="me", when="", note="a note")

@@ -1,12 +1,14 @@
 """Progress bars: plain tqdm, so that no widget state gets into a notebook.
 
-Bars are not shown where the variable CI or TQDM_DISABLE is set. In the kernel of a stage, the text
-of a bar goes to a small file and not into the notebook; the run that started the stage reads the
-file and shows the bar.
+Bars are not shown where the variable CI or TQDM_DISABLE is set. In a notebook they are written as
+other text is, since what stands on stderr is framed in red there. In the kernel of a stage, the
+text of a bar goes to a small file and not into the notebook; the run that started the stage reads
+the file and shows the bar.
 """
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from io import StringIO
@@ -21,7 +23,11 @@ PLACE = "AUTHORBOOK_PROGRESS"  # environment variable that gives a kernel the pa
 IN_FILE = {"bar_format": "{desc} {n_fmt}/{total_fmt}, {remaining} left{postfix}", "mininterval": 1}
 # the bar of one character is there because tqdm cuts a line to the terminal's width only with a bar
 WATCHED_FORMAT = "{desc} {elapsed}{postfix}{bar:1}"
+SECONDS_BEFORE_BAR = 1  # in a notebook, where a bar that has ended leaves an empty line
 SECONDS_BETWEEN_LINES = 60  # between two lines about one stage, where the output is no terminal
+
+# bars of libraries warn of widgets that are not installed, and show themselves as text then
+warnings.filterwarnings("ignore", message="IProgress not found")
 
 
 def progress_bar(
@@ -41,8 +47,18 @@ def progress_bar(
     options["leave"] = False
     if PLACE in os.environ:
         return _InFile(iterable, disable=not progress, file=StringIO(), **IN_FILE, **options)
+    if _is_in_notebook():
+        options = {"file": sys.stdout, "delay": SECONDS_BEFORE_BAR} | options
     is_silent = bool(os.environ.get("CI") or os.environ.get("TQDM_DISABLE"))
     return tqdm(iterable, disable=is_silent or not progress, **options)
+
+
+def _is_in_notebook():
+    """Return whether this process is the kernel of a notebook."""
+    if "IPython" not in sys.modules:
+        return False
+    shell = sys.modules["IPython"].get_ipython()
+    return hasattr(shell, "kernel")
 
 
 class _InFile(tqdm):

@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from ..core.artifacts import atomic_write, make_folder, write_json
 from .answer_text import accounts_table, pairs_table
-from .answers import Answer
+from .answers import LIKELY, LINKED, Answer
 
 PAGE = "report.html"
 RECORD = "answers.json"
@@ -47,9 +47,17 @@ def render(record: dict) -> str:
         policy=POLICY.format(base64.b64encode(digest).decode()),
         script=script,
         style=(beside / STYLE).read_text("utf-8"),
+        pairs_title=_pairs_title(record["counts"]),
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         files=(PAIRS, ACCOUNTS, RECORD),
     )
+
+
+def _pairs_title(counts):
+    """Return what is said above the pairs that are shown, by the number of pairs of each state."""
+    if counts[LINKED] or counts[LIKELY]:
+        return "The pairs to read first"
+    return "The pairs that are most alike, none of them likely"
 
 
 def write_answer(answer: Answer, record: dict, names: dict[str, str], folder: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ..core.names import label
 from ..core.terminal import printable
 from . import languages
 from .answers import (
@@ -27,6 +28,7 @@ from .validation import MIN_POSTS_OF_HALF
 
 MAX_SHOWN = 20  # pairs that are shown with their evidence
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
+MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
 MAX_UNJUDGED = 200  # accounts that are listed as not judged
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
 DATA_CARD = Path(__file__).parents[1] / "corpus" / "data_card.csv"
@@ -82,7 +84,7 @@ def read_sentences(posts: OwnPosts, answer: Answer) -> list[str]:
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
         *_dropped_sentences(card),
         f"{_count(card['accounts'], 'account')} can be compared, by the newest {NEWEST_POSTS} "
-        f"posts of each, of which {MAX_TOKENS} subwords are read.",
+        f"posts of each. Of each post the first {MAX_TOKENS} subwords are read, about 90 words.",
     ]
     left_out = {
         f"fewer than {MIN_POSTS} posts": card["accounts_with_few_posts"],
@@ -136,15 +138,33 @@ def headline(answer: Answer) -> str:
         )
     judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
     if judged.empty:
-        return "No pair of accounts can be judged: there is too little to go by."
+        return "No pair of accounts can be judged, so none is linked."
+    highest = percent(judged.probability.max())
+    if not _can_link(answer):
+        return (
+            "No link can be made in this file, whatever the posts say. The likeliest pair has a "
+            f"probability of {highest}; a link needs {threshold}."
+        )
     return (
-        f"No pair of accounts is linked. The likeliest pair has a probability of "
-        f"{percent(judged.probability.max())}; a link needs {threshold}."
+        f"No pair of accounts is linked. The likeliest pair has a probability of {highest}; a link "
+        f"needs {threshold}."
     )
 
 
-def answer_sentences(answer: Answer) -> list[str]:
-    """Say what else was found: likely pairs, accounts that cannot be judged, and limits."""
+def _can_link(answer):
+    return answer.highest_probability >= answer.costs.min_probability
+
+
+def answer_sentences(answer: Answer, names: dict[str, str]) -> list[str]:
+    """Say what else was found: likely pairs, accounts that cannot be judged, and limits.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    """
     counts = answer.pairs.state.value_counts()
     sentences = []
     likely = int(counts.get(LIKELY, 0))
@@ -158,14 +178,16 @@ def answer_sentences(answer: Answer) -> list[str]:
             "but not enough for a link."
         )
     elif counts.get(NOT_LINKED, 0) and not counts.get(LINKED, 0):
-        sentences.append("No pair is even likely to be one person's.")
-    sentences += unjudged_sentences(answer)
-    can_link = answer.highest_probability >= answer.costs.min_probability
-    if counts.get(NOT_LINKED, 0) and not can_link:
         sentences.append(
-            "No link is possible here, whatever the posts say: no pair can have a probability "
-            f"above {percent(answer.highest_probability)}. {_reason_for_cap(answer)}"
+            "No pair is even likely to be one person's. This does not show that nobody here has "
+            "two accounts."
         )
+    if counts.get(NOT_LINKED, 0) and not _can_link(answer):
+        sentences.append(
+            f"No pair can have more than {percent(answer.highest_probability)} here. "
+            f"{_reason_for_cap(answer)}"
+        )
+    sentences += unjudged_sentences(answer, names)
     if len(answer.gallery) < ENOUGH:
         sentences.append(
             f"The file has fewer than {ENOUGH} accounts that can be compared. A score counts by "
@@ -183,76 +205,100 @@ def answer_sentences(answer: Answer) -> list[str]:
 
 def _reason_for_cap(answer):
     return (
-        f"The probabilities were fitted on {answer.gallery.use.accounts:,} accounts, and so many "
-        "cannot support more."
+        f"For we begin with the guess that {percent(answer.costs.prior)} of the accounts have a "
+        f"second one, and the probabilities rest on {answer.gallery.use.accounts:,} accounts whose "
+        "owners were known, which are too few to support more."
     )
 
 
-def unjudged_sentences(answer: Answer) -> list[str]:
-    """Say how many accounts cannot be judged, and why."""
+def unjudged_sentences(answer: Answer, names: dict[str, str]) -> list[str]:
+    """Say how many accounts cannot be judged, and why; a few of them are named.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    names : dict
+        pseudonym -> name; empty to show pseudonyms
+    """
     unjudged = answer.accounts[answer.accounts.problem != ""]
     if unjudged.empty:
         return []
-    kinds = Counter(_kind_of_problem(account) for account in unjudged.itertuples())
-    parts = [f"{count:,} {kind}" for kind, count in kinds.most_common()]
-    sentences = [
-        f"{_count(len(unjudged), 'account')} cannot be judged: {', '.join(parts)}. Nothing is said "
+    parts = [
+        f"{shown_name(account.account, names)} ({account.problem})"
+        for account in unjudged.head(MAX_NAMED).itertuples()
+    ]
+    if len(unjudged) > MAX_NAMED:
+        kinds = Counter()
+        for account in unjudged.itertuples():
+            kinds.update(_kinds_of_problem(account))
+        parts = [f"{count:,} {kind}" for kind, count in kinds.most_common()]
+    return [
+        f"{_count(len(unjudged), 'account')} cannot be judged: {'; '.join(parts)}. Nothing is said "
         "about their pairs, neither that they are one person's nor that they are not."
     ]
-    foreign = unjudged[unjudged.problem.str.startswith("writes")]
-    if len(foreign):
-        sentences.append(
-            f"No probability was checked for {' or '.join(sorted(set(foreign.language)))}."
-        )
-    return sentences
 
 
-def _kind_of_problem(account):
-    """Return a problem without the numbers of one account."""
-    if account.posts < MIN_POSTS_TO_JUDGE:
-        return f"with fewer than {MIN_POSTS_TO_JUDGE} posts"
-    if account.problem.startswith("writes"):
-        return f"in {account.language}"
-    if account.problem.startswith("hardly"):
-        return "with hardly any words of their own"
-    return "to which all others are equally likely"
+def _kinds_of_problem(account):
+    """Return the problems of an account without its numbers."""
+    kinds = []
+    for problem in account.problem.split("; "):
+        if problem.startswith("only"):
+            kinds.append(f"with fewer than {MIN_POSTS_TO_JUDGE} posts")
+        elif problem.startswith("writes"):
+            kinds.append(f"in {account.language}, for which no probability was checked")
+        elif problem.startswith("hardly"):
+            kinds.append("with hardly any words that are not quotes, links, code or copies")
+        else:
+            kinds.append("to which all others are equally likely")
+    return kinds
 
 
 def error_sentences(answer: Answer) -> list[str]:
     """Say how often a link like these is wrong, or why this cannot be said."""
-    threshold = percent(answer.costs.min_probability)
     if answer.errors is None:
         return [
-            "How often such a link is wrong cannot be said for this file, because only "
-            f"{_count(answer.choice.able, 'account')} in it have {2 * MIN_POSTS_OF_HALF} posts or "
-            f"more, which can be cut in two to check it. {ENOUGH} are needed."
+            "How often a link is wrong cannot be said for this file. To check it, accounts are cut "
+            f"into two halves, and {_number(answer.choice.able).lower()} of the accounts has "
+            f"{2 * MIN_POSTS_OF_HALF} posts or more, enough for that. {ENOUGH} are needed."
         ]
     errors = answer.errors
-    verb = "were"
-    if errors.wrong_alone <= 1:
-        verb = "was"
-    sentences = [
-        f"To see how often a link is wrong, we cut {errors.accounts:,} of your accounts in an "
-        f"older and a newer half, as if these were two accounts. {_number(errors.right)} of the "
-        f"{errors.accounts:,} were linked with their own half. When their own half was left out of "
-        f"the list, {_number(errors.wrong_alone).lower()} of them {verb} linked with somebody else."
-    ]
+    tried = (
+        f"As a test, we cut {errors.accounts:,} of your accounts into an older and a newer half, "
+        "as if these were two accounts."
+    )
+    hidden = (
+        "Then we hid the right half: "
+        f"{_number(errors.wrong_alone).lower()} of the {errors.accounts:,} "
+        f"{_was(errors.wrong_alone)} linked with somebody else."
+    )
     share = errors.wrong_share(answer.costs.prior)
     if share is None:
-        sentences.append(
-            f"No half reached {threshold}, so expect that second accounts stay unseen."
-        )
-        return sentences
+        return [
+            "How often a link is wrong cannot be said for this file, because no true link was "
+            f"found. {tried} None was linked with its own half, so expect that second accounts "
+            f"stay unseen. {hidden}"
+        ]
     most = errors.most_wrong_share(answer.costs.prior)
     wrong = f"about {share * 100:.0f} are wrong"
     if share < 0.005:
         wrong = "none or hardly any is wrong"
-    sentences.append(
+    missed = errors.accounts - errors.right
+    return [
+        f"{tried} {errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with "
+        f"their own half; the other {missed:,} would have stayed unseen. {hidden}",
         f"If {percent(answer.costs.prior)} of the accounts have a second one, then of 100 such "
-        f"links {wrong}. {errors.accounts:,} accounts cannot tell this exactly: up to "
-        f"{most * 100:.0f} of 100 may be wrong."
-    )
-    return sentences
+        f"links {wrong}. {errors.accounts:,} accounts cannot tell this exactly: reckon with up to "
+        f"{most * 100:.0f} wrong ones of 100.",
+        "The two halves of an account follow each other. Where months lie between two accounts of "
+        "one person, fewer are found than this says.",
+    ]
+
+
+def _was(count):
+    if count in (0, 1):
+        return "was"
+    return "were"
 
 
 def _number(count):
@@ -280,33 +326,45 @@ def own_calibration_sentence(answer: Answer) -> str:
     )
 
 
-def baseline_sentence(answer: Answer) -> str:
-    """Compare the encoder with the best TF-IDF on halves of accounts; "" where it was not done."""
+def baseline_sentences(answer: Answer) -> list[str]:
+    """Compare the encoder with the best TF-IDF on halves of accounts.
+
+    Parameters
+    ----------
+    answer : Answer
+        whose ``compared`` is told
+
+    Returns
+    -------
+    A sentence in plain words and one with numbers; none where nothing was compared
+    """
     if answer.compared.empty:
-        return ""
+        return []
     first, best, difference = answer.compared.index
     rows = answer.compared
-    verdict = "these accounts do not show that the encoder is better"
+    verdict = "does as well on these accounts, as far as they can show"
     if rows.low[difference] > 0:
-        verdict = "the encoder is better on these accounts"
+        verdict = "does worse on these accounts"
     elif rows.high[difference] < 0:
-        verdict = "the TF-IDF is better on these accounts"
-    return (
-        f"Without any training one can rank accounts by a TF-IDF, which counts words and letters. "
+        verdict = "does better on these accounts"
+    return [
+        f"A plain count of words and letters, which anybody can make without training, {verdict}.",
         f"On the halves, the mean of 1 / rank of the right account is {rows.value[first]:.3f} by "
-        f"the encoder and {rows.value[best]:.3f} by {best}. The difference is "
+        f"the encoder and {rows.value[best]:.3f} by the count, {best}. The difference is "
         f"{rows.value[difference]:+.3f} ({rows.low[difference]:+.3f} to "
-        f"{rows.high[difference]:+.3f}): {verdict}."
-    )
+        f"{rows.high[difference]:+.3f}).",
+    ]
 
 
-def next_steps(answer: Answer, has_names: bool) -> list[str]:
+def next_steps(answer: Answer, file_name: str, has_names: bool) -> list[str]:
     """Say what to do with the answer.
 
     Parameters
     ----------
     answer : Answer
         the answer
+    file_name : str
+        of the posts
     has_names : bool
         whether accounts are shown by their names
     """
@@ -319,31 +377,50 @@ def next_steps(answer: Answer, has_names: bool) -> list[str]:
         )
     if LIKELY in states:
         steps.append(
-            "Likely pairs are a reason to look, not to act: wait for more posts, or look for other "
-            "traces."
+            "Likely pairs are a reason to look, not to act. Look for other traces; more posts help "
+            f"where fewer than {NEWEST_POSTS} were read."
         )
-    if not states & {LINKED, LIKELY}:
+    if states and not states & {LINKED, LIKELY}:
+        steps.append("Nothing here is a reason to act.")
+        steps += _steps_without_links(answer)
+    problems = set()
+    for account in answer.accounts.itertuples():
+        problems.update(problem.split()[0] for problem in account.problem.split("; ") if problem)
+    if problems:
+        steps.append("Accounts that cannot be judged are not cleared.")
+    if problems & {"only", "hardly"}:
+        steps.append("Ask again when those with too few posts or words have more.")
+    if "writes" in problems:
         steps.append(
-            "Nothing here is a reason to act. If you suspect two accounts, wait until both have "
-            "more posts, and ask again."
+            "Have somebody who knows the language read the accounts for whose language no "
+            "probability was checked."
         )
-    if TOO_LITTLE in states or (answer.accounts.problem != "").any():
+    if len(shown_pairs(answer)):
         steps.append(
-            "Accounts that cannot be judged are not cleared: collect more of their posts, or have "
-            "somebody who knows the language read them."
+            "Say at each pair below what you decided, and save it as decisions.csv. Then ask "
+            f"again: authorbook mine {file_name} --decisions decisions.csv. Accounts of one person "
+            "are then read as one account, and pairs of two people do not come back."
         )
-    steps.append(
-        "Say on this page what you decided, save it as decisions.csv, and ask again with "
-        "--decisions decisions.csv: accounts of one person are then read as one account, and pairs "
-        "of two people do not come back."
-    )
     if not has_names:
         steps.append("Accounts have pseudonyms here; ask again with --names to see their names.")
     return steps
 
 
+def _steps_without_links(answer):
+    """Say what helps where no pair is linked or likely."""
+    if (answer.pairs.state == TOO_LITTLE).all():
+        return []
+    if not _can_link(answer):
+        return [
+            "If you know that more of these accounts have a second one than we guess, say so with "
+            "the option --prior, for example --prior 0.2, and ask again."
+        ]
+    return ["If you suspect two accounts, wait until both have more posts, and ask again."]
+
+
 CARE = [
-    "Do not act on the number alone: a probability is no proof, and some pair is always on top.",
+    "Do not act on the number alone: a probability is no proof, and some pair is always on top of "
+    "a list.",
     "Do not act on a pair that is likely but not linked.",
     "Do not take one topic for one person: people who write about the same things are alike.",
     "Do not trust the numbers for accounts that several people share, for bots, for translated "
@@ -385,7 +462,8 @@ def answer_record(
     for pair in progress(list(shown.itertuples())):
         evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
         pairs.append(_pair_record(pair, evidence, names))
-    unjudged = answer.accounts[answer.accounts.problem != ""].head(MAX_UNJUDGED)
+    unjudged = answer.accounts[answer.accounts.problem != ""]
+    unjudged = unjudged.sort_values("problem", kind="stable").head(MAX_UNJUDGED)
     shown_unjudged = [
         {
             "account": shown_name(account.account, names),
@@ -401,13 +479,13 @@ def answer_record(
         "read": read_sentences(answer.posts, answer),
         "asked": _asked_sentence(answer),
         "headline": headline(answer),
-        "sentences": answer_sentences(answer),
+        "sentences": answer_sentences(answer, names),
         "errors": error_sentences(answer),
         "calibration": own_calibration_sentence(answer),
-        "baseline": baseline_sentence(answer),
+        "baseline": baseline_sentences(answer),
         "messages": answer.choice.messages,
         "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
-        "next": next_steps(answer, bool(names)),
+        "next": next_steps(answer, printable(file_name), bool(names)),
         "care": CARE,
         "threshold": answer.costs.min_probability,
         "prior": answer.costs.prior,
@@ -437,9 +515,11 @@ def _asked_sentence(answer):
             "miss a pair."
         )
     return (
-        f"{sentence} Before any post is read, {percent(answer.costs.prior)} of the accounts are "
-        "taken to have a second one among the others. A link is made where a wrong link would cost "
-        f"{answer.costs.false_accept / answer.costs.miss:g} times as much as a missed one."
+        f"{sentence} We begin with the guess that {percent(answer.costs.prior)} of the accounts "
+        "have a second one; unless you name a guess, it is made from the scores of all accounts. "
+        "To link two strangers counts as "
+        f"{answer.costs.false_accept / answer.costs.miss:g} times as bad as to miss a second "
+        f"account, so a link needs a probability of {percent(answer.costs.min_probability)}."
     )
 
 
@@ -449,12 +529,9 @@ def _pair_record(pair, evidence: PairEvidence, names):
     sentences = []
     if pair.highest:
         sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
+    sentences += _side_sentences(evidence.systems)
     if evidence.words_of_topic:
-        sentences.append(
-            "Without the words of their common topic the probability is "
-            f"{percent(evidence.probability_without_topic)} instead of "
-            f"{percent(pair.probability)}."
-        )
+        sentences.append(_topic_sentence(pair, evidence))
     return record | {
         "key_a": _key(pair.account_a, names),
         "key_b": _key(pair.account_b, names),
@@ -470,6 +547,31 @@ def _pair_record(pair, evidence: PairEvidence, names):
         "note": pair.note,
         "sentences": sentences,
     }
+
+
+def _side_sentences(systems):
+    """Say for which side words and letters speak, all taken together, and for which side hours."""
+    hours = systems.get(label("hours"), 0.0)
+    words = sum(systems.values()) - hours
+    sentences = []
+    for noun, part in (("words and letters", words), ("hours of posting", hours)):
+        verdict = "for one person"
+        if part < 0:
+            verdict = "against it"
+        if part:
+            sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
+    return sentences
+
+
+def _topic_sentence(pair, evidence):
+    """Say what remains of a pair without the words of its common topic."""
+    probability = percent(evidence.probability_without_topic)
+    if probability == percent(pair.probability):
+        return "Without the words of their common topic the probability is the same."
+    return (
+        f"Without the words of their common topic the probability is {probability} instead of "
+        f"{percent(pair.probability)}."
+    )
 
 
 def _key(name, names):

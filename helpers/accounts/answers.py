@@ -342,15 +342,16 @@ def _accounts(gallery, queries, ranking, pairs, calibrated):
 
 def _problem(account, tokens, calibrated, equal):
     """Return why an account cannot be judged, "" where it can."""
-    if account.posts < MIN_POSTS_TO_JUDGE:
-        return f"only {account.posts} posts"
-    if tokens < MIN_TOKENS_TO_JUDGE:
-        return "hardly any words of its own"
+    problems = []
     if account.language not in calibrated | {languages.UNSURE}:
-        return f"writes {account.language}, for which no probability was checked"
-    if account.account in equal:
-        return "all other accounts are equally likely"
-    return ""
+        problems.append(f"writes {account.language}, for which no probability was checked")
+    if account.posts < MIN_POSTS_TO_JUDGE:
+        problems.append(f"only {account.posts} posts, {MIN_POSTS_TO_JUDGE} are needed")
+    elif tokens < MIN_TOKENS_TO_JUDGE:
+        problems.append("hardly any words that are not quotes, links, code or copies")
+    elif account.account in equal:
+        problems.append("all other accounts are equally likely")
+    return "; ".join(problems)
 
 
 def _with_states(pairs, accounts, gallery, costs):

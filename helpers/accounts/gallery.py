@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from scipy import sparse
 from scipy.special import expit, logit, logsumexp
 
 from ..core.errors import FileError, file_error, readable_file
 from ..evaluation.calibration import estimate_prior
 from ..evaluation.detection import DetectionCosts
 from ..evaluation.embeddings import Embeddings
-from ..evaluation.models import GalleryTfidf
 from ..evaluation.score_norm import reference_targets
 from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
@@ -384,8 +382,9 @@ class AccountGallery:
         ----------
         samples : one sample per name
         names : names of the samples
-        keep_terms : whether the TF-IDFs keep terms and idf of this gallery, which takes a fraction
-            of the time; by default they are fitted again
+        keep_terms : whether the TF-IDFs keep terms and idf of this gallery, and all other accounts
+            the statistics that normalise their scores, which takes a fraction of the time; by
+            default all is made again. No sample may be new then
         """
         columns = self.columns(names)
         kept = np.setdiff1d(np.arange(len(self)), columns)
@@ -403,19 +402,17 @@ class AccountGallery:
             embeddings=None,
         )
         if keep_terms:
-            self._hand_terms_to(changed, kept, samples)
+            self._hand_terms_to(changed, columns, samples)
         return changed
 
-    def _hand_terms_to(self, changed, kept, samples):
-        """Give the fitted TF-IDFs to a gallery of the kept targets and of new samples."""
+    def _hand_terms_to(self, changed, columns, samples):
+        """Give what was made of the targets to a gallery in which samples replace some of them."""
         members = zip(self.model.used_members, changed.model.used_members, strict=True)
         for own_member, member in members:
-            if not isinstance(member.encoder, GalleryTfidf):
-                continue
-            fitted = own_member.gallery(self.targets, MAX_TOKENS)
-            new_rows = self.embeddings.of(fitted.encoder, samples, MAX_TOKENS)
-            rows = sparse.vstack([fitted.rows[kept], new_rows], format="csr")
-            member.keep_fit(fitted.encoder, rows, changed.targets, MAX_TOKENS)
+            gallery = own_member.gallery(self.targets, MAX_TOKENS)
+            new_rows = self.embeddings.of(gallery.encoder, samples, MAX_TOKENS)
+            exchanged = gallery.exchanged(columns, new_rows)
+            member.keep_gallery(exchanged, changed.targets, MAX_TOKENS)
 
     def without_accounts(self, names: Sequence[str]) -> "AccountGallery":
         """Return a gallery without the named accounts.

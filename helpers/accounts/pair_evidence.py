@@ -15,7 +15,6 @@ from .gallery import AccountGallery
 
 MAX_FEATURES = 8  # that speak for a pair, and that speak against it
 SHOWN_POSTS = 5  # of each account
-MAX_TOPIC_WORDS = 30
 
 
 @dataclass(frozen=True)
@@ -78,9 +77,9 @@ def pair_evidence(
     return PairEvidence(
         float(sums.contribution.iloc[-1]),
         {label(name): float(value) for name, value in sums.iloc[:-1].to_numpy()},
-        _strongest(features[features.contribution > 0]),
-        _strongest(features[features.contribution < 0]),
-        list(words[:MAX_TOPIC_WORDS]),
+        _strongest(features[features.contribution > 0], words),
+        _strongest(features[features.contribution < 0], words),
+        list(words),
         score_without_topic,
         probability_without_topic,
         activity,
@@ -88,9 +87,10 @@ def pair_evidence(
     )
 
 
-def _strongest(features: pd.DataFrame) -> list[tuple[str, str, float]]:
-    """Return the strongest of features that are sorted by strength."""
-    rows = features.head(MAX_FEATURES).itertuples()
+def _strongest(features: pd.DataFrame, words: list[str]) -> list[tuple[str, str, float]]:
+    """Return the strongest of features that are sorted by strength and are no words of a topic."""
+    of_topic = features.feature.str.strip().str.lower().isin(words)
+    rows = features[~of_topic].head(MAX_FEATURES).itertuples()
     return [(feature_text(row.feature), label(row.member), row.contribution) for row in rows]
 
 
@@ -133,8 +133,11 @@ def activity_sentences(a: Samples, b: Samples) -> list[str]:
             sentence += f", and in {same_minutes} of the same minutes"
             sentence += ", which speaks against one person"
         sentences.append(sentence + ".")
+    elif min(times[0][-1], times[1][-1]) < max(times[0][0], times[1][0]):
+        pause = max(times[0][0], times[1][0]) - min(times[0][-1], times[1][-1])
+        sentences.append(f"Between them lie {pause // 86400:,} days.")
     else:
-        sentences.append("They never wrote on the same day.")
+        sentences.append("None of these posts of A and B are from the same day.")
     return sentences
 
 

@@ -167,7 +167,8 @@ def without_words(
 ) -> pd.Series:
     """Rank a target for a query again after words are erased from the posts of both.
 
-    All other accounts of the gallery stay as they are, and so do terms and idf of its TF-IDFs.
+    All other accounts of the gallery stay as they are, and so do terms and idf of its TF-IDFs and
+    the statistics that normalise the scores of these accounts.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from ..encoders.base import Encoder
@@ -241,6 +242,48 @@ class Gallery:
         of_targets[0][:, self.reference] = of_references
         return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
 
+    def exchanged(self, columns: np.ndarray, new_rows: Rows) -> "Gallery":
+        """Return a gallery in which new rows, at the end, replace those of some targets.
+
+        The statistics of all other targets stay. They would change by the scores of N of T targets;
+        to compute them again takes T / N times as long.
+
+        Parameters
+        ----------
+        columns : (N,) indices of the targets that are replaced
+        new_rows : (N, D) rows of those that replace them, in the same order
+        """
+        kept = np.setdiff1d(np.arange(self.rows.shape[0]), columns)
+        order = np.append(kept, columns)
+        gallery = replace(self, rows=_stacked(self.rows[kept], new_rows))
+        if self.statistics is None:
+            return gallery
+        if self.cohort is not None:
+            of_new = cohort_statistics(new_rows, self.cohort, self.unit)
+            of_targets = np.hstack([self.statistics[:, kept], of_new])
+            return replace(gallery, statistics=of_targets)
+
+        reference = np.flatnonzero(np.isin(order, self.reference))
+        gallery = replace(gallery, reference=reference)
+        new_columns = np.arange(len(kept), len(order))
+        own_column = np.where(
+            np.isin(new_columns, reference), np.searchsorted(reference, new_columns), -1
+        )
+        sides = (new_rows, gallery.reference_rows)
+        of_targets = self.statistics[:, order]
+        (of_new,) = reference_statistics(
+            *sides, of_targets[:, reference], own_column, self.unit, near=False
+        )
+        of_targets[:, new_columns] = of_new
+        gallery = replace(gallery, statistics=of_targets)
+        if self.neighbours is None:
+            return gallery
+        _, near_new = reference_statistics(
+            *sides, of_targets[:, reference], own_column, self.unit, near=True
+        )
+        near_targets = np.hstack([self.neighbours[:, kept], near_new])
+        return replace(gallery, neighbours=near_targets)
+
     # statistics of queries, from their scores with the reference targets or, of targets, as the
     # gallery has them
     def _of_queries(self, scores, own_column):
@@ -256,6 +299,17 @@ class Gallery:
         if len(self.reference) == scores.shape[1]:
             return scores
         return np.take(scores, self.reference, 1)
+
+
+def _stacked(rows, more_rows):
+    """Return rows (N, D) and (M, D), dense or sparse, as (N + M, D)."""
+    if sparse.issparse(rows):
+        return sparse.vstack([rows, more_rows], format="csr")
+    return torch.cat([rows, more_rows])
+
+
+def _same(value):
+    return value
 
 
 def _normaliser_order(member):
@@ -307,23 +361,25 @@ class Member:
         targets : T samples
         max_tokens : tokens read of each post
         """
-        reference = None if self.reference is None else self.reference.tobytes()
-        kind = (self.normaliser, self.cohort, reference, self.max_references)
-        key = ("gallery", self.encoder, *kind, targets, max_tokens)
+        key = self._gallery_key(targets, max_tokens)
         return self.embeddings.once(key, partial(self._gallery, targets, max_tokens))
 
-    def keep_fit(self, encoder: Encoder, rows: Rows, targets: Samples, max_tokens: int) -> None:
-        """Use a TF-IDF that was fitted before in the gallery of some targets.
+    def keep_gallery(self, gallery: Gallery, targets: Samples, max_tokens: int) -> None:
+        """Use a gallery that was made of another one, see :meth:`Gallery.exchanged`.
 
         Parameters
         ----------
-        encoder : the fitted TF-IDF
-        rows : (T, D), those that it makes of the targets
+        gallery : of this member's encoder, or of a TF-IDF that it has fitted
         targets : T samples
         max_tokens : tokens read of each post
         """
-        key = ("fitted", self.encoder, targets, max_tokens)
-        self.embeddings.once(key, partial(tuple, (encoder, rows)))
+        self.embeddings.put(gallery.encoder, targets, max_tokens, gallery.rows)
+        self.embeddings.once(self._gallery_key(targets, max_tokens), partial(_same, gallery))
+
+    def _gallery_key(self, targets, max_tokens):
+        reference = None if self.reference is None else self.reference.tobytes()
+        kind = (self.normaliser, self.cohort, reference, self.max_references)
+        return ("gallery", self.encoder, *kind, targets, max_tokens)
 
     def _gallery(self, targets, max_tokens):
         encoder = self.encoder

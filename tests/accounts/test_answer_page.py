@@ -80,7 +80,7 @@ def test_only_the_page_s_own_script_may_run(record):
     [
         ([LINKED], "1 pair of accounts is linked"),
         ([LINKED, LINKED, LIKELY], "2 pairs of accounts are linked"),
-        ([LIKELY, NOT_LINKED], "No pair of accounts is linked. The likeliest pair"),
+        ([LIKELY, NOT_LINKED], "No link can be made in this file"),
         ([TOO_LITTLE], "No pair of accounts can be judged"),
     ],
 )
@@ -93,9 +93,9 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
     costs = answer.costs.model_copy(update={"prior": 0.1})
     some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
     text = " ".join(answer_text.error_sentences(some))
-    assert "60 of the 100 were linked with their own half" in text
-    assert "1 of them was linked with somebody else" in text
-    assert "of 100 such links about 15 are wrong" in text and "up to 42 of 100" in text
+    assert "60 of the 100 were linked with their own half; the other 40 would" in text
+    assert "Then we hid the right half: 1 of the 100 was linked with somebody else" in text
+    assert "of 100 such links about 15 are wrong" in text and "up to 42 wrong ones of 100" in text
     none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
     assert "cannot be said for this file" in none and "30 are needed" in none
 

@@ -93,7 +93,7 @@ def test_few_posts_and_other_languages_are_too_little_to_say(answer, monkeypatch
     assert (own_language.problem == "").all()
     monkeypatch.setattr(answers, "MIN_POSTS_TO_JUDGE", 1000)
     few = answers._accounts(gallery, answer.queries, ranking, answer.pairs, {"Polish"})
-    assert few.problem.str.fullmatch(r"only \d+ posts").all()
+    assert few.problem.str.fullmatch(r"only \d+ posts, 1000 are needed").all()
 
 
 def test_a_rejected_pair_does_not_come_back_and_an_accepted_one_is_one_account(mine, encoder):

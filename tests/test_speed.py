@@ -13,6 +13,7 @@ from helpers.core import paths
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
     "cleaning": {"posts": 100},
+    "end-to-end": {"megabytes": 0.2},
     "training": {"sizes": ["toy"], "authors": 4, "samples": 2},
     "encoding": {"accounts": 3, "few": 1},
     "ranking": {"queries": 20, "targets": 50, "dimensions": 8},

@@ -69,6 +69,7 @@ INNER_SIGNATURE = re.compile(
     rf"|(?:thanks|thank you)\b[^\n]{{0,60}})\n(?:[ \t]*\n)?[ \t–—/~-]*({FULL_NAME})[.,]?[ \t]*"
     r"(?=\n[ \t]*\n)"
 )
+BLANK_LINE = re.compile(r"\n[ \t]*\n")  # ends an INNER_SIGNATURE
 # what a signature may precede, beside the end of the text
 POSTSCRIPT = re.compile(r"\n[ \t]{0,9}[Pp]\.? ?[Ss]\b")
 
@@ -101,7 +102,7 @@ def mask_salutations(text: str) -> tuple[str, list[str]]:
             names.append(tail[name_start:name_end])
             masked_tail = f"{tail[:name_start]}@self{tail[name_end:]}"
             text = text[:tail_start] + masked_tail + text[end:]
-    if "\n" in text:
+    if BLANK_LINE.search(text):
         for signature in reversed(list(INNER_SIGNATURE.finditer(text))):
             names.append(signature[1])
             text = f"{text[: signature.start(1)]}@self{text[signature.end(1) :]}"
@@ -121,7 +122,7 @@ def _signature(tail):
     """Return the match of SIGNATURE at the end of a post; None without looking where none is.
 
     To look takes ten times as long as to see that a post does not end with a letter, or that it
-    ends with a long line in which nobody says goodbye.
+    ends with a long line, or with a word in lower case, and nobody says goodbye.
     """
     end = tail.rstrip(AFTER_NAME).rstrip(".,")
     if not end[-1:].isalnum():
@@ -129,9 +130,12 @@ def _signature(tail):
     last_line = end[end.rfind("\n") + 1 :].lstrip(BEFORE_NAME)
     last_words = last_line.rsplit(None, MAX_SIGNATURE_WORDS)
     is_short = len(last_words) <= MAX_SIGNATURE_WORDS
-    # a name in lower case has a line of its own, which at most begins with thanks
-    if not is_short and last_words[-1].isalpha() and "a" <= last_words[-1][0] <= "z":
-        return None
-    if is_short and "\n" in end or may_hold(end, GOODBYE_WORDS):
+    may_sign = is_short and "\n" in end
+    if last_words[-1].isalpha() and "a" <= last_words[-1][0] <= "z":
+        # a name in lower case has a line of its own, which at most begins with thanks
+        if not is_short:
+            return None
+        may_sign = "\n\n" in end or ",\n" in end
+    if may_sign or may_hold(end, GOODBYE_WORDS):
         return SIGNATURE.search(tail)
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ from .samples import (
 
 NOBODY = "nobody of these"
 UNDECIDED = "undecided"
+MAX_KEPT_SCORES = 1_000_000  # of a list of queries with all accounts of a gallery
 LINK_COSTS = DetectionCosts(false_accept=10)  # linking two people costs as much as ten missed pairs
 EQUAL_LLR = 1e-3  # ratios that no table can tell apart
 FILE = "gallery.safetensors"
@@ -206,7 +207,7 @@ class AccountGallery:
         self._reuse_vectors(queries, own_column)
         not_ranked = self._not_ranked(names)
         mean_ratios = []
-        for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
+        for part, block in self._score_blocks(queries, own_column):
             llr = self.llr(block, queries.count[part][:, None])
             for row, columns in enumerate(not_ranked[part]):
                 llr[row, columns] = -np.inf
@@ -297,6 +298,18 @@ class AccountGallery:
         """Return the number, from 0, of the account with each name; -1 where there is none."""
         column_of_name = {name: column for column, name in enumerate(self.names)}
         return np.array([column_of_name.get(name, -1) for name in names], int)
+
+    def _score_blocks(self, queries, own_column):
+        """Yield blocks of scores; those of few pairs are kept, as prior and ranking need the same.
+
+        Blocks that are kept must not be changed.
+        """
+        blocks = partial(self.model.scores, queries, self.targets, MAX_TOKENS, own_column)
+        if len(queries) * len(self) > MAX_KEPT_SCORES:
+            yield from blocks()
+            return
+        key = ("scores", self.model, queries, own_column.tobytes())
+        yield from self.embeddings.once(key, partial(_copied, blocks))
 
     def _reuse_vectors(self, queries, own_column):
         """Take the vectors of queries from the targets, where all of them are targets, too."""
@@ -503,7 +516,7 @@ class AccountGallery:
         not_ranked = self._not_ranked(names)
         candidates = []
         nobody_chance = np.empty(len(names))
-        for part, block in self.model.scores(queries, self.targets, MAX_TOKENS, own_column):
+        for part, block in self._score_blocks(queries, own_column):
             for number, scores in enumerate(block, part.start):
                 llr = self.llr(scores, queries.count[number])
                 llr[not_ranked[number]] = -np.inf
@@ -548,6 +561,11 @@ class AccountGallery:
             }
         )
         return frame, np.exp(log_none - log_total)
+
+
+def _copied(blocks):
+    """Return all blocks of scores; each is overwritten by the next one where it is made."""
+    return [(part, scores.copy()) for part, scores in blocks()]
 
 
 def equal_queries(ranking: pd.DataFrame) -> list[str]:

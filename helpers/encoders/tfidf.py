@@ -85,7 +85,6 @@ class WordNgrams:
         self.ngrams = CountVectorizer(
             analyzer="char_wb", ngram_range=ngram_range, lowercase=False, dtype=np.float32
         )
-        self.columns = None
         self.row_of_word = {}  # of the words of the fitted texts
         self.ngrams_of_words = None  # the kept ones of each of these words
         self.tfidf = TfidfTransformer(sublinear_tf=True)
@@ -128,10 +127,13 @@ class WordNgrams:
         if len(columns) > self.max_features:
             most_frequent = np.argsort(-total[columns].astype(np.float32))[: self.max_features]
             columns = np.sort(columns[most_frequent])
-        self.columns = columns
+        # the others are forgotten: those of all words take hundreds of megabytes
+        kept_ngrams = self.ngrams.get_feature_names_out()[columns]
+        self.ngrams.vocabulary_ = {ngram: column for column, ngram in enumerate(kept_ngrams)}
         self.row_of_word = {word: row for row, word in enumerate(words)}
         self.ngrams_of_words = sparse.csr_matrix(ngrams_of_words)[:, columns]
-        return self.tfidf.fit_transform(_products(word_counts, self.ngrams_of_words))
+        counts = _products(word_counts, self.ngrams_of_words)
+        return self.tfidf.fit(counts).transform(counts, copy=False)
 
     def transform(self, texts: list[str]) -> sparse.csr_matrix:
         """Return the (N, n-grams) weights of N texts, see :meth:`fit_transform`.
@@ -142,20 +144,20 @@ class WordNgrams:
             N texts
         """
         if not any(text.split() for text in texts):
-            return sparse.csr_matrix((len(texts), len(self.columns)), dtype=np.float32)
+            return sparse.csr_matrix((len(texts), self.ngrams_of_words.shape[1]), dtype=np.float32)
         words, word_counts = _count_words(texts)
         row = np.array([self.row_of_word.get(word, -1) for word in words])
         known = np.flatnonzero(row >= 0)
         unseen = np.flatnonzero(row < 0)
         counts = _products(word_counts[:, known], self.ngrams_of_words[row[known]])
         if len(unseen):
-            ngrams_of_unseen = self.ngrams.transform(words[unseen])[:, self.columns]
+            ngrams_of_unseen = self.ngrams.transform(words[unseen])
             counts = counts + _products(word_counts[:, unseen], ngrams_of_unseen)
-        return self.tfidf.transform(counts)
+        return self.tfidf.transform(counts, copy=False)
 
     def get_feature_names_out(self) -> np.ndarray:
         """Return the n-grams (n-grams,), as vectorisers of scikit-learn do."""
-        return self.ngrams.get_feature_names_out()[self.columns]
+        return self.ngrams.get_feature_names_out()
 
 
 def _products(word_counts, ngrams_of_words):
@@ -351,9 +353,10 @@ class TfidfEncoder(Encoder):
 
 
 def _unit_rows(weights):
+    """Scale rows to unit length, in place: those of a large gallery take a gigabyte."""
     from sklearn.preprocessing import normalize
 
-    return normalize(weights.astype(np.float32)).tocsr()
+    return normalize(weights.astype(np.float32, copy=False), copy=False).tocsr()
 
 
 def fit_tfidf(

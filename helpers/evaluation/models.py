@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from ..encoders.base import Encoder
+from ..encoders.base import Encoder, embed
 from ..encoders.tfidf import TfidfEncoder
 from ..tokens.batch import Samples
 from .embeddings import Embeddings
@@ -29,7 +29,9 @@ from .score_norm import (
     s_norm_pairs,
     statistics,
 )
-from .scores import Rows, SplitRows, fuse, pair_scores, round_scores, score_blocks
+from .scores import Rows, SplitRows, as_rows, fuse, pair_scores, round_scores, score_blocks
+
+QUERY_ROWS = 2048  # queries of a large gallery whose sparse rows are held at a time
 
 # slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]
@@ -416,6 +418,22 @@ class Member:
         gallery = self.gallery(targets, max_tokens)
         return gallery, self.embeddings.of(gallery.encoder, queries, max_tokens)
 
+    def query_rows(self, gallery: Gallery, queries: Samples, part: slice, max_tokens: int) -> Rows:
+        """Return the rows (q, D) of some queries.
+
+        Sparse rows for a large gallery are not kept: those of all queries take gigabytes.
+
+        Parameters
+        ----------
+        gallery : gallery that the queries are asked in
+        queries : Q samples
+        part : which of them
+        max_tokens : tokens read of each post
+        """
+        if gallery.is_large and sparse.issparse(gallery.rows):
+            return as_rows(embed(gallery.encoder, queries[part], max_tokens))
+        return self.embeddings.of(gallery.encoder, queries, max_tokens)[part]
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -537,19 +555,40 @@ class Model:
         -------
         (N,) float32
         """
+        # AS-norm comes first: it makes the statistics of s-norm on its way
+        ordered = sorted(self.used_members, key=_normaliser_order)
+        galleries = {member: member.gallery(targets, max_tokens) for member in ordered}
+        step = max(len(queries), 1)
+        if any(gallery.is_large for gallery in galleries.values()):
+            step = QUERY_ROWS
+        scores = np.empty(len(pairs), np.float32)
+        for begin in range(0, len(queries), step):
+            part = slice(begin, min(begin + step, len(queries)))
+            rows = {}
+            for member, gallery in galleries.items():
+                if gallery.encoder not in rows:
+                    rows[gallery.encoder] = member.query_rows(gallery, queries, part, max_tokens)
+            in_part = np.flatnonzero((pairs[:, 0] >= part.start) & (pairs[:, 0] < part.stop))
+            pairs_of_part = pairs[in_part] - [begin, 0]
+            scores[in_part] = self._pair_scores(galleries, rows, pairs_of_part)
+        return scores
+
+    def _pair_scores(self, galleries, rows, pairs):
+        """Score listed pairs, given the gallery of each member and the queries' rows by encoder.
+
+        Members of one encoder share their raw scores and, of one reference, the statistics of
+        queries.
+        """
         scores_of_member = {}
         raw_scores = {}
         of_queries = {}
-        # Members of one encoder share their raw scores and, of one reference, the statistics of
-        # queries. AS-norm comes first: it makes those of s-norm on its way.
-        for member in sorted(self.used_members, key=_normaliser_order):
-            gallery, rows = member.opened(queries, targets, max_tokens)
+        for member, gallery in galleries.items():
             encoder = gallery.encoder
             if encoder not in raw_scores:
-                raw_scores[encoder] = gallery.raw_pair_scores(rows, pairs)
+                raw_scores[encoder] = gallery.raw_pair_scores(rows[encoder], pairs)
             compared_with = (encoder, member.cohort, gallery.reference_key)
             if compared_with not in of_queries:
-                of_queries[compared_with] = gallery.query_statistics(rows)
+                of_queries[compared_with] = gallery.query_statistics(rows[encoder])
             scores_of_member[member] = gallery.normalised_pairs(
                 raw_scores[encoder], of_queries[compared_with], pairs
             )

@@ -9,8 +9,10 @@ positions never decide. A target of another author that scores as high as the ri
 before it (:func:`helpers.evaluation.ranking.best_ranks`), and no threshold separates them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -104,7 +106,7 @@ def as_rows(rows: np.ndarray | Tensor | sparse.spmatrix) -> Rows:
         If a value is not finite.
     """
     if sparse.issparse(rows):
-        rows = rows.tocsr().astype(np.float32)
+        rows = rows.tocsr().astype(np.float32, copy=False)
         values = rows.data
     else:
         rows = torch.as_tensor(rows).float()
@@ -175,10 +177,22 @@ def _sparse_product(queries, targets, out):
 def _split_product(queries, targets, out):
     frequent = torch.from_numpy(queries[:, targets.frequent].toarray())
     torch.matmul(frequent, targets.dense.T, out=torch.from_numpy(out))
-    for begin in range(0, len(out), SPARSE_ROWS):
-        part = out[begin : begin + SPARSE_ROWS]
-        part += (queries[begin : begin + SPARSE_ROWS] @ targets.rest).toarray()
-        round_in_place(torch.from_numpy(part))
+    begins = range(0, len(out), SPARSE_ROWS)
+    _run_side_by_side(partial(_add_rest, queries, targets.rest, out), begins)
+
+
+def _add_rest(queries, rest, out, begin):
+    """Add the products with rare terms to the scores of SPARSE_ROWS queries, and round these."""
+    part = out[begin : begin + SPARSE_ROWS]
+    part += (queries[begin : begin + SPARSE_ROWS] @ rest).toarray()
+    round_in_place(torch.from_numpy(part))
+
+
+def _run_side_by_side(compute: Callable, parts: Iterable) -> None:
+    """Call a function with each part, in as many threads as PyTorch has: SciPy's have only one."""
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        for _ in pool.map(compute, parts):
+            pass  # a failed call raises its error here
 
 
 def score_blocks(
@@ -245,10 +259,15 @@ def _pair_scores_by_query(queries, targets, pairs):
     scores = np.empty(len(pairs), np.float32)
     order = np.argsort(pairs[:, 0], kind="stable")
     begins = np.flatnonzero(np.diff(pairs[order, 0], prepend=-1))
-    for part in np.split(order, begins)[1:]:
-        query = queries[[pairs[part[0], 0]]].toarray().ravel()
-        scores[part] = targets[pairs[part, 1]] @ query
+    compute = partial(_score_targets_of_query, queries, targets, pairs, scores)
+    _run_side_by_side(compute, np.split(order, begins)[1:])
     return round_scores(scores)
+
+
+def _score_targets_of_query(queries, targets, pairs, scores, part):
+    """Score the pairs of one query, whose numbers are ``part``."""
+    query = queries[[pairs[part[0], 0]]].toarray().ravel()
+    scores[part] = targets[pairs[part, 1]] @ query
 
 
 def fuse(scores: Sequence[np.ndarray], weights: Sequence[float]) -> np.ndarray:

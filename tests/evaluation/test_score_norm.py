@@ -329,6 +329,33 @@ def test_galleries_of_up_to_so_many_targets_are_read_whole(trials, normaliser):
     assert (all_scores(some, *sides) != scores).any()
 
 
+def test_queries_of_a_large_gallery_are_read_in_parts(trials, monkeypatch):
+    """Sparse rows of queries are forgotten part by part, dense ones are kept; scores stay."""
+    sides = (trials.queries, trials.targets)
+    dense = LookUp(unit_rows(trials.queries.store.posts, 8))
+    pairs = np.argwhere(np.random.default_rng(0).random((30, 30)) < 0.4)
+    pairs = np.random.default_rng(1).permutation(pairs)
+
+    def pair_scores():
+        counts = with_as_norm(TfidfEncoder("tfidf_subword", Bytes()))
+        whole = replace(counts, name="s-norm", normaliser="s_norm", weight=0.5)
+        model = Model((counts, whole, Member("dense", dense, "as_norm")))
+        scores = model.pair_scores(*sides, pairs)
+        kept = [
+            ("rows", member.gallery(sides[1], 32).encoder, sides[0], 32) in member.embeddings
+            for member in model.members
+        ]
+        return scores, kept
+
+    expected, kept = pair_scores()
+    assert all(kept)
+    monkeypatch.setattr(models, "MAX_REFERENCES", 29)  # so that 30 targets are a large gallery
+    monkeypatch.setattr(models, "QUERY_ROWS", 7)
+    scores, kept = pair_scores()
+    assert kept == [False, False, True]
+    np.testing.assert_allclose(scores, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("max_references", [30, 20])
 def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_references):
     """Whichever comes first; what they score together is the mean of what they score alone."""

@@ -12,6 +12,10 @@ partner. It follows from the odds of a pair against two accounts without partner
 with a row and a column for nobody that are not scaled (the dustbin of Sarlin et al. 2020), until
 the probabilities of every account sum to 1. What a query knows here are all other queries; so
 results stand in tables of their own.
+
+Only candidates have weights, so time and memory grow with their number and not with the product of
+both lists. Of 20,000 x 20,000 accounts with 3 million candidates, the estimate of the overlap took
+7 seconds and the probabilities less than one, on one core (``benchmarks/matching.py``, one run).
 """
 
 from dataclasses import dataclass

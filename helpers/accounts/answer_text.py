@@ -26,7 +26,8 @@ from .reading import OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
 from .validation import MIN_POSTS_OF_HALF
 
-MAX_SHOWN = 20  # pairs that are shown with their evidence
+MAX_SHOWN = 20  # pairs that are shown with their evidence,
+MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
 MAX_UNJUDGED = 200  # accounts that are listed as not judged
@@ -431,8 +432,10 @@ CARE = [
 def shown_pairs(answer: Answer) -> pd.DataFrame:
     """Return the pairs that are shown with their evidence, as rows of ``answer.pairs``."""
     judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
-    wanted = int(judged.state.isin([LINKED, LIKELY]).sum())
-    return judged.head(min(max(wanted, LEAST_SHOWN), MAX_SHOWN))
+    linked = int((judged.state == LINKED).sum())
+    likely = int((judged.state == LIKELY).sum())
+    wanted = max(linked, min(linked + likely, MAX_LIKELY_SHOWN), LEAST_SHOWN)
+    return judged.head(min(wanted, MAX_SHOWN))
 
 
 def answer_record(
@@ -495,6 +498,7 @@ def answer_record(
         },
         "link_errors": None if answer.errors is None else asdict(answer.errors),
         "pairs": pairs,
+        "pairs_more": int(answer.pairs.state.isin([LINKED, LIKELY]).sum()) - len(pairs),
         "unjudged": shown_unjudged,
         "unjudged_more": int((answer.accounts.problem != "").sum()) - len(shown_unjudged),
     }

@@ -35,6 +35,7 @@ QUERY_ROWS = 2048  # queries of a large gallery whose sparse rows are held at a 
 
 # slices of queries, each with the scores of these queries
 Blocks = Iterator[tuple[slice, np.ndarray]]
+MAX_KEPT_TARGETS = 2048  # of a gallery whose scores with itself are kept for a moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,13 +235,17 @@ class Gallery:
         split = None
         if isinstance(self.reference_rows, SplitRows):
             split = self.reference_rows
-        of_references = gallery_statistics(self.rows[self.reference], self.unit, split)
+        blocks = None
+        if near and len(self.reference) == count <= MAX_KEPT_TARGETS:
+            blocks = score_blocks(self.rows, self.rows, self.unit)
+            blocks = [(part, scores.copy()) for part, scores in blocks]
+        of_references = gallery_statistics(self.rows[self.reference], self.unit, split, blocks)
         if len(self.reference) == count and not near:
             return replace(self, statistics=of_references)
         own_column = np.full(count, -1)
         own_column[self.reference] = np.arange(len(self.reference))
         sides = (self.rows, self.reference_rows, of_references)
-        of_targets = reference_statistics(*sides, own_column, self.unit, near)
+        of_targets = reference_statistics(*sides, own_column, self.unit, near, blocks)
         of_targets[0][:, self.reference] = of_references
         return replace(self, **dict(zip(("statistics", "neighbours"), of_targets)))
 

@@ -14,10 +14,15 @@ Statistics are arrays (2, N): for each of N samples the mean of its scores, and 
 standard deviation. The scale is 0 where the scores do not spread.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 
 from .scores import TILE, Rows, SplitRows, round_in_place, score_blocks, score_moments
+
+# rows, and their scores with all references; perhaps many times
+Blocks = Iterable[tuple[slice, np.ndarray]]
 
 # Targets at most from whose scores statistics are computed. So they cost as much as the accounts
 # times MAX_REFERENCES, and not the square of the accounts, where only some pairs are scored.
@@ -255,7 +260,10 @@ def reference_targets(
 
 
 def gallery_statistics(
-    targets: Rows, unit: bool = True, split: SplitRows | None = None
+    targets: Rows,
+    unit: bool = True,
+    split: SplitRows | None = None,
+    blocks: Blocks | None = None,
 ) -> np.ndarray:
     """Return the statistics of each target's scores with all other targets.
 
@@ -264,6 +272,7 @@ def gallery_statistics(
     targets : (T, D), rows of :func:`helpers.evaluation.scores.as_rows`
     unit : whether rows are compared by product, else by minus the Euclidean distance
     split : the same targets, to multiply sparse ones in less time
+    blocks : the targets' scores with each other, where they were computed before
 
     Returns
     -------
@@ -271,9 +280,12 @@ def gallery_statistics(
     """
     count = targets.shape[0]
     compared = targets if split is None else split
+    if blocks is None:
+        blocks = score_blocks(targets, compared, unit)
     sums = np.zeros((2, count))
-    for part, scores in score_blocks(targets, compared, unit):
+    for part, block in blocks:
         # leaves out a target's score with itself
+        scores = block.copy()
         np.fill_diagonal(scores[:, part], 0)
         sums += score_moments(scores, 0)
     mean, square = sums / max(count - 1, 1)
@@ -287,6 +299,7 @@ def reference_statistics(
     own_column: np.ndarray | None = None,
     unit: bool = True,
     near: bool = True,
+    blocks: Blocks | None = None,
 ) -> list[np.ndarray]:
     """Return the statistics of rows' scores with R reference targets, for s-norm and for AS-norm.
 
@@ -299,6 +312,8 @@ def reference_statistics(
         it is none of them, as all are by default
     unit : whether rows are compared by product, else by minus the Euclidean distance
     near : whether the statistics for AS-norm are returned, too
+    blocks : the rows' scores with the references, where they were computed before; they are
+        overwritten
 
     Returns
     -------
@@ -306,9 +321,11 @@ def reference_statistics(
     """
     if own_column is None:
         own_column = np.full(rows.shape[0], -1)
+    if blocks is None:
+        blocks = score_blocks(rows, references, unit)
     of_rows = []
     near_rows = []
-    for part, scores in score_blocks(rows, references, unit):
+    for part, scores in blocks:
         of_rows.append(statistics_of_others(scores, own_column[part]))
         if near:
             s_norm(scores, of_rows[-1], of_references)

@@ -181,10 +181,10 @@ def _split_product(queries, targets, out):
     _run_side_by_side(partial(_add_rest, queries, targets.rest, out), begins)
 
 
-def _add_rest(queries, rest, out, begin):
+def _add_rest(queries, rare_terms, out, begin):
     """Add the products with rare terms to the scores of SPARSE_ROWS queries, and round these."""
     part = out[begin : begin + SPARSE_ROWS]
-    part += (queries[begin : begin + SPARSE_ROWS] @ rest).toarray()
+    part += (queries[begin : begin + SPARSE_ROWS] @ rare_terms).toarray()
     round_in_place(torch.from_numpy(part))
 
 

@@ -156,3 +156,13 @@ def test_review_by_command(tmp_path, capsys, monkeypatch):
         assert message in capsys.readouterr().err
     with pytest.raises(ValueError, match="run `authorbook mine` first"):
         review.open_pairs(paths.Run("mine"), tmp_path / "a.csv")
+
+
+def test_pairs_that_are_not_shown_are_counted(answer, record):
+    many = answer.pairs.head(25)
+    for state, shown in ((LINKED, 20), (LIKELY, 10), (NOT_LINKED, 3)):
+        pairs = answer_text.shown_pairs(replace(answer, pairs=many.assign(state=state)))
+        assert len(pairs) == shown
+    page = visible(answer_page.render(record | {"pairs_more": 4}))
+    assert "4 more linked or likely pairs are in pairs.csv." in page
+    assert "more linked or likely" not in visible(answer_page.render(record))

@@ -58,7 +58,7 @@ class Question(Config):
     prior: float = Field(0.0, ge=0, lt=1)
     miss: float = Field(LINK_COSTS.miss, gt=0, le=1e9)
     false_link: float = Field(LINK_COSTS.false_accept, gt=0, le=1e9)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
 
     def costs(self, prior: float) -> DetectionCosts:
         """Return the costs of errors with a prior.

@@ -1,6 +1,6 @@
 """Two lists of many accounts, matched: seconds of each step, and the peak of memory.
 
-    python benchmarks/matching.py --folder /tmp/matching --posts a.parquet b.parquet
+    python benchmarks/matching.py --folder outputs/bench/matching --posts a.parquet b.parquet
     python benchmarks/matching.py ... --accounts 100000 --posts-of-account 8 --nearest 20
 
 The accounts are real: consecutive posts of the authors of posts tables, by text alone. The first

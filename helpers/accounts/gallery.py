@@ -383,7 +383,7 @@ class AccountGallery:
         return self.exchanged(self.queries(posts, times, topics), names)
 
     def exchanged(
-        self, samples: Samples, names: Sequence[str], keep_terms: bool = False
+        self, samples: Samples, names: Sequence[str], keep_fitted: bool = False
     ) -> "AccountGallery":
         """Return a gallery in which samples replace the accounts of the same names.
 
@@ -395,11 +395,18 @@ class AccountGallery:
         ----------
         samples : one sample per name
         names : names of the samples
-        keep_terms : whether the TF-IDFs keep terms and idf of this gallery, and all other accounts
+        keep_fitted : whether the TF-IDFs keep terms and idf of this gallery, and all other accounts
             the statistics that normalise their scores, which takes a fraction of the time; by
-            default all is made again. No sample may be new then
+            default all is made again
+
+        Raises
+        ------
+        ValueError
+            What was fitted is to be kept, and a sample has the name of no account.
         """
         columns = self.columns(names)
+        if keep_fitted:
+            self.accounts(names)
         kept = np.setdiff1d(np.arange(len(self)), columns)
         rows = {
             name: np.concatenate([self.rows[name][kept], new_rows])
@@ -414,11 +421,11 @@ class AccountGallery:
             drawn=np.append(self.drawn[kept], new_drawn),
             embeddings=None,
         )
-        if keep_terms:
-            self._hand_terms_to(changed, columns, samples)
+        if keep_fitted:
+            self._hand_fitted_to(changed, columns, samples)
         return changed
 
-    def _hand_terms_to(self, changed, columns, samples):
+    def _hand_fitted_to(self, changed, columns, samples):
         """Give what was made of the targets to a gallery in which samples replace some of them."""
         members = zip(self.model.used_members, changed.model.used_members, strict=True)
         for own_member, member in members:

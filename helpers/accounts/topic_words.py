@@ -188,9 +188,9 @@ def without_words(
     changed_target = _erase_words(gallery.accounts([target]), words, tokenizer)
     if name in gallery.names:
         both = concatenate_samples(query, changed_target)
-        changed = gallery.exchanged(both, [name, target], keep_terms=True)
+        changed = gallery.exchanged(both, [name, target], keep_fitted=True)
     else:
-        changed = gallery.exchanged(changed_target, [target], keep_terms=True)
+        changed = gallery.exchanged(changed_target, [target], keep_fitted=True)
     ranking = changed.rank(query, [name], len(changed), costs)
     return ranking.set_index("target").loc[target]
 

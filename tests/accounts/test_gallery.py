@@ -222,3 +222,9 @@ def test_names_are_one_an_account(encoder, names, message):
 def test_times_on_one_side_only_are_refused(gallery):
     with pytest.raises(ValueError, match="with times"):
         gallery.queries([["a post"]])
+
+
+def test_what_was_fitted_is_kept_for_accounts_that_are_there_only(gallery):
+    queries = gallery.accounts([gallery.names[0]])
+    with pytest.raises(ValueError, match="not in the gallery"):
+        gallery.exchanged(queries, ["new"], keep_fitted=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from helpers.evaluation import models
+from helpers.evaluation import member_gallery
 from helpers.evaluation.models import Member
 from helpers.evaluation.scores import as_rows
 from tests.factories import LookUp, one_token_samples, unit_rows
@@ -60,7 +60,7 @@ def test_new_targets_have_the_statistics_of_a_gallery_made_of_all(name, kind):
 def test_statistics_are_the_same_whether_scores_are_kept_for_a_moment(monkeypatch):
     rows = sparse.csr_matrix(unit_rows(COUNT, 8, seed=7))
     kept = gallery(rows, {"normaliser": "as_norm"})
-    monkeypatch.setattr(models, "MAX_KEPT_TARGETS", COUNT - 1)
+    monkeypatch.setattr(member_gallery, "MAX_KEPT_TARGETS", COUNT - 1)
     again = gallery(rows, {"normaliser": "as_norm"})
     assert np.array_equal(kept.statistics, again.statistics)
     assert np.array_equal(kept.neighbours, again.neighbours)

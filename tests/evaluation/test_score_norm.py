@@ -11,7 +11,7 @@ from scipy import sparse
 from helpers.encoders.base import embed
 from helpers.encoders.baselines import fit_baseline
 from helpers.encoders.tfidf import TfidfEncoder
-from helpers.evaluation import models, score_norm
+from helpers.evaluation import member_gallery, models, score_norm
 from helpers.evaluation.embeddings import MAX_KEPT, Embeddings
 from helpers.evaluation.models import (
     GalleryTfidf,
@@ -349,7 +349,9 @@ def test_queries_of_a_large_gallery_are_read_in_parts(trials, monkeypatch):
 
     expected, kept = pair_scores()
     assert all(kept)
-    monkeypatch.setattr(models, "MAX_REFERENCES", 29)  # so that 30 targets are a large gallery
+    monkeypatch.setattr(
+        member_gallery, "MAX_REFERENCES", 29
+    )  # so that 30 targets are a large gallery
     monkeypatch.setattr(models, "QUERY_ROWS", 7)
     scores, kept = pair_scores()
     assert kept == [False, False, True]
@@ -362,7 +364,9 @@ def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_
     counted = Counter()
     for name in ("gallery_statistics", "reference_statistics", "pair_scores"):
         monkeypatch.setattr(
-            models, name, partial(count_calls, counted, name, getattr(models, name))
+            member_gallery,
+            name,
+            partial(count_calls, counted, name, getattr(member_gallery, name)),
         )
     sides = (trials.queries, trials.targets)
     pairs = np.argwhere(np.ones((30, 30), bool))

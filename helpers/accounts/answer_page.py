@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader
 
 from ..core.artifacts import atomic_write, make_folder, write_json
-from .answer_text import accounts_table, pairs_table
+from .answer_record import accounts_table, pairs_table
 from .answers import LIKELY, LINKED, Answer
 
 PAGE = "report.html"
@@ -34,7 +34,7 @@ def render(record: dict) -> str:
     Parameters
     ----------
     record : dict
-        result of :func:`helpers.accounts.answer_text.answer_record`
+        result of :func:`helpers.accounts.answer_record.answer_record`
     """
     beside = Path(__file__).parent
     script = (beside / SCRIPT).read_text("utf-8")
@@ -60,7 +60,7 @@ def _pairs_title(counts):
     return "The pairs that are most alike, none of them likely"
 
 
-def write_answer(answer: Answer, record: dict, names: dict[str, str], folder: Path) -> Path:
+def write_answer(answer: Answer, record: dict, folder: Path) -> Path:
     """Write the page, its record and its tables to a folder, each whole or not at all.
 
     Parameters
@@ -68,9 +68,7 @@ def write_answer(answer: Answer, record: dict, names: dict[str, str], folder: Pa
     answer : Answer
         what was found
     record : dict
-        result of :func:`helpers.accounts.answer_text.answer_record`
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
+        result of :func:`helpers.accounts.answer_record.answer_record`
     folder : Path
         of the run; files of an earlier answer are replaced
 
@@ -80,8 +78,8 @@ def write_answer(answer: Answer, record: dict, names: dict[str, str], folder: Pa
     """
     make_folder(folder)
     for file_name, table in (
-        (PAIRS, pairs_table(answer, names)),
-        (ACCOUNTS, accounts_table(answer, names)),
+        (PAIRS, pairs_table(answer)),
+        (ACCOUNTS, accounts_table(answer)),
     ):
         with atomic_write(folder / file_name) as partial:
             table.to_csv(partial, index=False, float_format="%.6f")

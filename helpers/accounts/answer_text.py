@@ -1,13 +1,10 @@
-"""Say in sentences and tables what an answer found; the page and its files are made of these."""
+"""Say in sentences what an answer found, for people without statistics."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import pandas as pd
 
-from ..core.names import label
 from ..core.terminal import printable
 from . import languages
 from .answers import (
@@ -21,16 +18,10 @@ from .answers import (
 )
 from .encoder import ENOUGH
 from .merging import JOINER
-from .pair_evidence import PairEvidence, pair_evidence
-from .reading import OwnPosts
 from .samples import MAX_TOKENS, MIN_POSTS, NEWEST_POSTS
 from .validation import MIN_POSTS_OF_HALF
 
-MAX_SHOWN = 20  # pairs that are shown with their evidence,
-MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
-LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
 MAX_NAMED = 5  # accounts that cannot be judged, which are named at the top
-MAX_UNJUDGED = 200  # accounts that are listed as not judged
 DROPPED = "dropped_"  # begins the names of a data card's counts of dropped rows
 DATA_CARD = Path(__file__).parents[1] / "corpus" / "data_card.csv"
 
@@ -70,16 +61,9 @@ def _count(number, noun):
     return f"{number:,} {noun}s"
 
 
-def read_sentences(posts: OwnPosts, answer: Answer) -> list[str]:
-    """Say what was read, what was left out, and in which language it is.
-
-    Parameters
-    ----------
-    posts : OwnPosts
-        what was read
-    answer : Answer
-        whose accounts' languages are told
-    """
+def read_sentences(answer: Answer) -> list[str]:
+    """Say what was read, what was left out, and in which language it is."""
+    posts = answer.posts
     card = posts.card
     sentences = [
         f"{card['rows_read']:,} rows were read, {card['posts']:,} posts are kept.",
@@ -156,16 +140,8 @@ def _can_link(answer):
     return answer.highest_probability >= answer.costs.min_probability
 
 
-def answer_sentences(answer: Answer, names: dict[str, str]) -> list[str]:
-    """Say what else was found: likely pairs, accounts that cannot be judged, and limits.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
-    """
+def answer_sentences(answer: Answer) -> list[str]:
+    """Say what else was found: likely pairs, accounts that cannot be judged, and limits."""
     counts = answer.pairs.state.value_counts()
     sentences = []
     likely = int(counts.get(LIKELY, 0))
@@ -188,7 +164,7 @@ def answer_sentences(answer: Answer, names: dict[str, str]) -> list[str]:
             f"No pair can have more than {percent(answer.highest_probability)} here. "
             f"{_reason_for_cap(answer)}"
         )
-    sentences += unjudged_sentences(answer, names)
+    sentences += unjudged_sentences(answer)
     if len(answer.gallery) < ENOUGH:
         sentences.append(
             f"The file has fewer than {ENOUGH} accounts that can be compared. A score counts by "
@@ -212,21 +188,13 @@ def _reason_for_cap(answer):
     )
 
 
-def unjudged_sentences(answer: Answer, names: dict[str, str]) -> list[str]:
-    """Say how many accounts cannot be judged, and why; a few of them are named.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
-    """
+def unjudged_sentences(answer: Answer) -> list[str]:
+    """Say how many accounts cannot be judged, and why; a few of them are named."""
     unjudged = answer.accounts[answer.accounts.problem != ""]
     if unjudged.empty:
         return []
     parts = [
-        f"{shown_name(account.account, names)} ({account.problem})"
+        f"{shown_name(account.account, answer.shown_names)} ({account.problem})"
         for account in unjudged.head(MAX_NAMED).itertuples()
     ]
     if len(unjudged) > MAX_NAMED:
@@ -357,17 +325,15 @@ def baseline_sentences(answer: Answer) -> list[str]:
     ]
 
 
-def next_steps(answer: Answer, file_name: str, has_names: bool) -> list[str]:
+def next_steps(answer: Answer, file_name: str) -> list[str]:
     """Say what to do with the answer.
 
     Parameters
     ----------
     answer : Answer
-        the answer
+        what was found
     file_name : str
         of the posts
-    has_names : bool
-        whether accounts are shown by their names
     """
     states = set(answer.pairs.state)
     steps = []
@@ -396,13 +362,13 @@ def next_steps(answer: Answer, file_name: str, has_names: bool) -> list[str]:
             "Have somebody who knows the language read the accounts for whose language no "
             "probability was checked."
         )
-    if len(shown_pairs(answer)):
+    if (answer.pairs.state != TOO_LITTLE).any():
         steps.append(
             "Say at each pair below what you decided, and save it as decisions.csv. Then ask "
             f"again: authorbook mine {file_name} --decisions decisions.csv. Accounts of one person "
             "are then read as one account, and pairs of two people do not come back."
         )
-    if not has_names:
+    if not answer.shown_names:
         steps.append("Accounts have pseudonyms here; ask again with --names to see their names.")
     return steps
 
@@ -429,82 +395,7 @@ CARE = [
 ]
 
 
-def shown_pairs(answer: Answer) -> pd.DataFrame:
-    """Return the pairs that are shown with their evidence, as rows of ``answer.pairs``."""
-    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
-    linked = int((judged.state == LINKED).sum())
-    likely = int((judged.state == LIKELY).sum())
-    wanted = max(linked, min(linked + likely, MAX_LIKELY_SHOWN), LEAST_SHOWN)
-    return judged.head(min(wanted, MAX_SHOWN))
-
-
-def answer_record(
-    answer: Answer,
-    file_name: str,
-    encoder: str,
-    names: dict[str, str],
-    progress: Callable = iter,
-) -> dict:
-    """Return all that the page says, as a dict for JSON.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    file_name : str
-        of the posts
-    encoder : str
-        its name
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
-    progress : callable
-        takes the pairs whose evidence is collected, and yields them
-    """
-    shown = shown_pairs(answer)
-    pairs = []
-    for pair in progress(list(shown.itertuples())):
-        evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
-        pairs.append(_pair_record(pair, evidence, names))
-    unjudged = answer.accounts[answer.accounts.problem != ""]
-    unjudged = unjudged.sort_values("problem", kind="stable").head(MAX_UNJUDGED)
-    shown_unjudged = [
-        {
-            "account": shown_name(account.account, names),
-            "posts": int(account.posts),
-            "problem": account.problem,
-        }
-        for account in unjudged.itertuples()
-    ]
-    counts = answer.pairs.state.value_counts()
-    return {
-        "file": printable(file_name),
-        "encoder": encoder,
-        "read": read_sentences(answer.posts, answer),
-        "asked": _asked_sentence(answer),
-        "headline": headline(answer),
-        "sentences": answer_sentences(answer, names),
-        "errors": error_sentences(answer),
-        "calibration": own_calibration_sentence(answer),
-        "baseline": baseline_sentences(answer),
-        "messages": answer.choice.messages,
-        "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
-        "next": next_steps(answer, printable(file_name), bool(names)),
-        "care": CARE,
-        "threshold": answer.costs.min_probability,
-        "prior": answer.costs.prior,
-        "highest_probability": answer.highest_probability,
-        "counts": {
-            state: int(counts.get(state, 0)) for state in (LINKED, LIKELY, NOT_LINKED, TOO_LITTLE)
-        },
-        "link_errors": None if answer.errors is None else asdict(answer.errors),
-        "pairs": pairs,
-        "pairs_more": int(answer.pairs.state.isin([LINKED, LIKELY]).sum()) - len(pairs),
-        "unjudged": shown_unjudged,
-        "unjudged_more": int((answer.accounts.problem != "").sum()) - len(shown_unjudged),
-    }
-
-
-def _asked_sentence(answer):
+def asked_sentence(answer: Answer) -> str:
     """Say which accounts were compared with which, and what was assumed."""
     compared = answer.compared_accounts
     sentence = f"All {compared:,} accounts were compared with each other."
@@ -520,99 +411,15 @@ def _asked_sentence(answer):
         )
     return (
         f"{sentence} We begin with the guess that {percent(answer.costs.prior)} of the accounts "
-        "have a second one; unless you name a guess, it is made from the scores of all accounts. "
+        f"have a second one; unless you name a guess, {_source_of_guess(answer)}. "
         "To link two strangers counts as "
         f"{answer.costs.false_accept / answer.costs.miss:g} times as bad as to miss a second "
         f"account, so a link needs a probability of {percent(answer.costs.min_probability)}."
     )
 
 
-def _pair_record(pair, evidence: PairEvidence, names):
-    record = asdict(evidence)
-    record["posts_html"] = record.pop("posts")
-    sentences = []
-    if pair.highest:
-        sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
-    sentences += _side_sentences(evidence.systems)
-    if evidence.words_of_topic:
-        sentences.append(_topic_sentence(pair, evidence))
-    return record | {
-        "key_a": _key(pair.account_a, names),
-        "key_b": _key(pair.account_b, names),
-        "a": shown_name(pair.account_a, names),
-        "b": shown_name(pair.account_b, names),
-        "state": pair.state,
-        "probability": float(pair.probability),
-        "probability_text": percent(pair.probability),
-        "llr": float(pair.llr),
-        "posts_a": int(pair.posts_a),
-        "posts_b": int(pair.posts_b),
-        "decision": pair.decision,
-        "note": pair.note,
-        "sentences": sentences,
-    }
-
-
-def _side_sentences(systems):
-    """Say for which side words and letters speak, all taken together, and for which side hours."""
-    hours = systems.get(label("hours"), 0.0)
-    words = sum(systems.values()) - hours
-    sentences = []
-    for noun, part in (("words and letters", words), ("hours of posting", hours)):
-        verdict = "for one person"
-        if part < 0:
-            verdict = "against it"
-        if part:
-            sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
-    return sentences
-
-
-def _topic_sentence(pair, evidence):
-    """Say what remains of a pair without the words of its common topic."""
-    probability = percent(evidence.probability_without_topic)
-    if probability == percent(pair.probability):
-        return "Without the words of their common topic the probability is the same."
-    return (
-        f"Without the words of their common topic the probability is {probability} instead of "
-        f"{percent(pair.probability)}."
-    )
-
-
-def _key(name, names):
-    """Return the name by which a file of decisions names an account, or the first joint one."""
-    first = name.split(JOINER)[0]
-    return names.get(first, first)
-
-
-def pairs_table(answer: Answer, names: dict[str, str]) -> pd.DataFrame:
-    """Return the table of all pairs as it is written to CSV.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
-    """
-    frame = answer.pairs.copy()
-    for column in ("account_a", "account_b"):
-        frame[column] = [shown_name(name, names) for name in frame[column]]
-    frame["reason"] = [
-        "; ".join(f"{shown_name(name, names)}: {text}" for name, text in problems.items())
-        for problems in frame.reason
-    ]
-    return frame
-
-
-def accounts_table(answer: Answer, names: dict[str, str]) -> pd.DataFrame:
-    """Return the table of accounts as it is written to CSV.
-
-    Parameters
-    ----------
-    answer : Answer
-        what was found
-    names : dict
-        pseudonym -> name; empty to show pseudonyms
-    """
-    shown = [shown_name(name, names) for name in answer.accounts.account]
-    return answer.accounts.assign(account=shown)
+def _source_of_guess(answer):
+    """Say where the share of accounts with a second one comes from, where nobody names it."""
+    if len(answer.queries) < ENOUGH or not answer.gallery.normalised:
+        return f"it is always this one for fewer than {ENOUGH} accounts"
+    return "it is made from the scores of all accounts"

@@ -1,7 +1,7 @@
 """Answer which accounts of a file may be one person's: every pair once, and what it rests on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -95,6 +95,7 @@ class Answer:
     errors : links among halves of the user's accounts; None where there were too few
     compared : the encoder beside the best TF-IDF on these halves, see
         :func:`helpers.accounts.validation.compare_with_tfidf`
+    shown_names : pseudonym -> name to show; empty where accounts are shown by their pseudonyms
     """
 
     posts: OwnPosts
@@ -108,6 +109,7 @@ class Answer:
     known: int
     errors: LinkErrors | None
     compared: pd.DataFrame
+    shown_names: dict[str, str] = field(default_factory=dict)
 
     @property
     def highest_probability(self) -> float:
@@ -177,12 +179,7 @@ def answer_question(
     accounts = _accounts(gallery, queries, ranking, pairs, calibrated)
     pairs = _with_states(pairs, accounts, gallery, costs)
     pairs = _with_decisions(pairs, decisions, joint_names)
-    errors = None
-    compared = pd.DataFrame()
-    if choice.gallery is not None:
-        compared = validation.compare_with_tfidf(choice.gallery, choice.older, question.seed)
-        if len(choice.gallery) >= ENOUGH:
-            errors = count_link_errors(choice.gallery, choice.older, costs)
+    errors, compared = _measured_on_halves(choice, costs, question.seed)
     return Answer(
         posts,
         joint_names,
@@ -196,6 +193,16 @@ def answer_question(
         errors,
         compared,
     )
+
+
+def _measured_on_halves(choice, costs, seed):
+    """Return link errors among halves of accounts, and the comparison with the best TF-IDF."""
+    if choice.gallery is None:
+        return None, pd.DataFrame()
+    errors = None
+    if len(choice.gallery) >= ENOUGH:
+        errors = count_link_errors(choice.gallery, choice.older, costs)
+    return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
 
 def _named_as_in_posts(decisions, posts):

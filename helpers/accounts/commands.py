@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +17,7 @@ from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
 from . import decided_pairs, list_matching, match_report, reading
 from .answer_page import write_answer
-from .answer_text import answer_record
+from .answer_record import answer_record
 from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
@@ -284,11 +285,10 @@ def mine(options: Namespace) -> None:
     with _folders(options.run):
         posts, names = _read(options, options.posts, options.run, encoder)
         answer = answer_question(posts, encoder, question, decisions)
+        answer = replace(answer, shown_names=names)
         log_ranking(run, as_ranking(answer.pairs))
-        record = answer_record(
-            answer, Path(options.posts).name, options.encoder, names, _evidence_bar
-        )
-        page = write_answer(answer, record, names, run.folder)
+        record = answer_record(answer, Path(options.posts).name, options.encoder, _evidence_bar)
+        page = write_answer(answer, record, run.folder)
     print(record["headline"])
     for sentence in record["sentences"]:
         print(sentence)

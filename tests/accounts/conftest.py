@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.accounts import answer_text, reading
+from helpers.accounts import answer_record, reading
 from helpers.accounts.answers import answer_question
 from helpers.accounts.encoder import AuthorEncoder
 from helpers.core.paths import Run
@@ -42,4 +42,4 @@ def answer(mine, encoder):
 
 @pytest.fixture(scope="session")
 def record(answer):
-    return answer_text.answer_record(answer, "posts.csv", "open-small", {})
+    return answer_record.answer_record(answer, "posts.csv", "open-small")

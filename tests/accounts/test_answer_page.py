@@ -10,7 +10,7 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from helpers.accounts import answer_page, answer_text, review
+from helpers.accounts import answer_page, answer_record, answer_text, review
 from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
 from helpers.accounts.decided_pairs import COLUMNS, read_rows
@@ -33,7 +33,7 @@ def visible(page):
 
 def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     page = visible(answer_page.render(record))
-    shown = answer_text.shown_pairs(answer)
+    shown = answer_record.shown_pairs(answer)
     assert len(shown) == len(record["pairs"]) >= 3
     for row, pair in zip(shown.itertuples(), record["pairs"], strict=True):
         assert (pair["a"], pair["b"], pair["state"]) == (row.account_a, row.account_b, row.state)
@@ -161,8 +161,14 @@ def test_review_by_command(tmp_path, capsys, monkeypatch):
 def test_pairs_that_are_not_shown_are_counted(answer, record):
     many = answer.pairs.head(25)
     for state, shown in ((LINKED, 20), (LIKELY, 10), (NOT_LINKED, 3)):
-        pairs = answer_text.shown_pairs(replace(answer, pairs=many.assign(state=state)))
+        pairs = answer_record.shown_pairs(replace(answer, pairs=many.assign(state=state)))
         assert len(pairs) == shown
     page = visible(answer_page.render(record | {"pairs_more": 4}))
     assert "4 more linked or likely pairs are in pairs.csv." in page
     assert "more linked or likely" not in visible(answer_page.render(record))
+
+
+def test_the_guess_is_explained_as_it_was_made(answer):
+    assert "made from the scores of all accounts" in answer_text.asked_sentence(answer)
+    few = replace(answer, queries=answer.queries[:29])
+    assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)

@@ -1,0 +1,192 @@
+"""Collect all that an answer says, for the page and the files beside it."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+
+import pandas as pd
+
+from ..core.names import label
+from ..core.terminal import printable
+from .answer_text import (
+    CARE,
+    answer_sentences,
+    asked_sentence,
+    baseline_sentences,
+    error_sentences,
+    headline,
+    next_steps,
+    own_calibration_sentence,
+    percent,
+    read_sentences,
+    shown_name,
+)
+from .answers import LIKELY, LINKED, STATES, TOO_LITTLE, Answer
+from .merging import JOINER
+from .pair_evidence import PairEvidence, pair_evidence
+
+MAX_SHOWN = 20  # pairs that are shown with their evidence,
+MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
+LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
+MAX_UNJUDGED = 200  # accounts that are listed as not judged
+
+
+def shown_pairs(answer: Answer) -> pd.DataFrame:
+    """Return the pairs that are shown with their evidence, as rows of ``answer.pairs``."""
+    judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
+    linked = int((judged.state == LINKED).sum())
+    likely = int((judged.state == LIKELY).sum())
+    wanted = max(linked, min(linked + likely, MAX_LIKELY_SHOWN), LEAST_SHOWN)
+    return judged.head(min(wanted, MAX_SHOWN))
+
+
+def answer_record(answer: Answer, file_name: str, encoder: str, progress: Callable = iter) -> dict:
+    """Return all that the page says, as a dict for JSON.
+
+    Parameters
+    ----------
+    answer : Answer
+        what was found
+    file_name : str
+        of the posts
+    encoder : str
+        its name
+    progress : callable
+        takes the pairs whose evidence is collected, and yields them
+    """
+    return {
+        "file": printable(file_name),
+        "encoder": encoder,
+        **_sentences(answer, printable(file_name)),
+        **_numbers(answer),
+        **_pairs(answer, progress),
+        **_unjudged(answer),
+    }
+
+
+def _sentences(answer, file_name):
+    """Return what the page says in words."""
+    return {
+        "read": read_sentences(answer),
+        "asked": asked_sentence(answer),
+        "headline": headline(answer),
+        "sentences": answer_sentences(answer),
+        "errors": error_sentences(answer),
+        "calibration": own_calibration_sentence(answer),
+        "baseline": baseline_sentences(answer),
+        "messages": answer.choice.messages,
+        "measured_elsewhere": answer.gallery.encoder.card.get("errors", ""),
+        "next": next_steps(answer, file_name),
+        "care": CARE,
+    }
+
+
+def _numbers(answer):
+    """Return the prior, what follows from it, and counts."""
+    counts = answer.pairs.state.value_counts()
+    link_errors = None
+    if answer.errors is not None:
+        link_errors = asdict(answer.errors)
+    return {
+        "threshold": answer.costs.min_probability,
+        "prior": answer.costs.prior,
+        "highest_probability": answer.highest_probability,
+        "counts": {state: int(counts.get(state, 0)) for state in STATES},
+        "link_errors": link_errors,
+    }
+
+
+def _pairs(answer, progress):
+    """Return the pairs that are shown, with their evidence, and how many more there are."""
+    pairs = []
+    for pair in progress(list(shown_pairs(answer).itertuples())):
+        evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+        pairs.append(_pair_record(pair, evidence, answer.shown_names))
+    worth_reading = int(answer.pairs.state.isin([LINKED, LIKELY]).sum())
+    return {"pairs": pairs, "pairs_more": worth_reading - len(pairs)}
+
+
+def _unjudged(answer):
+    """Return the accounts that cannot be judged, of many the first ones, and how many more."""
+    unjudged = answer.accounts[answer.accounts.problem != ""]
+    listed = []
+    for account in unjudged.sort_values("problem", kind="stable").head(MAX_UNJUDGED).itertuples():
+        name = shown_name(account.account, answer.shown_names)
+        listed.append({"account": name, "posts": int(account.posts), "problem": account.problem})
+    return {"unjudged": listed, "unjudged_more": len(unjudged) - len(listed)}
+
+
+def _pair_record(pair, evidence: PairEvidence, names):
+    record = asdict(evidence)
+    record["posts_html"] = record.pop("posts")
+    sentences = []
+    if pair.highest:
+        sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
+    sentences += _side_sentences(evidence.systems)
+    if evidence.words_of_topic:
+        sentences.append(_topic_sentence(pair, evidence))
+    return record | {
+        "key_a": _key(pair.account_a, names),
+        "key_b": _key(pair.account_b, names),
+        "a": shown_name(pair.account_a, names),
+        "b": shown_name(pair.account_b, names),
+        "state": pair.state,
+        "probability": float(pair.probability),
+        "probability_text": percent(pair.probability),
+        "llr": float(pair.llr),
+        "posts_a": int(pair.posts_a),
+        "posts_b": int(pair.posts_b),
+        "decision": pair.decision,
+        "note": pair.note,
+        "sentences": sentences,
+    }
+
+
+def _side_sentences(systems):
+    """Say for which side words and letters speak, all taken together, and for which side hours."""
+    hours = systems.get(label("hours"), 0.0)
+    words = sum(systems.values()) - hours
+    sentences = []
+    for noun, part in (("words and letters", words), ("hours of posting", hours)):
+        verdict = "for one person"
+        if part < 0:
+            verdict = "against it"
+        if part:
+            sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
+    return sentences
+
+
+def _topic_sentence(pair, evidence):
+    """Say what remains of a pair without the words of its common topic."""
+    probability = percent(evidence.probability_without_topic)
+    if probability == percent(pair.probability):
+        return "Without the words of their common topic the probability is the same."
+    return (
+        f"Without the words of their common topic the probability is {probability} instead of "
+        f"{percent(pair.probability)}."
+    )
+
+
+def _key(name, names):
+    """Return the name by which a file of decisions names an account, or the first joint one."""
+    first = name.split(JOINER)[0]
+    return names.get(first, first)
+
+
+def pairs_table(answer: Answer) -> pd.DataFrame:
+    """Return the table of all pairs as it is written to CSV."""
+    frame = answer.pairs.copy()
+    for column in ("account_a", "account_b"):
+        frame[column] = [shown_name(name, answer.shown_names) for name in frame[column]]
+    frame["reason"] = [_reason_text(problems, answer.shown_names) for problems in frame.reason]
+    return frame
+
+
+def _reason_text(problems, names):
+    """Return why a pair cannot be judged, from the problems of its accounts."""
+    return "; ".join(f"{shown_name(name, names)}: {text}" for name, text in problems.items())
+
+
+def accounts_table(answer: Answer) -> pd.DataFrame:
+    """Return the table of accounts as it is written to CSV."""
+    shown = [shown_name(name, answer.shown_names) for name in answer.accounts.account]
+    return answer.accounts.assign(account=shown)

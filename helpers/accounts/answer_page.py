@@ -9,19 +9,16 @@ import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader
-
 from ..core.artifacts import atomic_write, make_folder, write_json
 from .answer_record import accounts_table, pairs_table
 from .answers import LIKELY, LINKED, Answer
+from .pages import render_page
 
 PAGE = "report.html"
 RECORD = "answers.json"
 PAIRS = "pairs.csv"
 ACCOUNTS = "accounts.csv"
-TEMPLATE = "answer_page.html"
 SCRIPT = "answer_page.js"
-STYLE = "answer_page.css"
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
     "script-src 'sha256-{}'"
@@ -36,21 +33,16 @@ def render(record: dict) -> str:
     record : dict
         result of :func:`helpers.accounts.answer_record.answer_record`
     """
-    beside = Path(__file__).parent
-    script = (beside / SCRIPT).read_text("utf-8")
+    script = Path(__file__).with_name(SCRIPT).read_text("utf-8")
     digest = hashlib.sha256(script.encode("utf-8")).digest()
-    environment = Environment(
-        loader=FileSystemLoader(beside), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.get_template(TEMPLATE).render(
-        record,
-        policy=POLICY.format(base64.b64encode(digest).decode()),
-        script=script,
-        style=(beside / STYLE).read_text("utf-8"),
-        pairs_title=_pairs_title(record["counts"]),
-        made=f"{datetime.now(UTC):%Y-%m-%d}",
-        files=(PAIRS, ACCOUNTS, RECORD),
-    )
+    fields = {
+        "policy": POLICY.format(base64.b64encode(digest).decode()),
+        "script": script,
+        "pairs_title": _pairs_title(record["counts"]),
+        "made": f"{datetime.now(UTC):%Y-%m-%d}",
+        "files": (PAIRS, ACCOUNTS, RECORD),
+    }
+    return render_page("answer_page", record | fields)
 
 
 def _pairs_title(counts):

@@ -1,13 +1,8 @@
 """Make one page of a linkage risk: the answer in two sentences, what it rests on and its limits.
 
 The page is made from :func:`risk_facts` alone, which is also what ``risk.json`` holds, so that no
-number stands on the page that a program could not read. Whatever comes from the user is escaped;
-the page has no script and loads nothing.
+number stands on the page that a program could not read. The page has no script and loads nothing.
 """
-
-from html import escape
-from pathlib import Path
-from string import Template
 
 import pandas as pd
 
@@ -31,6 +26,7 @@ from .linkage_risk import (
     WITHOUT_HOURS,
     LinkageRisk,
 )
+from .pages import render_page
 from .reading import STORED_POSTS
 from .samples import MAX_TOKENS, MIN_POSTS
 
@@ -162,40 +158,27 @@ def risk_page(facts: dict) -> str:
     facts : dict
         result of :func:`risk_facts`
     """
-    template = Template(_read_beside("linkage_risk.html"))
-    main_sentence, corpus_sentence = risk_sentences(facts)
-    return template.substitute(
-        style=_read_beside("linkage_risk.css"),
-        corpus=_text(facts["corpus"]),
-        main_sentence=_text(main_sentence),
-        corpus_sentence=_text(corpus_sentence),
-        features=_text(_features(facts)),
-        best_sentence=_text(_best_sentence(facts)),
-        growth_sentence=_text(_growth_sentence(facts)),
-        growth_figure=_growth_figure(facts),
-        authors_sentence=_text(_authors_sentence(facts)),
-        authors_figure=_authors_figure(facts),
-        changes_sentence=_text(_changes_sentence(facts)),
-        changes_figure=_changes_figure(facts),
-        left_out=_list(_left_out(facts)),
-        method=_list(_method(facts)),
-        systems_table=_systems_table(facts),
-        limits=_list(_limits(facts)),
-        files_sentence=_text(_files_sentence(facts)),
+    facts = facts | {name: printable(facts[name]) for name in ("corpus", "encoder")}
+    return render_page(
+        "linkage_risk",
+        {
+            "corpus": facts["corpus"],
+            "answer": risk_sentences(facts),
+            "features": _features(facts),
+            "best": _best_sentence(facts),
+            "growth": _growth_sentence(facts),
+            "growth_table": _growth_table(facts),
+            "authors": _authors_sentence(facts),
+            "authors_table": _authors_table(facts),
+            "changes": _changes_sentence(facts),
+            "changes_table": _changes_table(facts),
+            "left_out": _left_out(facts),
+            "method": _method(facts),
+            "systems_table": _systems_table(facts),
+            "limits": _limits(facts),
+            "files": _files_sentence(facts),
+        },
     )
-
-
-def _read_beside(name):
-    return Path(__file__).with_name(name).read_text("utf-8")
-
-
-def _text(text):
-    """Return text as HTML in which nothing is a tag, and no character is invisible."""
-    return escape(printable(text))
-
-
-def _list(sentences):
-    return "\n".join(f"<li>{_text(sentence)}</li>" for sentence in sentences)
 
 
 def _percent(value):
@@ -220,23 +203,18 @@ def _system(row):
 
 
 def _bar(row):
-    """Return the cells of a share: a bar with the line of its interval, and the numbers."""
-    width = f"width:{100 * row['value']:.2f}%"
-    line = f"left:{100 * row['low']:.2f}%;width:{100 * (row['high'] - row['low']):.2f}%"
-    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
-    return (
-        '<td class="bar"><span class="track" aria-hidden="true">'
-        f'<span class="share" style="{width}"></span>'
-        f'<span class="interval" style="{line}"></span></span></td>'
-        f'<td class="number">{_percent(row["value"])}% <small>{interval}</small></td>'
-    )
+    """Return a share as the page draws it: a bar, the line of its interval, and both in words."""
+    return {
+        "width": f"{100 * row['value']:.2f}",
+        "line_begin": f"{100 * row['low']:.2f}",
+        "line_width": f"{100 * (row['high'] - row['low']):.2f}",
+        "cell": _share_cell(row),
+    }
 
 
-def _figure(columns, rows):
-    """Return a table of bars; ``columns`` are its headers, ``rows`` the cells as HTML."""
-    head = "".join(f'<th scope="col">{_text(column)}</th>' for column in columns)
-    body = "\n".join(f"<tr>{cells}</tr>" for cells in rows)
-    return f'<table class="bars"><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>'
+def _share_cell(row):
+    """Return a cell, (text, smaller text below it): a share and its interval."""
+    return f"{_percent(row['value'])}%", f"{_percent(row['low'])} to {_percent(row['high'])}"
 
 
 def _best_sentence(facts):
@@ -263,17 +241,13 @@ def _growth_sentence(facts):
     return sentence
 
 
-def _growth_figure(facts):
-    percent = facts["settings"]["percent_right"]
-    columns = ("posts a side", f"linked, {percent}% right", "", "ranked first", "by")
+def _growth_table(facts):
     rows = []
     for row in facts["growth"]:
-        rows.append(
-            f'<th scope="row">{row["known_posts"]}</th>{_bar(row)}'
-            f'<td class="number">{_percent(row["ranked_first"])}%</td>'
-            f"<td><small>{_text(_system(row))}</small></td>"
-        )
-    return _figure(columns, rows)
+        cells = [(f"{_percent(row['ranked_first'])}%", ""), ("", _system(row))]
+        rows.append({"name": row["known_posts"], "bar": _bar(row), "cells": cells})
+    linked = f"linked, {facts['settings']['percent_right']}% right"
+    return {"columns": ["posts a side", linked, "", "ranked first", "by"], "rows": rows}
 
 
 def _authors_sentence(facts):
@@ -285,8 +259,7 @@ def _authors_sentence(facts):
     )
 
 
-def _authors_figure(facts):
-    columns = ("posts of an author", "linked", "", "authors")
+def _authors_table(facts):
     rows = []
     for row in facts["by_author_posts"]:
         if not row["authors"]:
@@ -294,11 +267,9 @@ def _authors_figure(facts):
         name = f"{row['least_posts']} or more"
         if "most_posts" in row:
             name = f"{row['least_posts']} to {row['most_posts']}"
-        rows.append(
-            f'<th scope="row">{name}</th>{_bar(row)}'
-            f'<td class="number">{row["linked"]:,} of {row["authors"]:,}</td>'
-        )
-    return _figure(columns, rows)
+        cells = [(f"{row['linked']:,} of {row['authors']:,}", "")]
+        rows.append({"name": name, "bar": _bar(row), "cells": cells})
+    return {"columns": ["posts of an author", "linked", "", "authors"], "rows": rows}
 
 
 def _changes_sentence(facts):
@@ -312,18 +283,14 @@ def _changes_sentence(facts):
     )
 
 
-def _changes_figure(facts):
-    answer = facts["answer"]
-    first = f'<th scope="row">Cleaned, as in the answer above</th>{_bar(answer)}<td></td>'
-    rows = [first]
+def _changes_table(facts):
+    rows = [{"name": "Cleaned, as in the answer above", "bar": _bar(facts["answer"]), "cells": []}]
     for row in facts["changes"]:
-        name = CHANGES[row["condition"]].format(**facts["settings"])
         interval = f"{_points(row['difference_low'])} to {_points(row['difference_high'])}"
-        rows.append(
-            f'<th scope="row">{_text(name)}</th>{_bar(row)}<td class="number">'
-            f"{_points(row['difference'])} <small>{interval}</small></td>"
-        )
-    return _figure(("change", "linked", "", "difference"), rows)
+        name = CHANGES[row["condition"]].format(**facts["settings"])
+        cells = [(_points(row["difference"]), interval)]
+        rows.append({"name": name, "bar": _bar(row), "cells": cells})
+    return {"columns": ["change", "linked", "", "difference"], "rows": rows}
 
 
 def _left_out(facts):
@@ -403,27 +370,21 @@ def _limits(facts):
 
 def _systems_table(facts):
     """Return the metrics of both systems and both ways, for each number of posts a side."""
-    cells = {}
+    by_system = {}
     for row in sorted(facts["systems"], key=_known_posts):
-        metrics = cells.setdefault((row["known_posts"], _system(row)), {})
+        metrics = by_system.setdefault((row["known_posts"], _system(row)), {})
         metrics[row["metric"]] = row
     settings = facts["settings"]
-    heads = ["posts a side", "system", "MRR", "ranked first"]
+    columns = ["posts a side", "system", "MRR", "ranked first"]
     for name in ("percent_right", "higher_percent_right"):
-        heads.append(f"linked, {settings[name]}% right")
-    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in heads)
+        columns.append(f"linked, {settings[name]}% right")
     rows = []
-    for (posts, system), metrics in cells.items():
+    for (posts, system), metrics in by_system.items():
         mrr = metrics["MRR"]
-        row = f'<th scope="row">{posts}</th><td>{_text(system)}</td>'
-        row += f"<td>{mrr['value']:.3f} <small>{mrr['low']:.3f} to {mrr['high']:.3f}</small></td>"
-        for metric in ("R@1", *PRECISIONS):
-            value = metrics[metric]
-            interval = f"{_percent(value['low'])} to {_percent(value['high'])}"
-            row += f"<td>{_percent(value['value'])}% <small>{interval}</small></td>"
-        rows.append(f"<tr>{row}</tr>")
-    body = "\n".join(rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table>"
+        row = [(system, ""), (f"{mrr['value']:.3f}", f"{mrr['low']:.3f} to {mrr['high']:.3f}")]
+        row += [_share_cell(metrics[metric]) for metric in ("R@1", *PRECISIONS)]
+        rows.append({"name": posts, "cells": row})
+    return {"columns": columns, "rows": rows}
 
 
 def _known_posts(row):

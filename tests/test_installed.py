@@ -103,7 +103,8 @@ def environment(tmp_path_factory):
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "-q", "--python", python]
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
+    elsewhere = os.environ | {"PYTHONPATH": ""}  # where the checkout's own metadata may lie
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True, env=elsewhere)
     (site_packages,) = folder.glob("venv/lib/python*/site-packages")
     (metadata,) = site_packages.glob("authorbook-*.dist-info")
     requirements = importlib.metadata.Distribution.at(metadata).requires

@@ -182,9 +182,9 @@ def answer_sentences(answer: Answer) -> list[str]:
 
 def _reason_for_cap(answer):
     return (
-        f"For we begin with the guess that {percent(answer.costs.prior)} of the accounts have a "
-        f"second one, and the probabilities rest on {answer.gallery.use.accounts:,} accounts whose "
-        "owners were known, which are too few to support more."
+        f"The reason: we begin with the guess that {percent(answer.costs.prior)} of the accounts "
+        f"have a second one, and the probabilities rest on {answer.gallery.use.accounts:,} "
+        "accounts whose owners were known, which are too few to support more."
     )
 
 

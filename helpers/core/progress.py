@@ -57,8 +57,10 @@ def _is_in_notebook():
     """Return whether this process is the kernel of a notebook."""
     if "IPython" not in sys.modules:
         return False
-    shell = sys.modules["IPython"].get_ipython()
-    return hasattr(shell, "kernel")
+    # an import statement, since it waits where another thread has begun to import IPython
+    from IPython import get_ipython
+
+    return hasattr(get_ipython(), "kernel")
 
 
 class _InFile(tqdm):

@@ -241,11 +241,11 @@ def _messages(table, better, accounts):
         f"The {better} calibration is used: Cllr {used.Cllr:.2f} on {accounts} accounts that it "
         f"was not fitted on.{few if accounts < PROVING_ACCOUNTS else ''}"
     ]
-    least = table.loc["DCF"].min()
-    if least < used.DCF:
+    cheapest = table.loc["DCF"].idxmin()
+    if table[cheapest].DCF < used.DCF:
         messages.append(
-            f"At these costs the other calibration has the lower DCF: {least:.2f} instead of "
-            f"{used.DCF:.2f}."
+            f"At these costs the {cheapest} calibration, which is not used, has the lower "
+            f"detection cost (DCF): {table[cheapest].DCF:.2f} instead of {used.DCF:.2f}."
         )
     loss = used.Cllr - used.minCllr
     if loss > MAX_CALIBRATION_LOSS:

@@ -98,9 +98,10 @@ def _numbers(answer):
 def _pairs(answer, progress):
     """Return the pairs that are shown, with their evidence, and how many more there are."""
     pairs = []
-    for pair in progress(list(shown_pairs(answer).itertuples())):
-        evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
-        pairs.append(_pair_record(pair, evidence, answer.shown_names))
+    with answer.gallery.model.inference():
+        for pair in progress(list(shown_pairs(answer).itertuples())):
+            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+            pairs.append(_pair_record(pair, evidence, answer.shown_names))
     worth_reading = int(answer.pairs.state.isin([LINKED, LIKELY]).sum())
     return {"pairs": pairs, "pairs_more": worth_reading - len(pairs)}
 

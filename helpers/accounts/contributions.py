@@ -33,6 +33,7 @@ WHOLE = "(the whole member)"
 ROUNDING = "(rounding of the raw score)"
 NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
 HOUR_ENDS = " h UTC"  # ends the name of an hour
+SPELLINGS_JOINER = " / "  # between the texts that one feature stands for
 HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 
 Parts = list[tuple[str, float]]  # (feature, its summand of the raw score) pairs
@@ -213,4 +214,4 @@ def _feature_names(batch, vocabulary, buckets, pieces):
         for left, right in zip(tokens, tokens[1:]):
             hashed = pair_bucket(left, right, buckets) + vocabulary
             texts.setdefault(hashed, {})[pieces[left] + pieces[right]] = None
-    return {feature: " / ".join(spellings) for feature, spellings in texts.items()}
+    return {feature: SPELLINGS_JOINER.join(spellings) for feature, spellings in texts.items()}

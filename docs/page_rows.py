@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import nan
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from helpers.core import results
 from helpers.core.config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
+OF_VALUES = ["label", "model", "base", "seed", "value", "low", "high", "queries"]  # columns read
 TOLERANCE = 0.0015  # by which a stored difference may miss that of its rows, which are rounded
 
 
@@ -121,7 +122,7 @@ def _rows_of(choice: Choice, modified: float) -> pd.DataFrame:
         chosen &= frame["metric"].isin([choice.metric, f"{choice.metric}_difference"])
     else:
         chosen &= (frame["base"] == "") & (frame["metric"] == choice.metric)
-    return frame[chosen]
+    return frame.loc[chosen, OF_VALUES]
 
 
 def measured(choice: Choice) -> Value | None:
@@ -129,7 +130,12 @@ def measured(choice: Choice) -> Value | None:
 
     Raises ValueError where one seed has several rows, or a difference is not that of its rows.
     """
-    rows = rows_of(choice)
+    return _measured(choice, choice.path.stat().st_mtime)
+
+
+@cache
+def _measured(choice: Choice, modified: float) -> Value | None:
+    rows = _rows_of(choice.but(system=""), modified)
     rows = rows[rows["label"] == choice.system].sort_values("seed")
     if rows.empty:
         return None

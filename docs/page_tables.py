@@ -1,6 +1,8 @@
 """Tables of a page, made from stored results: see the options in ``docs/build.py``."""
 
 import re
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import page_rows
@@ -178,11 +180,17 @@ def claims_of(draws: list[int]) -> pd.DataFrame:
     """Return the measured comparisons with the papers, each from the first draw that has it."""
     tables = []
     for draw in draws:
-        rows = claims.verdicts(page_rows.read(Choice(draw=draw).path))
+        path = Choice(draw=draw).path
+        rows = _verdicts_of(path, path.stat().st_mtime)
         tables.append(rows[rows["ours"] != ""].assign(draw=draw))
     measured = pd.concat(tables)
     first_draw = measured.groupby(["id", "claim"])["draw"].transform("first")
     return measured[measured["draw"] == first_draw]
+
+
+@lru_cache
+def _verdicts_of(path: Path, modified: float) -> pd.DataFrame:
+    return claims.verdicts(page_rows.read(path))
 
 
 def beside_the_papers(draws: list[int]) -> str:

@@ -6,6 +6,8 @@ import math
 import operator
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,13 +55,19 @@ def named(text: str) -> dict[str, Any]:
         of_block = yaml.safe_load(block) or {}
         included = of_block.pop("include", "")
         if included:
-            options |= yaml.safe_load((ROOT / included).read_text("utf-8"))
+            path = ROOT / included
+            options |= _options_of(path, path.stat().st_mtime)
         options |= of_block
     values = {}
     for name, option in options.items():
         if not name.startswith("_"):  # such a line is only there for YAML to merge
             values |= values_of(name, option)
     return values
+
+
+@lru_cache
+def _options_of(path: Path, modified: float) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text("utf-8"))
 
 
 def values_of(name: str, option: dict[str, Any]) -> dict[str, Any]:

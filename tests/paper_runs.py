@@ -8,10 +8,14 @@ from datetime import UTC, datetime
 from functools import cache
 
 import nbformat
+import papermill
+import plotly.io
+from accelerate.state import AcceleratorState
 
 from helpers.core import paths
 from helpers.core.paths import Run
 from helpers.runs import pipeline, stages
+from tests.toy_runs import execute_in_process
 
 _letters = random.Random(0)
 WORDS = [
@@ -98,11 +102,22 @@ def changed(value, change):
 
 
 def execute(run, changes, outputs, monkeypatch):
-    """Execute some stages of a run; returns its files."""
+    """Execute some stages of a run in this process; returns its files.
+
+    A kernel a stage would spend more time on imports than on these sizes.
+    """
+    monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
+    monkeypatch.setattr(plotly.io.renderers, "default", "json")  # no browser
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(outputs))
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)  # by which few authors are split
     for stage in smaller(run, changes):
-        pipeline.execute(stage)
+        AcceleratorState._reset_state(True)  # a process has one precision
+        try:
+            pipeline.execute(stage)
+        except pipeline.StageFailed as error:
+            raise error.__context__ from None  # with the traceback of the cell
+        finally:
+            AcceleratorState._reset_state(True)
     return Run(run)
 
 

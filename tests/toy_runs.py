@@ -6,6 +6,7 @@ import os
 from unittest import mock
 
 import nbformat
+from IPython.display import display
 
 from helpers.core.made import NOTES
 
@@ -38,7 +39,7 @@ def notebook(path, *cells, parameters=DECLARED):
 def execute_in_process(source, out, parameters, cwd, extra_arguments, **_):
     """What papermill does in a kernel: run the cells, and note what they make."""
     book = nbformat.read(source, as_version=4)
-    namespace = {}
+    namespace = {"display": display}  # the one name that a kernel has and Python has not
     with (
         mock.patch.dict(os.environ),
         contextlib.chdir(cwd),
@@ -47,9 +48,9 @@ def execute_in_process(source, out, parameters, cwd, extra_arguments, **_):
         for argument in extra_arguments:
             if NOTES in argument:
                 exec(argument.partition("exec_lines=")[2])
-        for cell in book.cells:
+        for number, cell in enumerate(book.cells):
             if cell.cell_type == "code":
-                exec(cell.source, namespace)
+                exec(compile(cell.source, f"{source}, cell {number}", "exec"), namespace)
             if "parameters" in cell.metadata.get("tags", []):
                 namespace |= parameters
     nbformat.write(book, out)

@@ -110,9 +110,11 @@ def _comparisons(results: pd.DataFrame, claim: Any) -> Iterator[tuple[str, ...]]
     ------
     claim, published, ours, verdict, note : str
     """
-    says, published = _published(claim)
     is_protocol = results["protocol"].str.fullmatch(claim.protocol)
     of_claim = results[is_protocol & (results["split"] == claim.split)]
+    if of_claim.empty:
+        return
+    says, published = _published(claim)
     metric = label(claim.metric)
     for protocol, rows in of_claim.groupby("protocol", sort=False):
         difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)

@@ -5,6 +5,7 @@ One process imports what takes seconds, torch above all, and is forked for each 
 
 import multiprocessing
 import os
+import signal
 from multiprocessing import forkserver
 from pathlib import Path
 from unittest import mock
@@ -67,6 +68,7 @@ def _run(function, arguments, environment, out, err):
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(paths.ROOT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     for number, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
     raise SystemExit(function(*arguments))

@@ -1,13 +1,13 @@
 """A tiny training that every test of the loop runs: whole, killed, damaged, in processes."""
 
-import json
 import os
-import subprocess
-import sys
+import signal
+import tempfile
 from pathlib import Path
 
 import pandas as pd
 import torch
+from accelerate import notebook_launcher
 from safetensors.torch import load_file
 
 from helpers.encoders.stream import build_stream_encoder, stream_config
@@ -15,6 +15,8 @@ from helpers.losses import make_loss
 from helpers.tokens.samplers import SamplerConfig, make_sampler
 from helpers.training.experiment import dev_score
 from helpers.training.loop import Trainer, TrainingConfig
+from tests.factories import store_in_memory
+from tests.forks import Fork
 
 CONFIG = TrainingConfig(steps=30, lr=0.003, eval_every=10, warmup=5)
 TINY = {"filters": 8, "token_dim": 8, "attention": 8, "dim": 16, "layers": 2}
@@ -82,51 +84,63 @@ def dies_at(step, draw):
     return draw_or_die
 
 
-SCRIPT = """
-import json, os, signal, sys, torch
-sys.path.insert(0, sys.argv[1])
-from helpers.losses import make_loss
-from tests.factories import store_in_memory
-from tests.tiny_training import Setting, changed
-from accelerate import notebook_launcher
+class NotedTraining:
+    """A training that prints its steps, writes down its losses, and may die.
 
-folder = sys.argv[2]
-die = int(sys.argv[3])
-processes = int(sys.argv[4])
-loss = sys.argv[5]
-dtype = sys.argv[6]
-settings = {"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9} | json.loads(sys.argv[7])
+    Parameters
+    ----------
+    folder : of the training
+    die : the step that kills the process; -1 for none
+    loss : name of the loss
+    dtype : name of the type of all numbers
+    settings : of the configuration
+    """
 
-def draw(step):
-    if step == die:
-        os.kill(os.getpid(), signal.SIGKILL)
-    steps.append(step)
-    return tiny.draw(step)
+    def __init__(self, folder, die, loss, dtype, settings):
+        self.folder = folder
+        self.die = die
+        self.loss = loss
+        self.dtype = getattr(torch, dtype)
+        self.config = changed(**settings)
+        self.steps = []
+        self.tiny = Setting(store_in_memory)
 
-def noted(loss):
-    # beside the folder, and at once: a process that is killed has told what it did
-    def noting(*batch):
-        value = loss(*batch)
-        print(steps[-1], value.item(), file=open(folder + ".losses", "a"), flush=True)
+    def draw(self, step):
+        if step == self.die:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.steps.append(step)
+        return self.tiny.draw(step)
+
+    def noted_loss(self, *batch):
+        # beside the folder, and at once: a process that is killed has told what it did
+        value = self.supcon(*batch)
+        with open(f"{self.folder}.losses", "a") as file:
+            print(self.steps[-1], value.item(), file=file)
         return value
 
-    return noting
+    def train(self):
+        torch.set_default_dtype(self.dtype)
+        loss = self.loss
+        if loss == "supcon":
+            self.supcon = make_loss(loss)
+            loss = self.noted_loss
+        self.tiny.train(self.folder, self.config, draw=self.draw, loss=loss)
+        print(*self.steps, flush=True)
 
-def work():
-    torch.set_default_dtype(getattr(torch, dtype))
-    # not clipped: that would hide a gradient of the wrong length
-    noted_loss = noted(make_loss(loss)) if loss == "supcon" else loss
-    tiny.train(folder, changed(**settings), draw=draw, loss=noted_loss)
-    print(*steps, flush=True)
 
-steps = []
-tiny = Setting(store_in_memory)
-if __name__ == "__main__":
-    if processes == 2:
-        notebook_launcher(work, num_processes=2)
+def train_in_processes(processes, *arguments):
+    """Train a :class:`NotedTraining` in this process, or in two that it starts."""
+    training = NotedTraining(*arguments)
+    if processes == 1:
+        training.train()
     else:
-        work()
-"""
+        # on a port that is free, as torchrun --standalone does it
+        notebook_launcher(
+            training.train,
+            num_processes=processes,
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+        )
 
 
 def losses(folder):
@@ -143,20 +157,16 @@ def losses(folder):
     return loss_of_step
 
 
-def run(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
-    """Twenty steps of a training, or as settings say, in a process, or in two that it starts."""
-    (folder.parent / "script.py").write_text(SCRIPT)
-    command = [
-        sys.executable,
-        folder.parent / "script.py",
-        Path(__file__).parents[1],
-        folder,
-        die,
-        processes,
-        loss,
-        dtype,
-        json.dumps(settings),
-    ]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
-    words = [str(word) for word in command]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=environment)
+def start(folder, die=-1, processes=1, loss="supcon", dtype="float32", **settings):
+    """Start twenty steps of a training, or as settings say, in a process, or in two of its own.
+
+    Returns
+    -------
+    tests.forks.Fork
+    """
+    # not clipped: that would hide a gradient of the wrong length
+    settings = {"steps": 20, "lr": 0.05, "optimizer": "sgd", "clip": 1e9} | settings
+    place = Path(tempfile.mkdtemp(dir=folder.parent))
+    variables = {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1"}
+    arguments = (processes, folder, die, loss, dtype, settings)
+    return Fork(place, train_in_processes, *arguments, variables=variables)

@@ -98,9 +98,10 @@ def _numbers(answer):
 def _pairs(answer, progress):
     """Return the pairs that are shown, with their evidence, and how many more there are."""
     pairs = []
-    for pair in progress(list(shown_pairs(answer).itertuples())):
-        evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
-        pairs.append(_pair_record(pair, evidence, answer.shown_names))
+    with answer.gallery.model.inference():
+        for pair in progress(list(shown_pairs(answer).itertuples())):
+            evidence = pair_evidence(answer.gallery, pair.account_a, pair.account_b, answer.costs)
+            pairs.append(_pair_record(pair, evidence, answer.shown_names))
     worth_reading = int(answer.pairs.state.isin([LINKED, LIKELY]).sum())
     return {"pairs": pairs, "pairs_more": worth_reading - len(pairs)}
 
@@ -122,13 +123,15 @@ def _pair_record(pair, evidence: PairEvidence, names):
     if pair.highest:
         sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
     sentences += _side_sentences(evidence.systems)
+    shown = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
+    sentences += _sign_sentences(evidence, shown)
     if evidence.words_of_topic:
         sentences.append(_topic_sentence(pair, evidence))
     return record | {
         "key_a": _key(pair.account_a, names),
         "key_b": _key(pair.account_b, names),
-        "a": shown_name(pair.account_a, names),
-        "b": shown_name(pair.account_b, names),
+        "a": shown[0],
+        "b": shown[1],
         "state": pair.state,
         "probability": float(pair.probability),
         "probability_text": percent(pair.probability),
@@ -152,6 +155,24 @@ def _side_sentences(systems):
             verdict = "against it"
         if part:
             sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
+    return sentences
+
+
+def _sign_sentences(evidence, names):
+    """Say in how many posts of each account the strongest sign of each side is."""
+    sentences = []
+    for side, signs in (
+        ("for one person", evidence.speaks_for),
+        ("against it", evidence.speaks_against),
+    ):
+        countable = [sign for sign in signs if sign.posts_a or sign.posts_b]
+        if countable:
+            sign = countable[0]
+            sentences.append(
+                f"The strongest single sign {side} is {sign.text}: it is in {sign.posts_a} of "
+                f"{evidence.read_a} posts read of {names[0]}, and in {sign.posts_b} of "
+                f"{evidence.read_b} posts read of {names[1]}."
+            )
     return sentences
 
 

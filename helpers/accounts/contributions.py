@@ -11,6 +11,7 @@ ROUNDING, and :func:`error_bound` says how near to the score all terms together 
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -32,6 +33,7 @@ WHOLE = "(the whole member)"
 ROUNDING = "(rounding of the raw score)"
 NOT_WORDS = (MEAN, OFFSET, WHOLE, ROUNDING)  # terms that are no feature of a post
 HOUR_ENDS = " h UTC"  # ends the name of an hour
+SPELLINGS_JOINER = " / "  # between the texts that one feature stands for
 HIDDEN_WORD = " \u2423"  # stands for a word that "LSA-WCCN, frequent" masks
 
 Parts = list[tuple[str, float]]  # (feature, its summand of the raw score) pairs
@@ -67,14 +69,17 @@ def contributions(
     """
     gallery.accounts([target])
     target_row, query_row = gallery.columns([target, name])
-    tokenizer = gallery.encoder.tokenizer
-    pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary)]
+    pieces = gallery.encoder.tokenizer.pieces
     rows = []
     for member in gallery.model.used_members:
         opened, query_vector = member.opened(query, gallery.targets, MAX_TOKENS)
         slope, offset = opened.line(query_vector, target_row, query_row)
         target_vector = opened.rows[target_row : target_row + 1]
-        features = _features(opened.encoder, query, (query_vector, target_vector), pieces)
+        names = pieces
+        if _is_named_by_terms(opened.encoder):
+            key = ("terms", opened.encoder)
+            names = member.embeddings.once(key, opened.encoder.weighting.get_feature_names_out)
+        features = _features(opened.encoder, query, (query_vector, target_vector), names)
         # with all targets, as a ranking does: the last digit of a product depends on its shape
         raw_score = float(cosine(query_vector, opened.rows, opened.unit)[0, target_row])
         rounding = raw_score - math.fsum(value for _, value in features)
@@ -126,24 +131,30 @@ def scores_by_member(parts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([sums, total]).rename("contribution").rename_axis("member").reset_index()
 
 
-def _features(encoder: Encoder, query: Samples, vectors, pieces: list[str]) -> Parts:
-    """Split one member's raw score, the product of the query's and the target's vector (1, D)."""
+def _is_named_by_terms(encoder):
+    """Return whether the features of an encoder are the terms of its vocabulary, not subwords."""
+    return isinstance(encoder, TfidfEncoder) and encoder.kind != "tfidf_subword"
+
+
+def _features(encoder: Encoder, query: Samples, vectors, names: Sequence[str]) -> Parts:
+    """Split one member's raw score, the product of the query's and the target's vector (1, D).
+
+    ``names`` are those of subwords, or of terms, see :func:`_is_named_by_terms`.
+    """
     query_vector, target = vectors
     batch = query.batch(slice(0, 1), MAX_TOKENS)
     if isinstance(encoder, TfidfEncoder):
-        return _tfidf_features(encoder, batch, target, pieces)
+        return _tfidf_features(encoder, batch, target, names)
     if isinstance(encoder, WCCN):
-        return _wccn_features(encoder, batch, torch.as_tensor(target)[0], pieces)
+        return _wccn_features(encoder, batch, torch.as_tensor(target)[0], names)
     return [(WHOLE, float(query_vector[0] @ target[0]))]
 
 
 # Return each feature that query and target share, and the product of its two weights.
-def _tfidf_features(encoder, batch, target, pieces):
+def _tfidf_features(encoder, batch, target, names):
     product = encoder(batch).multiply(target).tocoo()
-    if encoder.kind == "tfidf_subword":
-        names = _feature_names(batch, len(pieces), PAIR_BUCKETS, pieces)
-    else:
-        names = encoder.weighting.get_feature_names_out()
+    if not _is_named_by_terms(encoder):
+        names = _feature_names(batch, len(names), PAIR_BUCKETS, names)
     features = product.coords[1]
     return [(names[feature], float(value)) for feature, value in zip(features, product.data)]
 
@@ -203,4 +214,4 @@ def _feature_names(batch, vocabulary, buckets, pieces):
         for left, right in zip(tokens, tokens[1:]):
             hashed = pair_bucket(left, right, buckets) + vocabulary
             texts.setdefault(hashed, {})[pieces[left] + pieces[right]] = None
-    return {feature: " / ".join(spellings) for feature, spellings in texts.items()}
+    return {feature: SPELLINGS_JOINER.join(spellings) for feature, spellings in texts.items()}

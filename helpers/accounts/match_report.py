@@ -161,12 +161,13 @@ def evidence(lists: TwoLists, matched: MatchedLists, shown: pd.DataFrame) -> str
         "read the posts, and the strongest words and habits. Words of a common topic are no "
         "evidence for one person: read the posts.\n"
     ]
-    for row in np.flatnonzero(is_told)[:EVIDENCE_PAIRS]:
-        pair = matched.pairs.iloc[row]
-        names = [printable(shown.loc[row, f"account_{letter}"]) for letter in "ab"]
-        parts = lists.evidence(pair.account_a, pair.account_b)
-        texts.append(f"{names[0]} and {names[1]}, probability {_probability(pair.probability)}")
-        texts.append(_evidence_lines(parts))
+    with lists.galleries["a"].model.inference(), lists.galleries["b"].model.inference():
+        for row in np.flatnonzero(is_told)[:EVIDENCE_PAIRS]:
+            pair = matched.pairs.iloc[row]
+            names = [printable(shown.loc[row, f"account_{letter}"]) for letter in "ab"]
+            parts = lists.evidence(pair.account_a, pair.account_b)
+            texts.append(f"{names[0]} and {names[1]}, probability {_probability(pair.probability)}")
+            texts.append(_evidence_lines(parts))
     return "\n".join(texts)
 
 

@@ -4,17 +4,45 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
-import pandas as pd
 
 from ..core.names import label
 from ..evaluation.detection import DetectionCosts
 from ..tokens.batch import Samples
 from . import highlight, topic_words
-from .contributions import HOUR_ENDS, NOT_WORDS, contributions, scores_by_member
+from .contributions import (
+    HIDDEN_WORD,
+    HOUR_ENDS,
+    NOT_WORDS,
+    SPELLINGS_JOINER,
+    contributions,
+    scores_by_member,
+)
 from .gallery import AccountGallery
+from .samples import MAX_TOKENS
 
 MAX_FEATURES = 8  # that speak for a pair, and that speak against it
 SHOWN_POSTS = 5  # of each account
+RARER_WORD = " [rarer word]"  # is shown for a word that "LSA-WCCN, frequent" masks
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A feature of posts that speaks for a pair or against it.
+
+    Attributes
+    ----------
+    text : what it is, as people read it
+    system : the system that reads it
+    part : its part of the score
+    posts_a, posts_b : number of the posts that were read, of account a and of account b, in which
+        it is; None where that cannot be counted, since the feature stands for many words
+    """
+
+    text: str
+    system: str
+    part: float
+    posts_a: int | None
+    posts_b: int | None
 
 
 @dataclass(frozen=True)
@@ -25,7 +53,8 @@ class PairEvidence:
     ----------
     score : the score of the pair
     systems : name of a system that reads the posts -> its part of the score
-    speaks_for, speaks_against : features, (feature, system, part of the score), strongest first
+    speaks_for, speaks_against : the strongest signs, the strongest one first
+    read_a, read_b : number of posts of each account that were read
     words_of_topic : words that both use, as others do where both write
     score_without_topic, probability_without_topic : those of the pair after these words are
         erased from both accounts' posts; None where there are none
@@ -35,8 +64,10 @@ class PairEvidence:
 
     score: float
     systems: dict[str, float]
-    speaks_for: list[tuple[str, str, float]]
-    speaks_against: list[tuple[str, str, float]]
+    speaks_for: list[Sign]
+    speaks_against: list[Sign]
+    read_a: int
+    read_b: int
     words_of_topic: list[str]
     score_without_topic: float | None
     probability_without_topic: float | None
@@ -70,6 +101,7 @@ def pair_evidence(
         score_without_topic = float(bare.score)
         probability_without_topic = float(bare.probability)
     tokenizer = gallery.encoder.tokenizer
+    posts_read = [_PostsRead.of(side, tokenizer) for side in samples]
     posts = [highlight.highlight(parts, side, tokenizer, SHOWN_POSTS, words) for side in samples]
     activity = []
     if gallery.hours:
@@ -77,8 +109,10 @@ def pair_evidence(
     return PairEvidence(
         float(sums.contribution.iloc[-1]),
         {label(name): float(value) for name, value in sums.iloc[:-1].to_numpy()},
-        _strongest(features[features.contribution > 0], words),
-        _strongest(features[features.contribution < 0], words),
+        _strongest(features[features.contribution > 0], words, posts_read),
+        _strongest(features[features.contribution < 0], words, posts_read),
+        len(posts_read[0].texts),
+        len(posts_read[1].texts),
         list(words),
         score_without_topic,
         probability_without_topic,
@@ -87,11 +121,43 @@ def pair_evidence(
     )
 
 
-def _strongest(features: pd.DataFrame, words: list[str]) -> list[tuple[str, str, float]]:
+@dataclass(frozen=True)
+class _PostsRead:
+    """What was read of an account: the texts of its posts, and their hours."""
+
+    texts: list[str]
+    hours: np.ndarray
+
+    @classmethod
+    def of(cls, sample, tokenizer):
+        """Take what a sample of one account holds."""
+        store = sample.store
+        numbers = np.arange(sample.first[0], sample.first[0] + sample.count[0])
+        texts = []
+        for begin, end in zip(store.post_offsets[numbers], store.post_offsets[numbers + 1]):
+            text = tokenizer.decode(store.tokens[begin : min(end, begin + MAX_TOKENS)])
+            # a feature may be the blank before or after a word
+            texts.append(f" {' '.join(text.split())} ")
+        return cls(texts, store.time[numbers] // 3600 % 24)
+
+    def count(self, feature):
+        """Return in how many posts a feature is; None where nobody can count it."""
+        if feature.endswith(HOUR_ENDS):
+            return int((self.hours == int(feature.removesuffix(HOUR_ENDS))).sum())
+        if HIDDEN_WORD in feature:
+            return None
+        spellings = feature.split(SPELLINGS_JOINER)
+        return sum(any(spelling in text for spelling in spellings) for text in self.texts)
+
+
+def _strongest(features, words, posts_read):
     """Return the strongest of features that are sorted by strength and are no words of a topic."""
     of_topic = features.feature.str.strip().str.lower().isin(words)
-    rows = features[~of_topic].head(MAX_FEATURES).itertuples()
-    return [(feature_text(row.feature), label(row.member), row.contribution) for row in rows]
+    signs = []
+    for row in features[~of_topic].head(MAX_FEATURES).itertuples():
+        counts = [posts.count(row.feature) for posts in posts_read]
+        signs.append(Sign(feature_text(row.feature), label(row.member), row.contribution, *counts))
+    return signs
 
 
 def feature_text(feature: str) -> str:
@@ -104,7 +170,7 @@ def feature_text(feature: str) -> str:
     """
     if feature.endswith(HOUR_ENDS):
         return f"posts at {feature}"
-    return f"\u201c{feature}\u201d"
+    return f"\u201c{feature.replace(HIDDEN_WORD, RARER_WORD)}\u201d"
 
 
 def activity_sentences(a: Samples, b: Samples) -> list[str]:

@@ -25,7 +25,7 @@ def token_kinds(tokenizer) -> np.ndarray:
     letters that the tokenizer does not know have the kind 0: they belong to no passage, since all
     texts in such letters would look the same. Every other token is a kind of its own, from 2.
     """
-    pieces = [tokenizer.piece(token) for token in range(tokenizer.vocabulary)]
+    pieces = tokenizer.pieces
     has_digit = [bool(re.search(r"\d", piece)) for piece in pieces]
     kinds = np.where(has_digit, 1, np.arange(2, tokenizer.vocabulary + 2)).astype(np.uint64)
     kinds[["\ufffd" in piece for piece in pieces]] = 0

@@ -86,7 +86,8 @@ def pair_text(pair: dict) -> str:
         *pair["activity"],
     ]
     for title, side in (("for", "speaks_for"), ("against", "speaks_against")):
-        features = [f"{feature!r} {part:+.2f}" for feature, _, part in pair[side][:SHOWN_FEATURES]]
+        signs = pair[side][:SHOWN_FEATURES]
+        features = [f"{sign['text']} {sign['part']:+.2f}" for sign in signs]
         lines.append(f"{title:8}{', '.join(features) or 'nothing'}")
     return "\n".join(printable(line) for line in lines)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from .near_duplicates import WHITE
+from .posts_table import query_scalar
 
 MIN_RUN_WORDS = 1  # words of a run of last words, at least and at most
 MAX_RUN_WORDS = 24
@@ -145,6 +146,8 @@ def _mark_frequent_runs(connection):
             connection.execute(f"INSERT INTO runs {RUNS.format(size, posts)}")
             connection.execute(f"DROP TABLE {shorter}")
         shorter = posts
+        if not query_scalar(connection, f"SELECT count(*) FROM {shorter}"):
+            break  # no run is frequent, so no longer one is
     connection.execute(f"DROP TABLE {shorter}")
     connection.execute(f"CREATE OR REPLACE TABLE marked AS {MARKED}")
 

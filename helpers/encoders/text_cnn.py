@@ -139,17 +139,19 @@ class TextCNN(nn.Module):
         """Project every token once, for many batches with unchanged weights, until the block ends.
 
         No gradients inside. A table beyond TABLE_FLOATS is not made; each batch then projects its
-        own tokens.
+        own tokens. In a block within another one the table of the outer block is used.
         """
         weight = self.embedding.weight
+        is_made_here = self._table is None
         fits = sum(self.widths) * self.embedding.num_embeddings * self.filters <= TABLE_FLOATS
         with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
             try:
-                if fits and not self._is_dense(weight):
+                if is_made_here and fits and not self._is_dense(weight):
                     self._table = torch.matmul(nnf.pad(weight, (0, 0, 0, 1)), self._taps())
                 yield
             finally:
-                self._table = None
+                if is_made_here:
+                    self._table = None
 
 
 class _PooledWindows(torch.autograd.Function):

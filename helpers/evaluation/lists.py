@@ -5,6 +5,7 @@ of other queries depends on who made them: scores of a model know none, a matchi
 """
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from .candidates import Candidates
 
 PRECISIONS = {"A@P90": 0.9, "A@P99": 0.99}
 METRICS = ("MRR", "R@1", *PRECISIONS)
+BLOCK_NUMBERS = 2**18  # weights of resamples that are held at a time: they stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,18 +120,23 @@ def list_metrics(
         names = [f"{name}_difference" for name in METRICS]
     account = np.unique(accounts, return_inverse=True)[1]
     orders = [np.argsort(-side.value, kind="stable") for side in sides]
-    values = _difference(sides, orders, np.ones(len(account)))
+    (values,) = _difference(sides, orders, np.ones((1, len(account))))
     resampled = []
-    for weights in resample_weights(account, resamples, seed):
-        weight_of_query = weights[account]
-        if weight_of_query[answers.has_partner].any():
-            resampled.append(_difference(sides, orders, weight_of_query))
+    resample = resample_weights(account, resamples, seed)
+    rows = max(BLOCK_NUMBERS // len(account), 1)
+    while block := list(islice(resample, rows)):
+        weights = np.take(block, account, axis=1)
+        has_any = np.compress(answers.has_partner, weights, axis=1).any(1)
+        resampled.extend(_difference(sides, orders, weights[has_any]))
     low, high = percentile_interval(resampled, len(METRICS))
     return metric_table(dict(zip(names, values)), low, high)
 
 
 def _difference(sides, orders, weights):
-    """Return METRICS of the first answers, less those of the second where there are any."""
+    """Return METRICS of the first answers, less those of the second where there are any.
+
+    A row (R, metrics) for each row of ``weights`` (R, Q).
+    """
     values = [_values(side, order, weights) for side, order in zip(sides, orders)]
     if len(values) == 1:
         return values[0]
@@ -137,16 +144,20 @@ def _difference(sides, orders, weights):
 
 
 def _values(answers, order, weights):
-    """Return METRICS, each query counted ``weights`` times; ``order`` has the best answer first."""
-    weight = weights[answers.has_partner]
-    rank = answers.rank[answers.has_partner]
-    is_right = answers.right[answers.has_partner]
-    metrics = [np.average(1 / rank, weights=weight), np.average(is_right, weights=weight)]
+    """Return METRICS (R, metrics), each of Q queries counted ``weights`` (R, Q) times.
+
+    ``order`` has the best answer first.
+    """
+    # compress and take, unlike brackets, keep the rows contiguous: sums are those of each row alone
+    weight = np.compress(answers.has_partner, weights, axis=1)
+    total = weight.sum(1)
+    of_queries = (1 / answers.rank[answers.has_partner], answers.right[answers.has_partner])
+    metrics = [(weight * values).sum(1) / total for values in of_queries]
     right, answered, is_last = cumulative_answers(answers, order, weights)
     for precision in PRECISIONS.values():
         enough = is_last & (right >= precision * answered)
-        metrics.append(right[enough].max(initial=0) / weight.sum())
-    return np.array(metrics)
+        metrics.append(np.where(enough, right, 0).max(1) / total)
+    return np.stack(metrics, 1)
 
 
 def cumulative_answers(
@@ -158,17 +169,17 @@ def cumulative_answers(
     ----------
     answers : answers of Q queries
     order : (Q,) the queries, the highest value first
-    weights : (Q,) how often each query counts
+    weights : (Q,) how often each query counts; or (R, Q), R such weights
 
     Returns
     -------
-    (Q,) right answers, (Q,) all answers, and (Q,) bool, whether a threshold can stand here, because
-    the next value is another one
+    (Q,) or (R, Q) right answers, the same of all answers, and (Q,) bool, whether a threshold can
+    stand here, because the next value is another one
     """
-    weight = weights[order]
+    weight = np.take(weights, order, axis=-1)
     value = answers.value[order]
-    right = np.cumsum(weight * answers.right[order])
-    return right, np.cumsum(weight), np.append(value[:-1] != value[1:], True)
+    right = np.cumsum(weight * answers.right[order], axis=-1)
+    return right, np.cumsum(weight, axis=-1), np.append(value[:-1] != value[1:], True)
 
 
 def join_answers(parts: list[Answers]) -> Answers:

@@ -8,7 +8,10 @@ models (of several rows the mean is taken), or only a ``sign``, a key of SIGNS. 
 ``split`` and ``metric``.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +81,26 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
     for name in ("seed", "max_tokens"):
         is_first = results[name].isna() | (results[name] == results[name].min())
         results = results[results["low"].notna() & is_first]
-    claims = pd.read_csv(FOLDER / "claims.csv", keep_default_na=False)
+    results_of = dict(list(results.groupby(["split", "protocol"], sort=False)))
+    claims_of_row = defaultdict(list)
+    for claim in _claims().itertuples():
+        claims_of_row[claim.id].append(claim)
     rows = []
     for row_id, claim, where, state, note in _coverage():
         comparisons = []
-        for claim_of_row in claims[claims["id"] == row_id].itertuples():
-            comparisons += _comparisons(results, claim_of_row)
+        for claim_of_row in claims_of_row[row_id]:
+            comparisons += _comparisons(results_of, claim_of_row)
         if not comparisons:
             state = state.replace("on own data", "not measurable here")
             comparisons = [(claim, "", "", state, note)]
         rows += [(row_id, where, *comparison) for comparison in comparisons]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+@cache
+def _claims() -> pd.DataFrame:
+    """Return the table of claims."""
+    return pd.read_csv(FOLDER / "claims.csv", keep_default_na=False)
 
 
 def _coverage() -> Iterator[list[str]]:
@@ -100,23 +112,27 @@ def _coverage() -> Iterator[list[str]]:
             yield [cell.strip() for cell in line.strip("|").split("|")]
 
 
-def _comparisons(results: pd.DataFrame, claim: Any) -> Iterator[tuple[str, ...]]:
+def _comparisons(
+    results_of: dict[tuple[str, str], pd.DataFrame], claim: Any
+) -> Iterator[tuple[str, ...]]:
     """Yield one comparison for each protocol in which both models of a claim were measured.
 
     A paired difference is used where the results hold one. Else its interval is taken from the ends
     of the intervals of the two models, which makes it wider.
 
+    Parameters
+    ----------
+    results_of : (split, protocol) -> tidy rows
+    claim : row of claims.csv
+
     Yields
     ------
     claim, published, ours, verdict, note : str
     """
-    is_protocol = results["protocol"].str.fullmatch(claim.protocol)
-    of_claim = results[is_protocol & (results["split"] == claim.split)]
-    if of_claim.empty:
-        return
-    says, published = _published(claim)
     metric = label(claim.metric)
-    for protocol, rows in of_claim.groupby("protocol", sort=False):
+    for (split, protocol), rows in results_of.items():
+        if split != claim.split or not re.fullmatch(claim.protocol, protocol):
+            continue
         difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)
         model = _interval(rows, claim.metric, claim.model, "")
         base = _interval(rows, claim.metric, claim.base, "")
@@ -129,6 +145,7 @@ def _comparisons(results: pd.DataFrame, claim: Any) -> Iterator[tuple[str, ...]]
             ours = f"{format_interval(*model)} against {format_interval(*base)}"
         else:
             continue
+        says, published = _published(claim)
         yield (
             claim.claim,
             f"{metric}{published}",
@@ -143,10 +160,16 @@ def _published(claim: Any) -> tuple[float, str]:
     if not claim.table:
         words, sign = SIGNS[claim.sign]
         return sign, words
-    table = pd.read_csv(FOLDER / f"{claim.table}.csv")
+    table = _published_table(claim.table)
     value = table.query(claim.row)[claim.metric].mean()
     base_value = table.query(claim.row_base)[claim.metric].mean()
     return value - base_value, f" {value:.3f} against {base_value:.3f}"
+
+
+@cache
+def _published_table(name: str) -> pd.DataFrame:
+    """Return a table of a paper."""
+    return pd.read_csv(FOLDER / f"{name}.csv")
 
 
 def _interval(rows: pd.DataFrame, metric: str, model: str, base: str) -> pd.Series | None:

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 import re
+from functools import cache
 from html import unescape
 from pathlib import Path
 
@@ -175,7 +176,9 @@ def _markdown_cell(context, source):
     )
 
 
-# Return nbconvert's exporter with this room's template and its Markdown filter.
+# Return nbconvert's exporter with this room's template and its Markdown filter. It is kept, since
+# to compile its templates takes longer than to fill them.
+@cache
 def _exporter():
     with packages_of("notebooks"):
         from nbconvert import HTMLExporter
@@ -195,7 +198,6 @@ def _page(figures, **fields):
     with packages_of("notebooks"):
         from plotly.offline import get_plotlyjs
 
-    template = Template(_read_beside("report.html"))
     draw = _read_beside("report.js")
     scripts = [draw]
     if figures:
@@ -204,7 +206,7 @@ def _page(figures, **fields):
         fields["licence"] = plotly[: plotly.find("*/")].strip("/*\n ")
         fields["plotly"] = _base64(gzip.compress(plotly.encode(), mtime=0))
     hashes = [f"'sha256-{_base64(hashlib.sha256(code.encode()).digest())}'" for code in scripts]
-    return template.render(
+    return _template().render(
         **fields,
         draw=draw,
         # "</script>" in a hover text must not end the element that holds the figures
@@ -212,6 +214,11 @@ def _page(figures, **fields):
         policy=POLICY + " ".join(hashes),
         style=_style(),
     )
+
+
+@cache
+def _template():
+    return Template(_read_beside("report.html"))
 
 
 # Return the CSS of the page, with the colours of code for light and dark screens.

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from html import escape
 from pathlib import Path
 
@@ -111,17 +111,13 @@ def results_html(files: Run, **about: object) -> str:
         ``run``, its name; ``stages``, its stages; ``seconds``, the duration of each stage;
         ``incomplete``, names of stages of which files or results are missing
     """
-    from jinja2 import Environment
-
-    template = Path(__file__).with_name("results.html").read_text("utf-8")
     results = read(files)
     with_value = results[results["value"].notna()]
     rows = json.loads(with_value.to_json(orient="records"))
     seeds = [row["seed"] for row in rows if row["seed"] is not None]
     first_seed = min(seeds, default=None)  # chosen by number, not by its results
     rows = [row for row in rows if row["seed"] in (first_seed, None)]
-    page = Environment(autoescape=True).from_string(template)
-    return page.render(
+    return _template().render(
         pick=partial(_pick, rows),
         tables=list(_tables(results)),
         stale=len(read(files, stale=True).drop_duplicates(KEY)),
@@ -133,6 +129,15 @@ def results_html(files: Run, **about: object) -> str:
         words=WORDS,
         **about,
     )
+
+
+@cache
+def _template() -> "Template":  # noqa: F821
+    """Return the template of the results."""
+    from jinja2 import Environment
+
+    template = Path(__file__).with_name("results.html").read_text("utf-8")
+    return Environment(autoescape=True).from_string(template)
 
 
 def _pick(rows: list[dict], **cells: object) -> list[dict]:

@@ -9,6 +9,7 @@ it did in pretraining, such as by lower case.
 import io
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 import duckdb
@@ -45,6 +46,11 @@ class Tokenizer:
 
     # hash of the settings and data it was made from; set by prepare_text and load_tokenizer
     fingerprint: str
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """Return the texts of all tokens, in order, as :meth:`piece` returns them."""
+        return [self.piece(token) for token in range(self.vocabulary)]
 
     def piece(self, token: int) -> str:
         """Return the text of one token, with a space before it where the token begins a word."""

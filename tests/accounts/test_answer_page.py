@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from html import unescape
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -15,6 +16,7 @@ from helpers.accounts.__main__ import main
 from helpers.accounts.answers import LIKELY, LINKED, NOT_LINKED, TOO_LITTLE
 from helpers.accounts.decided_pairs import COLUMNS, read_rows
 from helpers.accounts.link_errors import LinkErrors
+from helpers.accounts.samples import texts_of
 from helpers.core import paths
 
 HOSTILE = '<script>alert("x")</script>'
@@ -48,6 +50,36 @@ def test_every_number_of_a_pair_is_that_of_the_tables(answer, record):
     }
     for sentence in [record["headline"], *record["sentences"], *record["errors"], *record["next"]]:
         assert " ".join(sentence.split()) in page
+
+
+def test_signs_are_in_as_many_posts_as_a_search_finds(answer, record):
+    store = answer.gallery.targets.store
+    texts = {}
+    hours = {}
+    for name in answer.gallery.names:
+        sample = answer.gallery.accounts([name])
+        numbers = np.arange(sample.first[0], sample.first[0] + sample.count[0])
+        texts[name] = texts_of(store, numbers, answer.gallery.encoder.tokenizer)
+        hours[name] = pd.to_datetime(store.time[numbers], unit="s").hour
+    page = visible(answer_page.render(record))
+    signs = 0
+    for pair in record["pairs"]:
+        for sign in [*pair["speaks_for"], *pair["speaks_against"]]:
+            for letter in "ab":
+                account = pair[letter]
+                hour = re.fullmatch(r"posts at (\d+) h UTC", sign["text"])
+                if hour:
+                    expected = (hours[account] == int(hour[1])).sum()
+                elif " / " in sign["text"] or "[rarer word]" in sign["text"]:
+                    continue
+                else:
+                    expected = sum(sign["text"][1:-1] in f" {text} " for text in texts[account])
+                assert sign[f"posts_{letter}"] == expected
+                signs += 1
+        strongest = next(sign for sign in pair["speaks_against"] if sign["posts_a"])
+        words = f"it is in {strongest['posts_a']} of {pair['read_a']} posts read of {pair['a']}"
+        assert f"against it is {strongest['text']}: {words}" in page
+    assert signs > 50
 
 
 def test_nothing_of_the_demo_stands_on_the_page(record):

@@ -56,8 +56,13 @@ def posts(encoder, files, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def own_encoder(encoder, posts):
-    return list_matching.calibrated_on_list(encoder, *posts)[0]
+def own_calibration(encoder, posts):
+    return list_matching.calibrated_on_list(encoder, *posts)
+
+
+@pytest.fixture(scope="module")
+def own_encoder(own_calibration):
+    return own_calibration[0]
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +119,8 @@ def test_the_order_of_the_lists_does_not_matter(own_encoder, posts, matched):
     pd.testing.assert_series_equal(reverse.nobody["b"], matched.nobody["a"])
 
 
-def test_own_calibration_does_not_depend_on_the_order_of_the_lists(encoder, posts):
-    fitted, letter, accounts = list_matching.calibrated_on_list(encoder, *posts)
+def test_own_calibration_does_not_depend_on_the_order_of_the_lists(encoder, posts, own_calibration):
+    fitted, letter, accounts = own_calibration
     reverse, reverse_letter, _ = list_matching.calibrated_on_list(encoder, *posts[::-1])
     use = encoder.use(True, True)
     assert accounts >= ENOUGH and {letter, reverse_letter} == {"a", "b"}
@@ -182,7 +187,8 @@ def test_large_lists_are_matched_by_their_nearest_pairs(lists, matched, monkeypa
     assert len(near) < len(whole) / 2
 
 
-def test_the_evidence_adds_up_to_the_score(lists, matched):
+def test_the_evidence_adds_up_to_the_score(lists, matched, monkeypatch):
+    monkeypatch.setattr(match_report, "EVIDENCE_PAIRS", 2)
     best = matched.pairs.iloc[0]
     parts = lists.evidence(best.account_a, best.account_b)
     pair = lists.pairs_of(rows_of(lists, [(best.account_a, best.account_b)]))

@@ -19,6 +19,7 @@ from helpers.accounts.reading import own_names, pseudonym_of
 from helpers.core import paths
 from helpers.core.errors import DEFECT
 from helpers.core.files import check_target
+from helpers.evaluation import match_fitting
 from helpers.sources.demo_csv import write_demo_csv
 
 
@@ -151,6 +152,13 @@ def two_lists(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def little_work(monkeypatch):
+    """Less evidence is shown, and less is fitted: how well it is fitted is tested elsewhere."""
+    monkeypatch.setattr(match_report, "EVIDENCE_PAIRS", 2)
+    monkeypatch.setattr(match_fitting, "FIT_LISTS", dict.fromkeys(match_fitting.FIT_LISTS, 1))
+
+
 def run_match(folder, capsys, *arguments):
     """Run the command in silence on files of a folder; return its pairs and its words."""
     words = [str(folder / word) if word.endswith(".csv") else word for word in arguments]
@@ -158,7 +166,7 @@ def run_match(folder, capsys, *arguments):
     return pd.read_csv(paths.Run("mine").folder / "matches.csv"), capsys.readouterr().out
 
 
-def test_match(two_lists, tmp_path, capsys, monkeypatch):
+def test_match(two_lists, tmp_path, capsys, monkeypatch, little_work):
     # lists are drawn for the fit in the order of pseudonyms, so what is found depends on the key
     monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "0" * 64)
     pairs, printed = run_match(two_lists, capsys, "a.csv", "b.csv", "--names")
@@ -192,7 +200,7 @@ def in_order(pairs):
     return pairs[COLUMNS].sort_values(["account_a", "account_b"], ignore_index=True)
 
 
-def test_match_heeds_decisions(two_lists, tmp_path, capsys):
+def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
     path = tmp_path / "decisions.csv"
     decisions = ["demo-0001,demo-0003,same", "demo-0005,demo-0005,different", "x,y,later"]
     path.write_text("\n".join(["account_b,account_a,decision", *decisions]))

@@ -22,7 +22,12 @@ from tests.factories import styled_posts
 def windows(write_posts, tmp_path):
     topics = [f"t{n}" for n in range(5)]
     store = build_store(
-        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
+        write_posts(styled_posts(), row_group_size=400),
+        tmp_path / "store",
+        Bytes().encode,
+        topics,
+        "v1",
+        256,
     )
     return training_windows(store, 8, 5)
 

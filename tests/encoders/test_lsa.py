@@ -24,7 +24,12 @@ def store(write_posts, tmp_path):
     """Authors with favourite words, hours and topics, as bytes."""
     topics = [f"t{n}" for n in range(5)]
     return build_store(
-        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
+        write_posts(styled_posts(), row_group_size=400),
+        tmp_path / "store",
+        Bytes().encode,
+        topics,
+        "v1",
+        256,
     )
 
 

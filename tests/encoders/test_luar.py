@@ -320,7 +320,12 @@ def test_it_can_be_trained_further(folder, write_posts, tmp_path):
     tokenizer = Bytes()
     tokenizer.fingerprint = "v1"
     store = build_store(
-        write_posts(styled_posts()), tmp_path / "store", tokenizer.encode, ["t0"], "v1", 256
+        write_posts(styled_posts(), row_group_size=400),
+        tmp_path / "store",
+        tokenizer.encode,
+        ["t0"],
+        "v1",
+        256,
     )
     described = door.Experiment(
         encoder=stream_config(**STREAM | {"model": str(folder)}),

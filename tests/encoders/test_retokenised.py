@@ -141,7 +141,12 @@ def test_frozen_layers_keep_their_weights_and_the_others_learn(folder):
 @pytest.fixture
 def store(write_posts, tmp_path):
     return build_store(
-        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, ["t0"], "v1", 256
+        write_posts(styled_posts(), row_group_size=400),
+        tmp_path / "store",
+        Bytes().encode,
+        ["t0"],
+        "v1",
+        256,
     )
 
 

@@ -187,6 +187,15 @@ class TestInference:
             assert text._table is None
             torch.testing.assert_close(text(tokens), expected, rtol=1e-6, atol=1e-6)
 
+    def test_within_a_block_the_table_of_the_outer_one_is_used(self):
+        text = make()
+        with text.inference():
+            table = text._table
+            with text.inference():
+                assert text._table is table
+            assert text._table is table
+        assert text._table is None
+
     def test_it_goes_with_an_error(self):
         text = make()
         with pytest.raises(KeyError), text.inference():

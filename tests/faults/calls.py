@@ -1,19 +1,11 @@
-"""What the library makes, small: every kind of artifact within seconds.
+"""What the library makes, small: every kind of artifact within seconds."""
 
-As a program it reads JSON lines, each with the name of a call, a folder and a fault, makes the call
-in a process of its own, and writes how it ended: see :class:`tests.faults.processes.Nursery`.
-"""
-
-import json
 import os
 import resource
-import signal
 import sys
 from functools import cache
-from pathlib import Path
 
 import pandas as pd
-import torch._dynamo  # noqa: F401  an optimizer imports it, which takes a second
 
 from helpers.accounts import log, reading
 from helpers.accounts.encoder import AuthorEncoder
@@ -112,6 +104,8 @@ CALLS = {"training": training, "accounts": accounts}
 def make(call, folder, log_file, at="", do="", max_bytes=0):
     """Make a call, with a fault or without; return its process's exit code, and print errors.
 
+    See :func:`tests.faults.processes.run_call`.
+
     Parameters
     ----------
     call : name of one of CALLS
@@ -130,27 +124,3 @@ def make(call, folder, log_file, at="", do="", max_bytes=0):
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
-
-
-def main():
-    """Make the calls that standard input names, each in a process that is forked for it."""
-    shipped()
-    for line in sys.stdin:
-        request = json.loads(line)
-        output = Path(request.pop("output"))
-        child = os.fork()
-        if not child:
-            with open(output, "w") as file:
-                os.dup2(file.fileno(), 1)
-                os.dup2(file.fileno(), 2)
-            signal.alarm(request.pop("limit"))
-            code = make(**request)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
-        _, status = os.waitpid(child, 0)
-        print(json.dumps({"code": os.waitstatus_to_exitcode(status)}), flush=True)
-
-
-if __name__ == "__main__":
-    main()

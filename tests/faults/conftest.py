@@ -34,10 +34,3 @@ def shared_folder(request, tmp_path_factory):
 def project(shared_folder):
     """A copy of the project with a run of four stages on a tenth of the demo."""
     return processes.copy_of_project(shared_folder)
-
-
-@pytest.fixture(scope="session")
-def nursery():
-    """Library calls in processes that are quickly made, see :class:`processes.Nursery`."""
-    with processes.Nursery() as nursery:
-        yield nursery

@@ -1,6 +1,5 @@
 """Commands and library calls in processes of their own, with or without a fault."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,6 +13,8 @@ import psutil
 from filelock import FileLock
 
 from helpers.core import paths
+from tests.faults import calls
+from tests.forks import Fork
 
 HERE = Path(__file__).parent
 HOOK = HERE / "hook"
@@ -21,6 +22,7 @@ HOOK = HERE / "hook"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 TARGETS = ("parent", "all")
 LIMIT_SECONDS = 300  # no command of these tests takes so long
+CALL_VARIABLES = {"TQDM_DISABLE": "1", "AUTHORBOOK_PSEUDONYM_KEY": "00" * 32}
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,7 @@ def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SE
     limit : seconds after which the command counts as stuck and is killed
     """
     folder.mkdir(parents=True, exist_ok=True)
-    log = folder.with_name(f"{folder.name}.moments")
-    for file in (log, Path(f"{log}.made")):
-        file.unlink(missing_ok=True)
+    log = begin_log(folder)
     output = folder.with_name(f"{folder.name}.output")
     with open(output, "w") as file:
         process = subprocess.Popen(
@@ -151,7 +151,7 @@ def run_command(arguments, folder, kill=None, project=paths.ROOT, limit=LIMIT_SE
             start_new_session=True,
         )
         killed = wait_and_kill(process, kill, limit)
-    killed = killed or Path(f"{log}.made").exists()
+    killed = killed or has_fault(log)
     return Ended(process.returncode, output.read_text("utf-8", "replace"), killed)
 
 
@@ -187,55 +187,37 @@ def moments_of(folder):
     return moments
 
 
-class Nursery:
-    """A process that has imported everything and forks a child for each call of ``calls.py``.
+def run_call(name, folder, fault=None):
+    """Make a call of ``calls.py`` in a process of its own, and return how it Ended.
 
-    So a call that is to be killed begins within milliseconds.
+    Parameters
+    ----------
+    name : name of the call
+    folder : the outputs
+    fault : a Kill or a FullDisk, None for none
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    log = begin_log(folder)
+    place = folder.with_name(f"{folder.name}.printed")
+    place.mkdir(exist_ok=True)
+    details = ["", "", 0]
+    if isinstance(fault, Kill):
+        details = [fault.at, str(int(fault.do)), 0]
+    elif fault:
+        details = [fault.at, "full", fault.max_bytes]
+    call = Fork(place, calls.make, name, str(folder), str(log), *details, variables=CALL_VARIABLES)
+    code = call.wait(LIMIT_SECONDS)
+    return Ended(code, call.printed() + call.errors(), has_fault(log))
 
-    def __enter__(self):
-        variables = os.environ | {
-            "OMP_NUM_THREADS": "1",
-            "TQDM_DISABLE": "1",
-            "PYTHONPATH": str(paths.ROOT),
-            "AUTHORBOOK_PSEUDONYM_KEY": "00" * 32,
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.calls"],
-            env=variables,
-            cwd=paths.ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        return self
 
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait()
+def begin_log(folder):
+    """Return the file that gets the moments of a process with these outputs, which is not there."""
+    log = folder.with_name(f"{folder.name}.moments")
+    for file in (log, Path(f"{log}.made")):
+        file.unlink(missing_ok=True)
+    return log
 
-    def call(self, name, folder, fault=None):
-        """Make a call and return how it Ended.
 
-        Parameters
-        ----------
-        name : name of the call
-        folder : the outputs
-        fault : a Kill or a FullDisk, None for none
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        log = folder.with_name(f"{folder.name}.moments")
-        for file in (log, Path(f"{log}.made")):
-            file.unlink(missing_ok=True)
-        output = folder.with_name(f"{folder.name}.output")
-        request = {"call": name, "folder": str(folder), "log_file": str(log)}
-        request |= {"output": str(output), "limit": LIMIT_SECONDS}
-        if isinstance(fault, Kill):
-            request |= {"at": fault.at, "do": str(int(fault.do))}
-        elif fault:
-            request |= {"at": fault.at, "do": "full", "max_bytes": fault.max_bytes}
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        code = json.loads(self.process.stdout.readline())["code"]
-        killed = Path(f"{log}.made").exists()
-        return Ended(code, output.read_text("utf-8", "replace"), killed)
+def has_fault(log):
+    """Return whether the fault of a process with this log was made."""
+    return Path(f"{log}.made").exists()

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from tests.faults import comparison
-from tests.faults.processes import SIGNALS, FullDisk, Kill, moments_of
+from tests.faults.processes import SIGNALS, FullDisk, Kill, moments_of, run_call
 from tests.faults.test_kills import SEED
 
 CALLS = ("training", "accounts")
@@ -20,10 +20,10 @@ FULL = re.compile(r"No space left on device|disk is full|File too large|[Ee]rror
 
 
 @pytest.fixture(scope="module", params=CALLS)
-def call(request, nursery, tmp_path_factory):
+def call(request, tmp_path_factory):
     """The name of a call, its folder, and the contents and moments of an undisturbed one."""
     folder = tmp_path_factory.mktemp(request.param)
-    ended = nursery.call(request.param, folder / "undisturbed")
+    ended = run_call(request.param, folder / "undisturbed")
     assert ended.code == 0, ended.output
     contents = comparison.contents(folder / "undisturbed" / "calls")
     return request.param, folder, contents, moments_of(folder / "undisturbed")
@@ -39,12 +39,12 @@ def drawn(moments, count, seed):
     return [rng.choice(names[name]) for name in chosen]
 
 
-def make_again(nursery, call, folder, fault, tries):
+def make_again(call, folder, fault, tries):
     """Make a call with a fault and then without, and note what became of it."""
     name, _, reference, _ = call
-    broken = nursery.call(name, folder, fault)
+    broken = run_call(name, folder, fault)
     found = comparison.contents(folder / "calls")
-    again = nursery.call(name, folder)
+    again = run_call(name, folder)
     lines = comparison.differences(reference, comparison.contents(folder / "calls"))
     if again.code:
         lines.insert(0, again.output[-500:])
@@ -79,23 +79,23 @@ def full_disks(moments, count):
     return faults
 
 
-def test_a_killed_call_ends_as_undisturbed(call, nursery, tries):
+def test_a_killed_call_ends_as_undisturbed(call, tries):
     for fault in kills(call[3], QUICK):
-        make_again(nursery, call, call[1] / "outputs", fault, tries)
+        make_again(call, call[1] / "outputs", fault, tries)
 
 
-def test_a_call_on_a_full_disk_ends_as_undisturbed(call, nursery, tries):
+def test_a_call_on_a_full_disk_ends_as_undisturbed(call, tries):
     for fault in full_disks(call[3], QUICK):
-        make_again(nursery, call, call[1] / "outputs", fault, tries)
+        make_again(call, call[1] / "outputs", fault, tries)
 
 
 @pytest.mark.torture
-def test_many_killed_calls(call, nursery, tries):
+def test_many_killed_calls(call, tries):
     for fault in kills(call[3], MANY)[QUICK:]:
-        make_again(nursery, call, call[1] / "outputs", fault, tries)
+        make_again(call, call[1] / "outputs", fault, tries)
 
 
 @pytest.mark.torture
-def test_many_full_disks(call, nursery, tries):
+def test_many_full_disks(call, tries):
     for fault in full_disks(call[3], MANY)[QUICK:]:
-        make_again(nursery, call, call[1] / "outputs", fault, tries)
+        make_again(call, call[1] / "outputs", fault, tries)

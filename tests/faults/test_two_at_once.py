@@ -5,8 +5,6 @@ words differ from file to file, so that an answer about another file has other n
 """
 
 import json
-import multiprocessing
-import os
 import random
 import tempfile
 import threading
@@ -21,6 +19,7 @@ from helpers.accounts.__main__ import main
 from helpers.cleaning.pseudonyms import pseudonym_key
 from helpers.core import paths
 from helpers.corpus.collect import CollectConfig, collect
+from tests.forks import Fork
 
 WORDS = (
     "the a tea coffee maybe never always ok well then so but green red two three like want good "
@@ -28,10 +27,6 @@ WORDS = (
 ).split()
 FILES = ("a.csv", "b.csv", "c.csv")
 ACCOUNTS = 8
-
-# processes are forked from one that has imported torch
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["helpers.accounts.commands", __name__])
 
 
 def write_posts(path, seed):
@@ -59,16 +54,6 @@ def folder(tmp_path_factory):
     patch.undo()
 
 
-def run_command(arguments, outputs, key, place):
-    """Run a command as a process of its own, with its two streams in files."""
-    os.environ["AUTHORBOOK_OUTPUTS"] = str(outputs)
-    os.environ["AUTHORBOOK_PSEUDONYM_KEY"] = key
-    os.environ["TQDM_DISABLE"] = "1"
-    for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(place / name, os.O_WRONLY | os.O_CREAT, 0o600), number)
-    raise SystemExit(main(arguments))
-
-
 class Started:
     """A command that runs in a process of its own."""
 
@@ -78,20 +63,17 @@ class Started:
         arguments = [str(folder / word) if word in FILES else word for word in command]
         if command[0] == "encode":
             arguments.append(str(self.vectors))
-        key = os.environ["AUTHORBOOK_PSEUDONYM_KEY"]
-        self.process = PROCESSES.Process(
-            target=run_command, args=(arguments, outputs, key, self.place)
-        )
-        self.process.start()
+        variables = {"AUTHORBOOK_OUTPUTS": str(outputs), "TQDM_DISABLE": "1"}
+        self.process = Fork(self.place, main, arguments, variables=variables)
 
     def answer(self):
         """(exit code, what it printed or wrote, messages)."""
-        self.process.join(120)
-        printed = (self.place / "out").read_text().replace(str(self.place), "")
+        code = self.process.wait()
+        printed = self.process.printed().replace(str(self.place), "")
         if self.vectors.exists():
             frame = pd.read_parquet(self.vectors)
             printed += frame.to_json(double_precision=4)
-        return self.process.exitcode, printed, (self.place / "err").read_text()
+        return code, printed, self.process.errors()
 
 
 COMMANDS = [("nearest", name, f"person {number}") for name in FILES for number in (1, 4)]

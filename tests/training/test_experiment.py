@@ -20,15 +20,16 @@ from helpers.tokens.store import build_store
 from helpers.tokens.tokenizer import Bytes
 from helpers.training import experiment as door
 from helpers.training.experiment import Experiment, TrainingConfig, load_trained
-from tests.factories import styled_posts
+from tests.factories import posts_table, styled_posts
 
 
-@pytest.fixture
-def store(write_posts, tmp_path):
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store that no test changes."""
+    folder = tmp_path_factory.mktemp("store")
+    posts = posts_table(folder / "posts.parquet", styled_posts(), row_group_size=400)
     topics = [f"t{n}" for n in range(5)]
-    return build_store(
-        write_posts(styled_posts()), tmp_path / "store", Bytes().encode, topics, "v1", 256
-    )
+    return build_store(posts, folder / "store", Bytes().encode, topics, "v1", 256)
 
 
 def described(**changed):
@@ -144,7 +145,12 @@ def test_a_student_starts_with_its_teachers_weights(store, tmp_path):
 def test_a_model_of_other_tokens_is_refused(store, tmp_path, write_posts):
     run(store, tmp_path, "m")
     other_store = build_store(
-        write_posts(styled_posts()), tmp_path / "other", Bytes().encode, ["t0"], "v1", 256
+        write_posts(styled_posts(), row_group_size=400),
+        tmp_path / "other",
+        Bytes().encode,
+        ["t0"],
+        "v1",
+        256,
     )
     with pytest.raises(ValueError, match="trained on other tokens"):
         load_trained(tmp_path / "m", other_store)

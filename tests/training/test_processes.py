@@ -10,22 +10,21 @@ from safetensors.torch import load_file
 
 from helpers.training.checkpoints import read_summary
 from tests.factories import store_in_memory
-from tests.tiny_training import Setting, losses, run
+from tests.tiny_training import Setting, losses, start
 
 DOUBLE = {"lr": 0.002, "dtype": "float64"}
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """Of a loss, the folder of what one process trained."""
+    """Of a loss, the folder of what one process trains, and the process."""
 
     @cache
-    def trained(loss):
-        done = run(folder := tmp_path_factory.mktemp(loss) / "one", loss=loss, **DOUBLE)
-        assert done.returncode == 0, done.stderr[-2000:]
-        return folder
+    def training(loss):
+        folder = tmp_path_factory.mktemp(loss) / "one"
+        return folder, start(folder, loss=loss, **DOUBLE)
 
-    return trained
+    return training
 
 
 class TestProcesses:
@@ -39,11 +38,13 @@ class TestProcesses:
         In double precision: in single, sums rounded differently let a maximum change hands, and
         gradients with it.
         """
-        done = run(
+        alone_folder, of_one = alone(loss)
+        of_two = start(
             tmp_path / "two", processes=2, loss=loss, micro_batch_size=micro_batch_size, **DOUBLE
         )
-        assert done.returncode == 0, done.stderr[-2000:]
-        folders = alone(loss), tmp_path / "two"
+        for training in (of_one, of_two):
+            assert training.wait() == 0, training.errors()[-2000:]
+        folders = alone_folder, tmp_path / "two"
         for name in ("best.safetensors", "last.safetensors"):
             alone_values, two_values = (load_file(folder / name) for folder in folders)
             assert alone_values.keys() == two_values.keys()
@@ -52,10 +53,13 @@ class TestProcesses:
                 assert torch.allclose(two_values[key], value, rtol=0, atol=close), f"{name} {key}"
         alone_values, two_values = (pd.read_csv(folder / "history.csv") for folder in folders)
         np.testing.assert_allclose(two_values.loss, alone_values.loss, rtol=1e-9)
-        start = Setting(store_in_memory).encoder().state_dict()
+        first_weights = Setting(store_in_memory).encoder().state_dict()
         moved = load_file(folders[0] / "last.safetensors")
         assert (
-            max((moved[f"encoder.{name}"] - value).abs().max() for name, value in start.items())
+            max(
+                (moved[f"encoder.{name}"] - value).abs().max()
+                for name, value in first_weights.items()
+            )
             > 1e-2
         )
         assert read_summary(folders[1])["best_step"] == read_summary(folders[0])["best_step"]
@@ -67,13 +71,14 @@ class TestProcesses:
         At step 27, two steps after a checkpoint: what is drawn again must be what was lost.
         """
         settings = {"steps": 50, "eval_every": 5, "lr": 0.002}
-        assert run(tmp_path / "1", processes=1, **settings).returncode == 0
-        assert run(tmp_path / "2", processes=2, **settings).returncode == 0
-        assert run(tmp_path / "killed", die=27, processes=2, **settings).returncode != 0
-        continued = run(tmp_path / "killed", processes=2, **settings)
-        assert (
-            continued.returncode == 0 and continued.stdout.count("continuing from step 25") == 2
-        ), continued.stderr[-2000:]
+        of_one = start(tmp_path / "1", processes=1, **settings)
+        of_two = start(tmp_path / "2", processes=2, **settings)
+        killed = start(tmp_path / "killed", die=27, processes=2, **settings)
+        assert killed.wait() != 0
+        continued = start(tmp_path / "killed", processes=2, **settings)
+        for training in (of_one, of_two, continued):
+            assert training.wait() == 0, training.errors()[-2000:]
+        assert continued.printed().count("continuing from step 25") == 2
         alone_losses, two_losses, killed_losses = (
             losses(tmp_path / name) for name in ("1", "2", "killed")
         )

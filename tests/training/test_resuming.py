@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from helpers.losses import make_loss
 from helpers.training import checkpoints
 from helpers.training.checkpoints import read_summary
-from tests.tiny_training import Killed, changed, dies_at, equal, run, same_history
+from tests.tiny_training import Killed, changed, dies_at, equal, same_history, start
 
 
 class TestResuming:
@@ -126,13 +126,14 @@ class TestResuming:
         """A process of its own, killed without warning in the middle of its second stretch, then
         run again.
         """
-        assert run(tmp_path / "whole").returncode == 0
-        assert run(tmp_path / "killed", die=15).returncode == -signal.SIGKILL
-        continued = run(tmp_path / "killed")
+        whole = start(tmp_path / "whole")
+        killed = start(tmp_path / "killed", die=15)
+        assert killed.wait() == -signal.SIGKILL
+        continued = start(tmp_path / "killed")
+        for training in (whole, continued):
+            assert training.wait() == 0, training.errors()[-2000:]
         steps = " ".join(map(str, range(10, 20)))
-        assert continued.stdout.strip() == f"continuing from step 10\n{steps}", continued.stderr[
-            -2000:
-        ]
+        assert continued.printed().strip() == f"continuing from step 10\n{steps}"
         for name in ("best.safetensors", "last.safetensors"):
             assert equal(tmp_path / "whole" / name, tmp_path / "killed" / name), name
         assert same_history(tmp_path / "whole", tmp_path / "killed")

@@ -12,7 +12,7 @@ import argparse
 import statistics
 import time
 from collections import Counter
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from helpers.tokens.store import TokenStore
 from helpers.tokens.tokenizer import HuggingFace
 
 
+@cache
 def demo_texts():
     """The texts of 10,000 generated posts."""
     frames = []

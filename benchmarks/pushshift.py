@@ -32,6 +32,7 @@ from backports import zstd
 from helpers.core.files import ZSTD_OPTIONS
 from helpers.sources import json_lines, pushshift
 
+DIFFERENT_COMMENTS = 50_000
 WORDS = (
     "the of and to in is that it for you was with on as have but be they I this not are or from "
     "at one had"
@@ -107,11 +108,11 @@ def comment(number: int, rng: random.Random, era: str) -> str:
 @cache
 def comments(era: str) -> list[bytes]:
     rng = random.Random(0)
-    return [comment(number, rng, era).encode() for number in range(50_000)]
+    return [comment(number, rng, era).encode() for number in range(DIFFERENT_COMMENTS)]
 
 
 def write(path: Path, size: int, era: str):
-    """About ``size`` bytes of comments, 50,000 different ones, compressed if the name says so."""
+    """About ``size`` bytes of comments, many of them different, compressed if the name says so."""
     rng = random.Random(0)
     lines = comments(era).copy()
     with zstd.open(path, "wb") if path.suffix == ".zst" else open(path, "wb") as file:

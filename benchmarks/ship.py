@@ -185,10 +185,11 @@ def main() -> None:
             folder,
         ).save(folder)
     encoder = AuthorEncoder.load(folder)
-    for each in options.on:
-        split, _, posts = each.partition("=")
-        tokens = folder.parent / f"{folder.name}-{split}"
-        measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
+    with encoder.model(True, True).inference():  # the network prepares once for all measurements
+        for each in options.on:
+            split, _, posts = each.partition("=")
+            tokens = folder.parent / f"{folder.name}-{split}"
+            measure(encoder, Path(posts), split, options.name, Path(options.results), tokens)
 
 
 if __name__ == "__main__":

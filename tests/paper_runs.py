@@ -102,23 +102,28 @@ def changed(value, change):
 
 
 def execute(run, changes, outputs, monkeypatch):
-    """Execute some stages of a run in this process; returns its files.
+    """Execute some stages of a run; returns its files."""
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(outputs))
+    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)  # by which few authors are split
+    execute_here(smaller(run, changes), monkeypatch)
+    return Run(run)
 
-    A kernel a stage would spend more time on imports than on these sizes.
+
+def execute_here(todo, monkeypatch):
+    """Execute stages in this process, as a kernel a stage would take longer than small data does.
+
+    A failure is the error of the cell, with its traceback.
     """
     monkeypatch.setattr(papermill, "execute_notebook", execute_in_process)
     monkeypatch.setattr(plotly.io.renderers, "default", "json")  # no browser
-    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(outputs))
-    monkeypatch.setenv("AUTHORBOOK_PSEUDONYM_KEY", "00" * 32)  # by which few authors are split
-    for stage in smaller(run, changes):
+    for stage in todo:
         AcceleratorState._reset_state(True)  # a process has one precision
         try:
             pipeline.execute(stage)
         except pipeline.StageFailed as error:
-            raise error.__context__ from None  # with the traceback of the cell
+            raise error.__context__ from None
         finally:
             AcceleratorState._reset_state(True)
-    return Run(run)
 
 
 # what needs data, or a package that not all have

@@ -1,14 +1,18 @@
 """The comparisons of `make bench`: their ways, their rows, and what a ratio is."""
 
-import importlib.util
-import subprocess
+import importlib
+import runpy
 import sys
+import tempfile
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.core import paths
+from tests.forks import Fork
 
 FOLDER = paths.ROOT / "benchmarks"
 SMALL = {
@@ -26,11 +30,32 @@ SMALL = {
 }
 
 
+def run_script(arguments):
+    """Run the script as Python would: its folder is where it imports from."""
+    sys.argv = arguments
+    sys.path.insert(0, str(FOLDER))
+    runpy.run_path(arguments[0], run_name="__main__")
+
+
+class Popen:
+    """What a test needs of subprocess.Popen: a script in a fork that has imported torch."""
+
+    def __init__(self, folder, command, env, **_):
+        arguments = [str(argument) for argument in command[1:]]
+        self.fork = Fork(tempfile.mkdtemp(dir=folder), run_script, arguments, variables=env)
+
+    def communicate(self, timeout=None):
+        self.returncode = self.fork.wait(timeout)
+        return self.fork.printed(), self.fork.errors()
+
+
 @pytest.fixture(scope="module")
 def speed():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)
-        yield importlib.import_module("speed")
+        module = importlib.import_module("speed")
+        patch.setattr(module.pushshift, "DIFFERENT_COMMENTS", 2000)
+        yield module
 
 
 def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
@@ -49,14 +74,16 @@ def test_a_ratio_is_that_of_rates_in_the_same_repeat(speed):
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
+def test_every_comparison_has_a_row_a_way_and_repeat(speed, name, monkeypatch, tmp_path):
     if name == "collection":
         pytest.importorskip("daft")
-    repeats = 1 if name in ("processes", "collection") else 2
+    repeats = 1 if name in ("processes", "collection", "memory") else 2
     settings = dict(SMALL[name])
     losses = {}
     if name == "processes":
         settings["losses"] = losses
+        forks = SimpleNamespace(Popen=partial(Popen, tmp_path), PIPE=None)
+        monkeypatch.setattr(speed, "subprocess", forks)
     table = speed.COMPARISONS[name](repeats, **settings)
     assert {*speed.COLUMNS, "threads", "device"} <= set(table)
     assert np.isfinite(table.seconds).all()
@@ -71,20 +98,12 @@ def test_every_comparison_has_a_row_a_way_and_repeat(speed, name):
 
 
 def test_the_command_says_what_it_does_not_know_and_writes_what_it_measured(tmp_path):
-    command = [
-        sys.executable,
-        FOLDER / "speed.py",
-        "--out",
-        tmp_path / "new" / "speed.csv",
-        "--repeats",
-        "1",
-    ]
-    run = {"capture_output": True, "text": True}
-    wrong = subprocess.run([*command, "reeder"], **run)
-    assert wrong.returncode == 2 and "no comparison reeder: one of cleaning" in wrong.stderr
-    done = subprocess.run([*command, "start"], **run)
-    assert done.returncode == 0 and "first embedding" in done.stdout, done.stderr[-1000:]
-    assert list(pd.read_csv(tmp_path / "new" / "speed.csv").way) == [
-        "import torch",
-        "first embedding",
-    ]
+    table = tmp_path / "new" / "speed.csv"
+    command = [sys.executable, FOLDER / "speed.py", "--out", table, "--repeats", "1"]
+    wrong = Popen(tmp_path, [*command, "reeder"], {})
+    _, errors = wrong.communicate()
+    assert wrong.returncode == 2 and "no comparison reeder: one of cleaning" in errors
+    done = Popen(tmp_path, [*command, "start"], {})
+    printed, errors = done.communicate()
+    assert done.returncode == 0 and "first embedding" in printed, errors[-1000:]
+    assert list(pd.read_csv(table).way) == ["import torch", "first embedding"]

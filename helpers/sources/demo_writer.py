@@ -1,6 +1,7 @@
 """Texts of the demo corpus: sentence patterns, filled by an author's habits, with typing slips."""
 
 import re
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -186,9 +187,8 @@ class Writer:
 
 
 def _uniform(rng):
-    """Yield uniform random numbers without end; they are generated 4096 at a time for speed."""
-    while True:
-        yield from rng.random(4096).tolist()
+    """Return uniform random numbers without end; they are generated 4096 at a time for speed."""
+    return chain.from_iterable(rng.random(4096).tolist() for _ in repeat(None))
 
 
 def _mistyped(word, kind, position):

@@ -30,19 +30,25 @@ def test_recall_in_an_open_world_is_that_of_a_loop():
     assert ship.open_world(scores).value["open_R@P90"] == most_right / 20
 
 
-@pytest.mark.parametrize(("enough", "has_own"), [(26, False), (25, True)])
-def test_rows_of_all_models_are_recorded(encoder, invented, tmp_path, monkeypatch, enough, has_own):
-    monkeypatch.setattr(ship, "ENOUGH", enough)  # there are 25 accounts
-    monkeypatch.setattr("helpers.accounts.encoder.ENOUGH", enough)
+@pytest.fixture(scope="module")
+def posts(invented, tmp_path_factory):
+    """The invented posts as a posts table, in a folder of its own."""
     frame = pd.read_csv(invented, parse_dates=["written"]).rename(
         columns={"nick": "author", "message": "text"}
     )
     times = frame.written.dt.tz_convert("UTC").astype("datetime64[s, UTC]")
     rows = zip(frame.author, times.astype("int64"), frame.room, frame.text)
-    posts = posts_table(tmp_path / "posts.parquet", sorted(rows))
-    ship.measure(
-        encoder, posts, "test", "open_small", tmp_path / "results.csv", tmp_path / "tokens"
-    )
+    path = tmp_path_factory.mktemp("ship") / "posts.parquet"
+    return posts_table(path, sorted(rows), row_group_size=1000)
+
+
+@pytest.mark.parametrize(("enough", "has_own"), [(26, False), (25, True)])
+def test_rows_of_all_models_are_recorded(encoder, posts, tmp_path, monkeypatch, enough, has_own):
+    monkeypatch.setattr(ship, "ENOUGH", enough)  # there are 25 accounts
+    monkeypatch.setattr("helpers.accounts.encoder.ENOUGH", enough)
+    tokens = posts.parent / "tokens"  # the same for both
+    with encoder.model(True, True).inference():
+        ship.measure(encoder, posts, "test", "open_small", tmp_path / "results.csv", tokens)
     rows = results.read(tmp_path / "results.csv")
     assert {"open_small", "open_small_hours", "open_small_alone", "tfidf_subword_gallery"} <= set(
         rows.model

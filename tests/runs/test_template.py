@@ -7,29 +7,35 @@ import pytest
 
 from helpers.core import paths
 from helpers.evaluation.ranking import ranking_trials
-from helpers.runs import pipeline
 from helpers.runs.stages import stages
 from helpers.sources.demo_csv import write_demo_csv
 from helpers.tokens.store import open_store
+from tests.paper_runs import execute_here
+
+
+@pytest.fixture(scope="module")
+def posts(tmp_path_factory):
+    """A small file: 120 invented accounts, 4,000 posts."""
+    path = tmp_path_factory.mktemp("posts") / "posts.csv"
+    write_demo_csv(path, accounts=120, posts=4000)
+    frame = pd.read_csv(path).rename(columns={"nick": "user", "written": "date"})
+    frame.to_csv(path, index=False)
+    return path
 
 
 @pytest.fixture
-def ours(tmp_path, monkeypatch):
-    """A copy of the folder for a small file: 120 invented accounts, 4,000 posts."""
+def ours(posts, tmp_path, monkeypatch):
+    """The stages of a copy of the folder for a small file."""
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path / "outputs"))
-    write_demo_csv(tmp_path / "posts.csv", accounts=120, posts=4000)
-    frame = pd.read_csv(tmp_path / "posts.csv").rename(columns={"nick": "user", "written": "date"})
-    frame.to_csv(tmp_path / "posts.csv", index=False)
     folder = shutil.copytree(paths.PARAMS / "template", tmp_path / "params" / "ours")
     for path in folder.glob("*.yaml"):
-        path.write_text(path.read_text().replace("data/posts.csv", str(tmp_path / "posts.csv")))
+        path.write_text(path.read_text().replace("data/posts.csv", str(posts)))
     monkeypatch.setattr(paths, "PARAMS", tmp_path / "params")
     return {stage.name: stage for stage in stages("ours")}
 
 
-def test_a_small_file_goes_through(ours):
-    for name in ("01_collect", "02_tokenizer"):
-        pipeline.execute(ours[name])
+def test_a_small_file_goes_through(ours, monkeypatch):
+    execute_here([ours["01_collect"], ours["02_tokenizer"]], monkeypatch)
     posts = ours["06_evaluate"].parameters["posts"]
     for split in ("dev", "test"):
         assert (

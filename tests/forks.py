@@ -6,6 +6,7 @@ One process imports what takes seconds, torch above all, and is forked for each 
 import multiprocessing
 import os
 import signal
+import time
 from multiprocessing import forkserver
 from pathlib import Path
 from unittest import mock
@@ -33,6 +34,8 @@ class Fork:
     def __init__(self, place, function, *arguments, variables=()):
         self.out = Path(place) / "out"
         self.err = Path(place) / "err"
+        self.out.touch()
+        self.err.touch()
         with mock.patch.dict(os.environ, PYTHONPATH=str(paths.ROOT)):  # what it imports is there
             forkserver.ensure_running()
         environment = os.environ | dict(variables)
@@ -61,6 +64,14 @@ class Fork:
     def errors(self):
         """Return what it has printed to its stream of errors so far."""
         return self.err.read_text("utf-8", "replace")
+
+
+def wait_until(holds, seconds=LIMIT_SECONDS):
+    """Wait until a function returns something true, and fail after so many seconds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
 
 
 def _run(function, arguments, environment, out, err):

@@ -1,6 +1,7 @@
 """Many workers against one machine: the same counts and bytes, also after processes were killed."""
 
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -73,13 +74,18 @@ def merged(engine, folder, files, **changes):
     return {name: number for name, number in counts.items() if name != "steps"}, target.read_bytes()
 
 
-@pytest.fixture
-def in_this_process(monkeypatch):
+def make_in_this_process(patch):
     """The steps without Daft, one after the other: they know nothing of who calls them."""
-    monkeypatch.setattr(
+    patch.setattr(
         daft_engine, "map_parts", lambda function, jobs, workers: [function(*job) for job in jobs]
     )
-    monkeypatch.setattr(daft_engine, "PARTITION_POSTS", 400)
+    patch.setattr(daft_engine, "PARTITION_POSTS", 400)
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Steps that :func:`make_in_this_process` has arranged."""
+    make_in_this_process(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -166,25 +172,37 @@ def test_a_finished_partition_is_not_made_again_and_a_damaged_one_is(
     assert merged(daft_engine, tmp_path, files) == counts and made == [1]
 
 
-@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
-def test_partitions_of_other_settings_or_files_are_not_continued(
-    tmp_path, in_this_process, monkeypatch, changed
-):
-    files, make = write_parts(tmp_path, 1), daft_engine.Partitions.make
+@pytest.fixture(scope="module")
+def died(tmp_path_factory):
+    """A folder of parts, and of the partitions of a merge that died before its last steps."""
+    folder = tmp_path_factory.mktemp("died")
+    files = write_parts(folder, 1)
+    make = daft_engine.Partitions.make
 
     def dies(run, step, number, **options):
         if step == "bands":
             raise KeyboardInterrupt
         return make(run, step, number, **options)
 
-    monkeypatch.setattr(daft_engine.Partitions, "make", dies)
-    with pytest.raises(KeyboardInterrupt):
-        merged(daft_engine, tmp_path, files)
-    monkeypatch.setattr(daft_engine.Partitions, "make", make)
+    with pytest.MonkeyPatch.context() as patch:
+        make_in_this_process(patch)
+        patch.setattr(daft_engine.Partitions, "make", dies)
+        with pytest.raises(KeyboardInterrupt):
+            merged(daft_engine, folder, files)
+    return folder
+
+
+@pytest.mark.parametrize("changed", [{"names": {("one",): False}}, {"min_chars": 60}, None])
+def test_partitions_of_other_settings_or_files_are_not_continued(
+    died, tmp_path, in_this_process, changed
+):
+    folder = shutil.copytree(died, tmp_path / "copy")
+    assert list((folder / "collect" / "daft").glob("*/copies/*.json"))
+    files = sorted(folder.glob("*.parquet"))
     if changed is None:
-        files = write_parts(tmp_path, 2)
-    assert merged(daft_engine, tmp_path, files, **changed or {}) == merged(
-        deduplicate, tmp_path, files, **changed or {}
+        files = write_parts(folder, 2)
+    assert merged(daft_engine, folder, files, **changed or {}) == merged(
+        deduplicate, folder, files, **changed or {}
     )
 
 

@@ -1,37 +1,34 @@
 """Real processes, killed while they read a corpus: nothing is left running."""
 
-import subprocess
-import sys
+import os
 import time
 
 import psutil
 
-from helpers.core import paths
-
-COLLECT = """
-import os, sys, time
 from helpers import sources
-from helpers.corpus.collect import CollectConfig, collect
 from helpers.core.paths import Run
+from helpers.corpus.collect import CollectConfig, collect
+from tests.forks import Fork, wait_until
 
-def read(drops):
-    os.write(1, b"%d\\n" % os.getpid())  # in one piece: two of them write at once
+
+def read_endlessly(drops):
+    os.write(1, b"%d\n" % os.getpid())  # in one piece: two of them write at once
     time.sleep(60)
 
-sources.open_source = lambda *_, **__: [sources.Part(name, read) for name in "abc"]
-collect(Run("demo"), CollectConfig(source="demo"))
-"""
+
+def collect_endlessly():
+    sources.open_source = lambda *_, **__: [sources.Part(name, read_endlessly) for name in "abc"]
+    collect(Run("demo"), CollectConfig(source="demo"))
 
 
 def test_workers_end_with_the_process_that_started_them(tmp_path, monkeypatch):
     monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
-    parent = subprocess.Popen(
-        [sys.executable, "-c", COLLECT], cwd=paths.ROOT, stdout=subprocess.PIPE, text=True
-    )
-    workers = [psutil.Process(int(parent.stdout.readline())) for _ in range(2)]
+    parent = Fork(tmp_path, collect_endlessly)
+    wait_until(lambda: parent.printed().count("\n") == 2)
+    workers = [psutil.Process(int(line)) for line in parent.printed().split()]
     time.sleep(1.5)
     assert all(worker.is_running() for worker in workers)
-    parent.kill()
+    parent.process.kill()
     parent.wait()
     _, alive = psutil.wait_procs(workers, timeout=10)
     for worker in alive:

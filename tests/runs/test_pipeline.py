@@ -18,6 +18,7 @@ from helpers.runs import pipeline
 from helpers.runs.__main__ import main
 from helpers.runs.pipeline import ensure, execute
 from helpers.runs.stages import stages
+from tests.forks import Fork, wait_until
 from tests.toy_runs import log, notebook, params
 
 
@@ -197,14 +198,14 @@ def python(code, *arguments, **options):
 
 def ends(process, seconds=10):
     """Does a process that is not ours end within so many seconds?"""
-    for _ in range(10 * seconds):
+    for _ in range(100 * seconds):
         try:
             os.kill(process, 0)
         except ProcessLookupError:
             return True
         if "zombie" in psutil.Process(process).status():
             return True
-        time.sleep(0.1)
+        time.sleep(0.01)
     return False
 
 
@@ -215,6 +216,25 @@ from helpers.runs import pipeline, stages
 toy = pathlib.Path(sys.argv[1])
 paths.NOTEBOOKS, paths.PARAMS = toy / "notebooks", toy / "params"
 """
+
+
+def use_project(toy):
+    """Make this process, a fork, use the notebooks and parameters of a folder."""
+    paths.NOTEBOOKS = toy / "notebooks"
+    paths.PARAMS = toy / "params"
+
+
+def execute_second_stage(toy):
+    use_project(toy)
+    execute(stages("demo")[1])
+
+
+def hold_run(toy):
+    use_project(toy)
+    sys.argv = ["a test"]
+    with locks.folder_lock(paths.Run("demo").folder):
+        print("held", flush=True)
+        time.sleep(60)
 
 
 def test_a_kernel_ends_with_the_run_that_is_killed(toy):
@@ -231,15 +251,11 @@ def test_a_kernel_ends_with_the_run_that_is_killed(toy):
         sleep + patch + f"pipeline.ensure(run, '01_a', {made!r})",
     )
     pids = toy / "pids.txt"
-    parent = python(
-        HERE + "pipeline.execute(stages.stages('demo')[1])",
-        toy,
-        env=os.environ | {"PIDS": str(pids)},
-    )
+    parent = Fork(toy, execute_second_stage, toy, variables={"PIDS": str(pids)})
     while not pids.exists() or len(pids.read_text().split()) < 2:
-        time.sleep(0.1)
-        assert parent.poll() is None
-    parent.kill()
+        time.sleep(0.01)
+        assert parent.process.is_alive(), parent.errors()
+    parent.process.kill()
     parent.wait()
     assert all(ends(int(pid)) for pid in pids.read_text().split())
 
@@ -263,7 +279,7 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
         stderr=subprocess.PIPE,
     )
     while not pids.exists() or not pids.read_text():
-        time.sleep(0.1)
+        time.sleep(0.01)
         assert run.poll() is None
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=20)
@@ -276,16 +292,11 @@ def test_a_run_that_is_stopped_ends_at_once_and_so_does_its_kernel(toy):
 def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatch):
     request.getfixturevalue("without_kernels")
     monkeypatch.setattr(locks, "ORPHAN_SECONDS", 0.1)
-    hold = (
-        HERE
-        + "with locks.folder_lock(paths.Run('demo').folder):\n"
-        + "    print('held', flush=True)\n    sys.stdin.read()"
-    )
-    holder = python(hold, toy, stdin=subprocess.PIPE)
-    assert holder.stdout.readline() == "held\n"
+    holder = Fork(toy, hold_run, toy)
+    wait_until(lambda: holder.printed() == "held\n")
     assert main(["demo"]) == 1
     assert re.match(
-        r"\S+/outputs/demo is in use by -c \(process \d+, since .*\): wait until it has ended",
+        r"\S+/outputs/demo is in use by a test \(process \d+, since .*\): wait until it has ended",
         capsys.readouterr().err,
     )
     assert not log(toy)
@@ -299,7 +310,7 @@ def test_a_run_is_made_by_one_process_at_a_time(toy, capsys, request, monkeypatc
     waiting.start()
     time.sleep(0.3)
     assert waiting.is_alive() and not log(toy)
-    holder.kill()  # the system lets go of what a killed process held
+    holder.process.kill()  # the system lets go of what a killed process held
     holder.wait()
     waiting.join(20)
     assert not waiting.is_alive() and log(toy)
@@ -328,7 +339,7 @@ def test_two_notebooks_of_a_run_do_not_make_one_file_at_once(toy, monkeypatch):
     assert len(executions) == 2
 
 
-def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
+def test_a_full_disk_is_told_in_one_line(toy, capsys, request, monkeypatch):
     notebook(
         toy / "notebooks/02_b.ipynb",
         "raise OSError(28, 'No space left on device', 'posts.parquet.partial')",
@@ -340,6 +351,7 @@ def test_a_full_disk_is_told_in_one_line(toy, capsys, monkeypatch):
         message,
     )
     assert len(message.splitlines()) == 2
+    request.getfixturevalue("without_kernels")
     params(toy, "01_a", "size: 4")
 
     def full(*_):

@@ -230,7 +230,7 @@ class TestWorkers:
 
         def slow(texts):
             made.append(len(texts))
-            time.sleep(0.05)
+            time.sleep(0.01)
             return encode(texts)
 
         with ThreadPoolExecutor(2) as pool:

@@ -13,6 +13,7 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,12 +55,19 @@ class Room:
         source : str
             its code
         """
-        tree = ast.parse(source)
-        functions = [(lines, f"{path}: {name}") for lines, name in function_lines(tree)]
+        tokens, lines_of_functions = counts_of(source)
+        functions = [(lines, f"{path}: {name}") for lines, name in lines_of_functions]
         self.modules += 1
-        self.tokens += count_tokens(source, tree)
+        self.tokens += tokens
         self.long_functions += sum(lines > MAX_FUNCTION_LINES for lines, _ in functions)
         self.longest = max([self.longest, *functions], key=lambda function: function[0])
+
+
+@cache  # a module counts in its room and in all
+def counts_of(source: str) -> tuple[int, list[tuple[int, str]]]:
+    """Return the number of tokens of a module, and its functions as (lines, name)."""
+    tree = ast.parse(source)
+    return count_tokens(source, tree), list(function_lines(tree))
 
 
 def docstring_of(node: ast.AST) -> ast.Expr | None:

@@ -2,13 +2,14 @@
 
 import os
 import re
+import runpy
 import shutil
-import subprocess
 import sys
 
 import pytest
 
 from helpers.core import paths
+from tests.forks import Fork
 
 # a block of code whose first line says where it belongs: a new file, or a place in one
 EXAMPLE = re.compile(
@@ -48,7 +49,7 @@ def add(example, folder):
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the package and its tests with both examples, and the files that they changed."""
-    folder = tmp_path_factory.mktemp("copy")
+    folder = tmp_path_factory.mktemp("copy") / "project"
     without = shutil.ignore_patterns("__pycache__")
     for name in ("helpers", "tests"):
         shutil.copytree(paths.ROOT / name, folder / name, ignore=without)
@@ -59,18 +60,24 @@ def copy(tmp_path_factory):
     return folder, files
 
 
-def run(folder, *command):
+def run_module(folder, name, arguments):
+    """Run a module as ``python -m`` does in a folder; what is of that folder is imported anew."""
+    for imported in list(sys.modules):
+        if imported.partition(".")[0] in ("helpers", "tests"):
+            del sys.modules[imported]
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    sys.argv = [name, *arguments]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def run(folder, name, *arguments):
     """Run a module of Python in a folder; return all that it printed."""
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    return done.stdout
+    variables = {"PYTHONPATH": str(folder)}
+    fork = Fork(folder.parent, run_module, folder, name, arguments, variables=variables)
+    code = fork.wait()
+    assert code == 0, fork.printed()[-3000:] + fork.errors()[-1000:]
+    return fork.printed()
 
 
 def test_the_examples_pass_ruff(copy):

@@ -125,9 +125,7 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
     if missing:
         columns = ", ".join(missing)
         raise ValueError(f"record: the table of {fields['model']!r} lacks the columns {columns}")
-    rows = table[INTERVAL].rename_axis("metric").reset_index()
-    rows = rows.assign(**fields)[COLUMNS].astype(TYPES)
-
+    rows = _rows_of(table, fields)
     path = _path(files)
     make_folder(path.parent)
     # two notebooks may record results at the same time
@@ -143,6 +141,20 @@ def record(files: Run | Path, table: pd.DataFrame, **measured: Any) -> None:
             pd.concat([stored[~is_replaced], rows]).to_csv(partial, index=False)
         write_checksum(path)
     made.note_rows(path, _row_hashes(rows))
+
+
+def _rows_of(table, fields):
+    """Return a row of ``COLUMNS`` for each metric of a table; all rows have the same fields."""
+    columns = {}
+    for name, kind in TYPES.items():
+        if name == "metric":
+            values = table.index
+        elif name in INTERVAL:
+            values = table[name].to_numpy()
+        else:
+            values = [fields[name]] * len(table)
+        columns[name] = pd.Series(values, dtype=kind)
+    return pd.DataFrame(columns)
 
 
 def read(files: Run | Path, stale: bool = False) -> pd.DataFrame:
@@ -190,10 +202,14 @@ def row_hashes(files: Run | Path) -> dict[str, str]:
 
 
 def _row_hashes(frame):
-    values = frame.astype(object).where(frame.notna(), None)
-    keys = values[KEY].to_numpy().tolist()
+    columns = {}
+    for name in frame:
+        values = frame[name].tolist()
+        is_missing = frame[name].isna().tolist()
+        columns[name] = [None if missing else value for value, missing in zip(values, is_missing)]
+    keys = zip(*(columns[name] for name in KEY))
     rows_of = defaultdict(list)
-    for key, row in zip(keys, values.to_numpy().tolist(), strict=True):
+    for key, row in zip(keys, zip(*columns.values()), strict=True):
         rows_of[json.dumps(key)].append(row)
     return {key: fingerprint_of(rows) for key, rows in rows_of.items()}
 

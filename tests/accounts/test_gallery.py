@@ -9,6 +9,7 @@ from helpers.accounts.gallery import NOBODY, UNDECIDED, AccountGallery
 from helpers.accounts.samples import halves, rooms_of
 from helpers.evaluation.detection import DetectionCosts
 from helpers.evaluation.scores import cosine
+from helpers.tokens.tokenizer import Tokenizer
 
 FORM = (
     "Thank you for your report, it has been filed and somebody will look at it soon, ticket number "
@@ -19,7 +20,7 @@ FORM = (
 POSTS = [["I like tea, a lot.", "Tea again!"], ["no semicolons; ever", "well; maybe"]]
 
 
-class Words:
+class Words(Tokenizer):
     """A tokenizer whose tokens are numbers."""
 
     vocabulary, fingerprint, kind, model = 300, "words", "numbers", b""

@@ -13,15 +13,17 @@ OWN_SPLITS = ("train", "dev", "test", "seen")
 def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, store.TokenStore]]:
     """Return the tokenizer of a run and the store of each split; what is missing is made.
 
-    A split by another name than those of a run is another run, with all its accounts. Its posts are
-    encoded as this run's own: with this tokenizer and, where training knows them, these topics.
+    A split by another name than those of a run is another run, with all its accounts, or a split of
+    another run, such as "blogs.train". Its posts are encoded as this run's own: with this tokenizer
+    and, where training knows them, these topics.
 
     Parameters
     ----------
     run : str
         name of the run
     splits : iterable of str
-        "train", which comes before other runs, "dev", "test", "seen", or names of other runs
+        "train", which comes before other runs, "dev", "test", "seen", or names of other runs and
+        of their splits
     """
     files = paths.Run(run)
     pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
@@ -31,10 +33,18 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
         if split in OWN_SPLITS:
             stores[split] = store.open_store(files.tokens / split)
             continue
-        guest = paths.Run(split)
-        pipeline.ensure(split, "01_collect", guest.posts / "split.json")
-        posts = guest.posts / "all.parquet"
+        posts = _posts_of_guest(split)
         topics = store.list_topics(posts, known=stores["train"].meta["topics"])
         encoding = (topics, words.fingerprint, words.vocabulary)
         stores[split] = store.build_store(posts, files.tokens / split, words.encode, *encoding)
     return words, stores
+
+
+def _posts_of_guest(name):
+    """Return the posts table of another run, or of one of its splits, which is collected first."""
+    run, _, split = name.rpartition(".")
+    if split not in OWN_SPLITS:
+        run, split = name, "all"
+    guest = paths.Run(run)
+    pipeline.ensure(run, "01_collect", guest.posts / "split.json")
+    return guest.posts / f"{split}.parquet"

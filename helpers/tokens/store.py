@@ -248,6 +248,62 @@ def subset(store: TokenStore, posts: np.ndarray, offsets: np.ndarray) -> TokenSt
     )
 
 
+def join_stores(stores: Sequence[TokenStore]) -> TokenStore:
+    """Return a store in memory with the authors of several stores, such as those of two corpora.
+
+    Its authors have no names; ``meta["corpora"]`` says with which author each of them begins. The
+    first store gives the topic list; a topic that is not on it becomes "other". All tokens are
+    copied, 2 bytes each.
+
+    Parameters
+    ----------
+    stores : stores whose tokens one tokenizer made; a single one is returned as it is
+
+    Raises
+    ------
+    ValueError
+        the vocabularies differ in size, or there is no store
+    """
+    if not stores:
+        raise ValueError("join_stores needs a store")
+    first = stores[0]
+    if len(stores) == 1:
+        return first
+    vocabularies = sorted({store.meta["vocabulary"] for store in stores})
+    if len(vocabularies) > 1:
+        raise ValueError(f"stores with vocabularies of {vocabularies} tokens cannot be joined")
+    last_topic = len(first.meta["topics"])  # the row of "other"
+    arrays = {
+        name: np.concatenate([getattr(store, name) for store in stores])
+        for name in ("tokens", "hour", "time")
+    }
+    topics = [np.minimum(store.topic, last_topic) for store in stores]
+    authors = [store.authors for store in stores]
+    sizes = {
+        "fingerprint": fingerprint_of(*(store.meta["fingerprint"] for store in stores)),
+        "posts": len(arrays["hour"]),
+        "authors": sum(authors),
+        "tokens": len(arrays["tokens"]),
+        "corpora": np.cumsum([0, *authors[:-1]]).tolist(),
+    }
+    return replace(
+        first,
+        folder=first.folder / "joined",
+        meta=first.meta | sizes,
+        topic=np.concatenate(topics).astype(FILES["topic"]),
+        post_offsets=_joined_offsets([store.post_offsets for store in stores]),
+        author_offsets=_joined_offsets([store.author_offsets for store in stores]),
+        **arrays,
+    )
+
+
+def _joined_offsets(offsets):
+    # each array runs from 0; the next one goes on where the last one ends
+    ends = np.cumsum([0, *(array[-1] for array in offsets)])
+    arrays = [array[1:] + end for array, end in zip(offsets, ends, strict=False)]
+    return np.concatenate([[0], *arrays])
+
+
 def list_topics(posts: str | Path, max_topics: int = 2048, known: Sequence[str] = ()) -> list[str]:
     """List the most frequent topics of a posts table, equally frequent ones by name.
 

@@ -42,6 +42,14 @@ def test_another_run_is_encoded_as_this_one(run):
     assert words.decode(guest.tokens) == "onetwo"
 
 
+def test_a_split_of_another_run_is_encoded_alone(run):
+    guest = paths.Run("guest")
+    posts_table(guest.posts / "test.parquet", [("h", 1, "y", "three")])
+    words, stores = open_stores("home", ["train", "guest.test"])
+    assert words.decode(stores["guest.test"].tokens) == "three"
+    assert stores["guest.test"].author_names() == ["h"]
+
+
 def test_a_split_without_a_store_is_named(run):
     with pytest.raises((ValueError, FileNotFoundError), match="seen"):
         open_stores("home", ["train", "seen"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -25,13 +26,16 @@ from helpers.tokens.store import (
     FILES,
     SUFFIX,
     build_store,
+    check_arrays,
     concat_ranges,
     file_checksum,
+    join_stores,
     list_topics,
     open_store,
     run_serially,
     subset,
 )
+from tests.factories import store_in_memory
 
 NAMES = {f"{name}.{SUFFIX[kind]}": kind for name, kind in FILES.items()}
 ALL = [*NAMES, "authors.parquet"]
@@ -495,3 +499,36 @@ def test_taken_posts_are_the_chosen_ones_in_their_order(built):
     assert chosen.meta == {"topics": ["y", "x", "z"], "vocabulary": 2**16}
     with pytest.raises(FileNotFoundError):
         chosen.author_names()
+
+
+def test_joined_stores_hold_the_posts_of_all():
+    first = named_store([2, 3], "first", topics=3)
+    second = named_store([1, 4], "second", topics=6)
+    joined = join_stores([first, second])
+    assert joined.meta["corpora"] == [0, 2] and joined.authors == 4 and joined.posts == 10
+    assert joined.meta["fingerprint"] not in ("first", "second")
+    assert joined.meta["topics"] == first.meta["topics"]
+    for number in range(10):
+        store, post = (first, number) if number < 5 else (second, number - 5)
+        begin, end = joined.post_offsets[number : number + 2]
+        old_begin, old_end = store.post_offsets[post : post + 2]
+        assert joined.tokens[begin:end].tolist() == store.tokens[old_begin:old_end].tolist()
+        assert joined.hour[number] == store.hour[post] and joined.time[number] == store.time[post]
+        assert joined.topic[number] == min(store.topic[post], 2), "2 is other of the first store"
+    assert joined.author_offsets.tolist() == [0, 2, 5, 6, 10]
+    check_arrays(joined)
+
+
+def named_store(counts, fingerprint, vocabulary=99, topics=3):
+    store = store_in_memory(counts, len(fingerprint), vocabulary=vocabulary, topics=topics)
+    meta = store.meta | {"fingerprint": fingerprint, "vocabulary": vocabulary}
+    return replace(store, meta=meta)
+
+
+def test_stores_that_cannot_be_joined_are_refused():
+    store = named_store([2, 3], "first")
+    assert join_stores([store]) is store
+    with pytest.raises(ValueError, match=r"vocabularies of \[98, 99\] tokens"):
+        join_stores([store, named_store([2], "other", vocabulary=98)])
+    with pytest.raises(ValueError, match="needs a store"):
+        join_stores([])

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from ...core.config import Config
 from ..store import TokenStore
-from .authors import AuthorSampler
+from .authors import AuthorSampler, CorpusSampler
 from .base import Sampler
 from .document_pairs import PairSampler, RandomDocumentSampler
 from .sizes import SIZES
@@ -19,6 +19,7 @@ from .topics import TopicSampler
 
 SAMPLERS: dict[str, type[Sampler]] = {
     "authors": AuthorSampler,
+    "corpus": CorpusSampler,
     "pairs": PairSampler,
     "random": RandomDocumentSampler,
     "topic": TopicSampler,
@@ -35,9 +36,10 @@ class SamplerConfig(Config):
 
     Attributes
     ----------
-    kind : "authors" samples K windows of consecutive posts of each of P authors; the other kinds
-        sample single posts, which are documents: "pairs" pairs of them, half by one author,
-        "random" any, "topic" K of each of P authors who share topics
+    kind : "authors" samples K windows of consecutive posts of each of P authors, "corpus" the same
+        with all authors of a batch from one corpus of a joined store; the other kinds sample single
+        posts, which are documents: "pairs" pairs of them, half by one author, "random" any, "topic"
+        K of each of P authors who share topics
     authors_per_batch : P; for "pairs" the number of pairs, for "random" the number of documents
     samples_per_author : K ("authors", "topic")
     min_posts : fewest posts of a sample ("authors")

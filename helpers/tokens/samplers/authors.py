@@ -23,7 +23,7 @@ class AuthorSampler(Sampler):
         offsets = self.store.author_offsets
         samples = config.samples_per_author
         fewest_posts = 1 if config.overlap else samples
-        authors = draw_authors(self.store, config.authors_per_batch, fewest_posts, rng)
+        authors = self._draw_authors(fewest_posts, rng)
         sizes = draw_sizes(
             config.sizes,
             len(authors) * samples,
@@ -38,6 +38,26 @@ class AuthorSampler(Sampler):
         first, count = draw_windows(available, sizes, rng, config.overlap)
         first += begin[:, None]
         return self.gather(np.repeat(authors, samples), first.ravel(), count.ravel(), rng)
+
+    def _draw_authors(self, min_posts, rng):
+        # the authors of one batch, among those with at least min_posts posts
+        return draw_authors(self.store, self.config.authors_per_batch, min_posts, rng)
+
+
+class CorpusSampler(AuthorSampler):
+    """Sample batches as :class:`AuthorSampler` does, each from one corpus of a joined store.
+
+    So no author can be told from another by the corpus. A corpus is chosen with the share that it
+    has of all authors. A store of one corpus gives the batches of one corpus.
+    """
+
+    def _draw_authors(self, min_posts, rng):
+        # the authors of one batch, all of one corpus
+        store = self.store
+        begins = store.meta.get("corpora", [0])
+        corpus = np.searchsorted(begins, rng.integers(store.authors), side="right") - 1
+        among = (begins[corpus], [*begins[1:], store.authors][corpus])
+        return draw_authors(store, self.config.authors_per_batch, min_posts, rng, among)
 
 
 def draw_windows(

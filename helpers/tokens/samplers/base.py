@@ -60,7 +60,11 @@ class Sampler:
 
 
 def draw_authors(
-    store: TokenStore, count: int, min_posts: int, rng: np.random.Generator
+    store: TokenStore,
+    count: int,
+    min_posts: int,
+    rng: np.random.Generator,
+    among: tuple[int, int] | None = None,
 ) -> np.ndarray:
     """Sample different authors, uniformly among those with enough posts.
 
@@ -74,6 +78,7 @@ def draw_authors(
     count : wanted number of authors
     min_posts : fewest posts of an author
     rng : source of the random choice
+    among : first author, and the one after the last, of those to choose from; by default all
 
     Returns
     -------
@@ -84,18 +89,20 @@ def draw_authors(
     ValueError
         fewer than two authors qualify
     """
-    if store.authors > MAX_SCANNED_AUTHORS:
+    first, end = among or (0, store.authors)
+    if end - first > MAX_SCANNED_AUTHORS:
         authors = np.empty(0, np.int64)
         for _ in range(100):
-            candidates = rng.integers(store.authors, size=2 * count)
+            candidates = rng.integers(first, end, size=2 * count)
             posts = store.author_offsets[candidates + 1] - store.author_offsets[candidates]
             authors = np.concatenate([authors, candidates[posts >= min_posts]])
-            _, first = np.unique(authors, return_index=True)
-            authors = authors[np.sort(first)]
+            _, place = np.unique(authors, return_index=True)
+            authors = authors[np.sort(place)]
             if len(authors) >= count:
                 return authors[:count]
 
-    eligible = np.flatnonzero(store.posts_per_author() >= min_posts)
+    posts = store.posts_per_author()[first:end]
+    eligible = first + np.flatnonzero(posts >= min_posts)
     if len(eligible) < 2:
         raise ValueError(
             f"{len(eligible)} authors with {min_posts} posts or more in {store.folder}: "

@@ -49,7 +49,7 @@ class TestEverySampler:
         for step in range(20):
             batch = draw(step)
             assert batch.tokens.shape == (*batch.mask.shape, 6)
-            assert batch.mask.shape[1] == 1 or kind == "authors"
+            assert batch.mask.shape[1] == 1 or kind in ("authors", "corpus")
             for row, place in batch.mask.nonzero().tolist():
                 tokens = [token for token in batch.tokens[row, place].tolist() if token != PAD]
                 post = tokens[0]
@@ -108,7 +108,7 @@ def test_kinds_of_single_posts_say_so():
     [
         (
             {"kind": "triples"},
-            "'kind' is 'triples': Input should be 'authors', 'pairs', 'random' or 'topic'",
+            "'kind' is 'triples': Input should be 'authors', 'corpus', 'pairs', 'random' or ",
         ),
         ({"sizes": "beta"}, "'sizes' is 'beta'"),
         ({"window": "suffix"}, "'window' is 'suffix'"),
@@ -143,3 +143,19 @@ def test_authors_are_drawn_uniformly_and_differ_whether_or_not_all_are_looked_at
     assert sorted(base.draw_authors(store, 99, 4, rng)) == list(range(1, 50, 2)), "all there are"
     with pytest.raises(ValueError, match="0 authors with 10 posts or more"):
         base.draw_authors(store, 5, 10, rng)
+
+
+def test_a_batch_of_a_corpus_holds_its_authors_alone(make_store):
+    store = make_store([4] * 30)
+    object.__setattr__(store, "meta", {"topics": [], "corpora": [0, 20]})
+    draw = make_sampler(SamplerConfig(kind="corpus", **SMALL), store, 0)
+    batches = [draw(step).authors.numpy() for step in range(600)]
+    is_second = np.array([authors.min() >= 20 for authors in batches])
+    assert all(authors.max() < 20 for authors in np.array(batches)[~is_second])
+    assert len(set(np.concatenate(batches))) == 30, "all authors are in some batch"
+    assert stats.binomtest(int(is_second.sum()), 600, 1 / 3).pvalue > 0.001
+
+
+def test_a_store_of_one_corpus_gives_the_batches_of_any_kind(store):
+    draw = make_sampler(SamplerConfig(kind="corpus", **SMALL), store, 0)
+    assert len(draw(0).authors.unique()) == 4

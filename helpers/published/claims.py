@@ -163,6 +163,8 @@ def _published(claim: Any) -> tuple[float, str]:
     table = _published_table(claim.table)
     value = table.query(claim.row)[claim.metric].mean()
     base_value = table.query(claim.row_base)[claim.metric].mean()
+    if pd.isna(value - base_value):
+        raise ValueError(f"{claim.table} lacks a row of the claim: {claim.claim}")
     return value - base_value, f" {value:.3f} against {base_value:.3f}"
 
 

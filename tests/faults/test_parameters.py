@@ -120,6 +120,7 @@ MEANINGFUL = {
 }
 MAY_BE_EMPTY = {
     ("01_collect", "location"): "the demo corpus is read from nowhere",
+    ("03_train", "more"): "the run's own authors only",
     ("04_losses", "margins"): "no further triplet is trained",
     ("05_arr", "baselines"): "trained encoders only",
     ("08_link", "baselines"): "trained encoders only",
@@ -127,6 +128,7 @@ MAY_BE_EMPTY = {
     ("11_topic", "remedies"): "the base alone",
     ("12_pairs", "baselines"): "trained encoders only",
     ("13_your_accounts", "accounts"): "all accounts",
+    ("15_scale", "more"): "the run's own authors only",
     ("16_second_accounts", "chosen_on"): "no settings were chosen on projects of the table",
 }
 

@@ -14,13 +14,14 @@ from tests.factories import styled_posts
 from tests.paper_runs import settings
 
 FOLDER = paths.PARAMS / "open"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.gpu*.yaml"))
+FILES = {path.stem for path in FOLDER.glob("*.gpu*.yaml")}
 SMALL = {"authors_per_batch": 8, "max_tokens": 12, "max_posts": 4}
 # what a CPU trains in a second; a transformer that needs no download
 TOYS = {
     "03_train.gpu": {"filters": 4, "token_dim": 4, "attention": 4, "dim": 8},
     "03_train.gpu_luar": {"model": "tiny"},
 }
+NAMES = sorted(TOYS)
 
 
 def names_of(name, **changes):
@@ -35,8 +36,8 @@ def names_of(name, **changes):
 
 
 def test_no_stage_of_the_run_is_for_a_gpu():
-    assert NAMES == sorted(TOYS)
-    assert not {stage.name for stage in stages("open")} & set(NAMES)
+    assert set(NAMES) <= FILES
+    assert not {stage.name for stage in stages("open")} & FILES
     assert {"03_train", "03_train.T", "03_train.minilm"} <= {stage.name for stage in stages("open")}
 
 
@@ -63,6 +64,14 @@ def test_its_sizes_are_those_that_its_comments_say(name, monkeypatch, tmp_path):
             512,
             "linear",
         )
+
+
+def test_more_authors_are_the_only_difference(monkeypatch, tmp_path):
+    monkeypatch.setenv("AUTHORBOOK_OUTPUTS", str(tmp_path))
+    alone, more = names_of("03_train.gpu_long"), names_of("03_train.gpu_more")
+    assert alone["experiment"] == more["experiment"]
+    assert more["experiment"].training.steps == 1000
+    assert (alone["more"], more["more"]) == ([], ["bloggers.train"])
 
 
 @pytest.mark.parametrize("name", NAMES)

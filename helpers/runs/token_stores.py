@@ -14,8 +14,8 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
     """Return the tokenizer of a run and the store of each split; what is missing is made.
 
     A split by another name than those of a run is another run, with all its accounts, or a split of
-    another run, such as "blogs.train". Its posts are encoded as this run's own: with this tokenizer
-    and, where training knows them, these topics.
+    another run, such as "bloggers.train". Its posts are encoded as this run's own: with this
+    tokenizer and, where training knows them, these topics.
 
     Parameters
     ----------
@@ -24,6 +24,11 @@ def open_stores(run: str, splits: Iterable[str]) -> tuple[Tokenizer, dict[str, s
     splits : iterable of str
         "train", which comes before other runs, "dev", "test", "seen", or names of other runs and
         of their splits
+
+    Raises
+    ------
+    ValueError
+        another run has no such split
     """
     files = paths.Run(run)
     pipeline.ensure(run, "02_tokenizer", files.tokens / "test" / "store.json")
@@ -47,4 +52,7 @@ def _posts_of_guest(name):
         run, split = name, "all"
     guest = paths.Run(run)
     pipeline.ensure(run, "01_collect", guest.posts / "split.json")
-    return guest.posts / f"{split}.parquet"
+    posts = guest.posts / f"{split}.parquet"
+    if not posts.exists():
+        raise ValueError(f"the run {run!r} has no split {split!r}, for {name!r}")
+    return posts

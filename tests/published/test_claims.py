@@ -149,3 +149,14 @@ def test_stored_results_have_verdicts_that_follow_from_their_rows():
     (comparison,) = verdicts[verdicts.note == "linking, seen"].itertuples()
     assert comparison.verdict == verdict
     assert f"{stream.value:.3f}" in comparison.ours and f"{words.value:.3f}" in comparison.ours
+
+
+def test_a_claim_about_a_row_that_the_paper_lacks_is_an_error(monkeypatch):
+    claim = CLAIMS[CLAIMS.table == "khan2021_table7"].iloc[:1].assign(row="vocabulary == 32768")
+    monkeypatch.setattr(claims, "_claims", lambda: claim)
+    model, base = "sentencepiece 4096", "bytes 256"
+    measured = results(
+        (model, base, "MRR_difference", 0.1, 0.05, 0.15), protocol="khan2021 Table 7"
+    )
+    with pytest.raises(ValueError, match="khan2021_table7 lacks a row of the claim: a vocabulary"):
+        claims.verdicts(measured)

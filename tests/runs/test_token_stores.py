@@ -50,6 +50,11 @@ def test_a_split_of_another_run_is_encoded_alone(run):
     assert stores["guest.test"].author_names() == ["h"]
 
 
+def test_a_split_that_another_run_lacks_is_named(run):
+    with pytest.raises(ValueError, match="the run 'guest' has no split 'dev', for 'guest.dev'"):
+        open_stores("home", ["train", "guest.dev"])
+
+
 def test_a_split_without_a_store_is_named(run):
     with pytest.raises((ValueError, FileNotFoundError), match="seen"):
         open_stores("home", ["train", "seen"])

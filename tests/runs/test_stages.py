@@ -1,5 +1,7 @@
 """The stages of a run on toy notebooks: their order, their parameters, and when one is stale."""
 
+import re
+
 import pytest
 
 from helpers.core import paths
@@ -132,3 +134,17 @@ def test_a_changed_input_file_makes_the_stages_stale(toy, monkeypatch):
     assert before == [stage.fingerprint for stage in stages("demo")]
     path.write_text("ab")
     assert not set(before) & {stage.fingerprint for stage in stages("demo")}
+
+
+def test_who_opens_token_stores_waits_for_the_notebook_that_makes_them():
+    needs = {stage.name: set(stage.needs) for stage in stages("demo")}
+    for stage in stages("demo"):
+        book = (paths.NOTEBOOKS / f"{stage.notebook}.ipynb").read_text("utf-8")
+        if stage.notebook == "02_tokenizer" or not re.search(r"open_stores?\(", book):
+            continue
+        earlier = set()
+        new = needs[stage.name]
+        while new:
+            earlier |= new
+            new = set().union(*(needs[name] for name in new)) - earlier
+        assert "02_tokenizer" in earlier, stage.name

@@ -15,7 +15,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..cleaning.addresses import mask_addresses
 from ..cleaning.code_lines import is_code
-from ..cleaning.text import EVERYDAY, drop_edge_marks, is_bot, normalise_unicode
+from ..cleaning.text import drop_edge_marks, is_bot, normalise_unicode
+from ..cleaning.user_names import mask_user_names, maskable_user_names, words_of
 from ..core.artifacts import file_stats_fingerprint, fingerprint_of
 from ..core.files import bare_path, check_readable
 from . import Part, existing_paths, list_files, row_part
@@ -30,8 +31,8 @@ MAX_WORDS = 1_000_000  # different words that are counted; of more, those that o
 NO_CHANNEL = set("irc ircd log logs irclog irclogs chat channel messages msg index txt".split())
 # programs: services of a network, loggers, and bots of many channels whose names do not say so
 BOTS = re.compile(
-    r"(?!(?:ab|tal|ca)bot\d*$).*bot[\d_]*$|.*bot[-_]|.*able6$|(?:chan|nick|memo|oper|host|stat)serv$"
-    r"|(?:rrsagent|zakim|dalek|geth|camelia|yoleaux\d*|p6eval|purl|dipsy|hugme|pasteling|phenny"
+    r"(?!(?:ab|tal|ca)bot\d*$).*bot[\d_]*$|.*bot[-_]|.*able6$"
+    r"|(?:chan|nick|memo|oper|host|stat)serv$|(?:rrsagent|zakim|dalek|geth|camelia|yoleaux\d*|p6eval|purl|dipsy|hugme|pasteling|phenny"
     r"|lisppaste\d*|infobot|supybot|limnoria|sopel|eggdrop|ubottu|travis-ci|jenkins|openstack"
     r"|openstackgerrit|openstackstatus|ilogger\d*|clog\w*|logger|github|gitlab|global|cia-\d+)$",
     re.I,
@@ -40,8 +41,6 @@ BOTS = re.compile(
 GUEST = re.compile(
     r"(?:guest|user|nick|anon|anonymous|unknown|webchat|qwebirc|androuser)[_-]?\d*$|mib_\w+$", re.I
 )
-# letters of nicks; a bracket may also stand around one: "[jane]"
-TOKEN = re.compile(r"(?<![@\w])[\w\[\]\\`^{}|-]{1,64}+")
 # a nick at the start of a line, to whom it is said: "jane: ", "jane, "
 ADDRESSEE = re.compile(r"@?([^\s:,]{1,64})([:,])(?:\s+|$)")
 # "nick|away", "nick-afk", "nick[work]": what a person is at
@@ -59,8 +58,6 @@ SPEAKER = re.compile(r"<[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
 MAX_TRIGGER_CHARS = 24
 MIN_ANSWERS = 2  # a first word that bots answer so often, and
 MIN_ANSWERED = 0.5  # this share of the time, is a command to them: "n: say 1", ".tell jane"
-MENTIONS_PER_LINE = 3  # a nick that occurs more often for each of its lines is a common word
-FREE_MENTIONS = 10
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ def parts(
         zone=_zone(zone),
         join_seconds=join_seconds,
         nick_forms=nick_forms,
-        bots=frozenset(bot.casefold() for bot in bots or ()),
+        bots=frozenset(map(str.casefold, bots or [])),
         raw=raw,
     )
     files = tuple(_log_files(location, settings.zone))
@@ -255,8 +252,8 @@ def _survey(files, settings):
     """Return the :class:`Survey` of files; it is kept, since all parts of a location need it."""
     spoken = Counter()
     words = Counter()
-    asked = Counter()
-    answered = Counter()
+    uses = Counter()
+    answers = Counter()
     last_word = ""
     for path in files:
         for line in read_lines(path, settings.zone, Counter()):
@@ -266,32 +263,25 @@ def _survey(files, settings):
             if line.kind != "spoken":
                 continue
             if _is_program(line.nick, settings):
-                answered[last_word] += 1
+                answers[last_word] += 1
                 last_word = ""
                 continue
             spoken[nick] += 1
             last_word = line.text.partition(" ")[0][:MAX_TRIGGER_CHARS]
-            asked[last_word] += 1
-            words.update(word.casefold() for word in TOKEN.findall(line.text))
+            uses[last_word] += 1
+            words.update(words_of(line.text))
         if len(words) > MAX_WORDS:
             words = Counter({word: count for word, count in words.items() if count > 1})
     nicks = frozenset(spoken) - {""}
-    masked = {nick for nick in nicks if _is_maskable(nick, words[nick], spoken[nick])}
-    triggers = {word for word in answered if _is_trigger(word, answered[word], asked[word])}
+    masked = maskable_user_names(spoken, words)
+    triggers = {word for word in answers if _is_trigger(word, answers[word], uses[word])}
     addressed = {word for word in triggers if word[:-1].casefold() in nicks}
-    return Survey(nicks, frozenset(masked), frozenset(triggers - addressed))
+    return Survey(nicks, masked, frozenset(triggers - addressed))
 
 
 def _is_program(nick, settings):
     """Return whether a nick is a bot's, also one that the option ``bots`` names."""
     return is_program(nick) or nick.casefold() in settings.bots
-
-
-def _is_maskable(nick, mentions, lines):
-    """Return whether a nick, anywhere in a text, is a nick and no other word."""
-    if len(nick) < 3 or nick.isdigit() or nick in EVERYDAY or GUEST.match(nick):
-        return False
-    return mentions <= FREE_MENTIONS + MENTIONS_PER_LINE * lines
 
 
 def _is_trigger(word, answers, uses):
@@ -409,14 +399,6 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
             break
         addressees.append(f"@user{match[2]} ")
         text = text[match.end() :]
-    replace = partial(_replacement, key=key, masked=survey.masked, nick_forms=nick_forms)
-    return drop_edge_marks("".join(addressees) + TOKEN.sub(replace, text))
-
-
-def _replacement(match, key, masked, nick_forms):
-    """Return what stands for a word: a placeholder where it is a nick, in brackets or not."""
-    for word in (match[0], match[0].strip("[]{}|^\\-")):
-        nick = same_nick(word, nick_forms).casefold()
-        if nick in masked:
-            return "@self" if nick == key else "@user"
-    return match[0]
+    text = "".join(addressees) + text
+    person_of = partial(same_nick, nick_forms=nick_forms)
+    return drop_edge_marks(mask_user_names(text, key, survey.masked, person_of))

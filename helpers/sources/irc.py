@@ -29,14 +29,15 @@ MAX_JOIN_SECONDS = 86_400
 MAX_WORDS = 1_000_000  # different words that are counted; of more, those that occur once go
 # names of files that name no channel: "irc.log", "log.txt"
 NO_CHANNEL = set("irc ircd log logs irclog irclogs chat channel messages msg index txt".split())
-# programs: services of a network, loggers, and bots of many channels whose names do not say so
-BOTS = re.compile(
-    r"(?!(?:ab|tal|ca)bot\d*$).*bot[\d_]*$|.*bot[-_]|.*able6$"
-    r"|(?:chan|nick|memo|oper|host|stat)serv$|(?:rrsagent|zakim|dalek|geth|camelia|yoleaux\d*|p6eval|purl|dipsy|hugme|pasteling|phenny"
-    r"|lisppaste\d*|infobot|supybot|limnoria|sopel|eggdrop|ubottu|travis-ci|jenkins|openstack"
-    r"|openstackgerrit|openstackstatus|ilogger\d*|clog\w*|logger|github|gitlab|global|cia-\d+)$",
-    re.I,
+# services of networks, loggers, and bots of many channels whose names do not say what they are
+PROGRAMS = set(
+    "chanserv nickserv memoserv operserv hostserv global logger clog clogger rrsagent zakim dalek "
+    "geth camelia yoleaux p6eval purl dipsy hugme pasteling phenny lisppaste infobot supybot "
+    "limnoria sopel eggdrop ubottu travis-ci jenkins openstack openstackgerrit openstackstatus "
+    "ilogger github gitlab".split()
 )
+# "svnbot6", "evalbot_r14481", "tellable6"; not Talbot
+BOT_NICK = re.compile(r"(?!(?:ab|tal|ca)bot\d*$).*bot[\d_]*$|.*bot[-_]|.*able6$", re.I)
 # nicks that networks and web clients give to anybody: "Guest72620", "mib_77hwi1"
 GUEST = re.compile(
     r"(?:guest|user|nick|anon|anonymous|unknown|webchat|qwebirc|androuser)[_-]?\d*$|mib_\w+$", re.I
@@ -244,7 +245,8 @@ def same_nick(nick: str, nick_forms: str = "marks") -> str:
 
 def is_program(nick: str) -> bool:
     """Return whether a nick is a bot's or a service's, as far as its name says so."""
-    return is_bot(nick) or BOTS.match(nick) is not None
+    known_name = nick.rstrip("0123456789_").casefold()
+    return is_bot(nick) or known_name in PROGRAMS or BOT_NICK.match(nick) is not None
 
 
 @lru_cache(maxsize=1)

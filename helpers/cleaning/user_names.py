@@ -1,13 +1,15 @@
-"""Masking of user names and nicks, which people also write without an ``@``.
+"""Masking of user names and nicks, which people also write without an ``@``, and of first names.
 
 A name of one word, "moritz" or "jane_42", is masked anywhere in a text, in upper or lower case,
-unless it is a common word: then only a source knows where it is a name.
+unless it is a common word: then only a source knows where it is a name. An archive of user names
+does not tell what its people are called, so first names come from a list, ``first_names.txt``.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from .text import EVERYDAY
 
@@ -15,6 +17,12 @@ from .text import EVERYDAY
 WORD = re.compile(r"(?<![@\w])[\w\[\]\\`^{}|-]{1,64}+")
 AROUND_NAME = "[]{}|^\\-"
 MIN_CHARS = 3
+FIRST_NAMES = set(Path(__file__).with_name("first_names.txt").read_text("utf-8").split())
+# a first name, with the initial and the last name that may follow: "Jane", "Jane D. Doe"
+FIRST_NAME = re.compile(
+    rf"(?<![\w@/.:$-])(?:{'|'.join(sorted(map(str.title, FIRST_NAMES - EVERYDAY)))})"
+    r"(?: [A-Z]\.)?(?: [A-Z][a-z]+(?:-[A-Z][a-z]+)?)?(?![\w(/:@]|\.\w)"
+)
 # a name that occurs more often than this for each post of its owner, and FREE_MENTIONS, is a common
 # word: "perl" who said hello once
 MENTIONS_PER_POST = 3
@@ -75,3 +83,11 @@ def _replacement(match, own_name, names, person_of):
         if name in names:
             return "@user"
     return match[0]
+
+
+def mask_first_names(text: str) -> str:
+    """Return a text with ``@user`` for first names of a list, and for the last names after them.
+
+    Only capitalised names are masked; everyday words stay.
+    """
+    return FIRST_NAME.sub("@user", text)

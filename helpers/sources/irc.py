@@ -16,7 +16,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ..cleaning.addresses import mask_addresses
 from ..cleaning.code_lines import is_code
 from ..cleaning.text import drop_edge_marks, is_bot, normalise_unicode
-from ..cleaning.user_names import mask_user_names, maskable_user_names, words_of
+from ..cleaning.user_names import (
+    mask_first_names,
+    mask_user_names,
+    maskable_user_names,
+    words_of,
+)
 from ..core.artifacts import file_stats_fingerprint, fingerprint_of
 from ..core.files import bare_path, check_readable
 from . import Part, existing_paths, list_files, row_part
@@ -56,6 +61,11 @@ COMMAND = re.compile(r"\s*/[a-z]+(?:\s|$)|![a-z]\w*(?:\s|$)|s/[^/]+/[^/]*/?[gi]{
 QUOTE = re.compile(r"\s*>(?![:=.(<_])")
 # who is quoted: "<jane> said", "[10:15] <@jane> said"
 SPEAKER = re.compile(r"<[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
+# a word of code: "$x", "@list", "{", "f(x);", "Foo::Bar", "->"; no face such as ":-]" or "=)"
+CODE_WORD = re.compile(
+    r"^[$@%&][\w^.:!*]|^\W?[{}]\W?$|[;{]$|\w\(.*\)|\w::\w|^[=-]+>+$|^[!=<>]?={1,2}$|^\|\|$|\w\[.*\]"
+)
+MIN_CODE_WORDS = 0.5  # share of the words of a line that is code
 MAX_TRIGGER_CHARS = 24
 MIN_ANSWERS = 2  # a first word that bots answer so often, and
 MIN_ANSWERED = 0.5  # this share of the time, is a command to them: "n: say 1", ".tell jane"
@@ -84,11 +94,14 @@ class Survey:
         those that are masked anywhere in a text; the others only where a line is said to them
     triggers : frozenset
         first words of lines that bots answer
+    programs : frozenset
+        nicks of bots, in lower case
     """
 
     nicks: frozenset
     masked: frozenset
     triggers: frozenset
+    programs: frozenset
 
 
 def parts(
@@ -256,6 +269,7 @@ def _survey(files, settings):
     words = Counter()
     uses = Counter()
     answers = Counter()
+    programs = set(settings.bots)
     last_word = ""
     for path in files:
         for line in read_lines(path, settings.zone, Counter()):
@@ -265,6 +279,7 @@ def _survey(files, settings):
             if line.kind != "spoken":
                 continue
             if _is_program(line.nick, settings):
+                programs.add(line.nick.casefold())
                 answers[last_word] += 1
                 last_word = ""
                 continue
@@ -278,7 +293,7 @@ def _survey(files, settings):
     masked = maskable_user_names(spoken, words)
     triggers = {word for word in answers if _is_trigger(word, answers[word], uses[word])}
     addressed = {word for word in triggers if word[:-1].casefold() in nicks}
-    return Survey(nicks, masked, frozenset(triggers - addressed))
+    return Survey(nicks, masked, frozenset(triggers - addressed), frozenset(programs))
 
 
 def _is_program(nick, settings):
@@ -351,7 +366,7 @@ def _text_or_reason(line, key, survey, settings, latest):
             return "", "command"
         if _is_quote(text, survey, settings):
             return "", "quote"
-        if is_code(text):
+        if _is_program_text(text):
             return "", "code"
         text = mask_nicks(text, key, survey, settings.nick_forms)
     text = normalise_unicode(text).strip()
@@ -365,7 +380,17 @@ def _is_command(text, survey, settings):
     first_word = text.partition(" ")[0]
     if first_word[:MAX_TRIGGER_CHARS] in survey.triggers or COMMAND.match(text):
         return True
-    return first_word.endswith((":", ",")) and _is_program(first_word[:-1], settings)
+    addressee = first_word.rstrip(":,")
+    return addressee.casefold() in survey.programs or (
+        addressee != first_word and _is_program(addressee, settings)
+    )
+
+
+def _is_program_text(text):
+    """Return whether a line is code, as mails hold it or as people type it into one line."""
+    words = text.split()
+    code_words = [word for word in words if CODE_WORD.search(word)]
+    return is_code(text) or len(code_words) >= max(2, MIN_CODE_WORDS * len(words))
 
 
 def _is_quote(text, survey, settings):
@@ -377,7 +402,7 @@ def _is_quote(text, survey, settings):
 
 
 def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -> str:
-    """Return a line with ``@user`` for nicks and ``@self`` for that of its author.
+    """Return a line with ``@user`` for nicks and first names, ``@self`` for the author's nick.
 
     Addresses are masked too, since a nick may be a part of one.
 
@@ -403,4 +428,5 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
         text = text[match.end() :]
     text = "".join(addressees) + text
     person_of = partial(same_nick, nick_forms=nick_forms)
-    return drop_edge_marks(mask_user_names(text, key, survey.masked, person_of))
+    text = mask_first_names(mask_user_names(text, key, survey.masked, person_of))
+    return drop_edge_marks(text)

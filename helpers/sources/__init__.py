@@ -51,6 +51,7 @@ SOURCES = (
     "amazon",
     "git",
     "irc",
+    "discourse",
     "table",
 )
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ

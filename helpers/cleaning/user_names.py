@@ -25,6 +25,12 @@ FIRST_NAME = re.compile(
     rf"(?<![\w@/.:$-])(?:{'|'.join(sorted(CAPITALISED_FIRST_NAMES))})"
     r"(?: [A-Z]\.)?(?: [A-Z][a-z]+(?:-[A-Z][a-z]+)?)?(?![\w(/:@]|\.\w)"
 )
+# a first name in lower case that is greeted or thanked: "morning jane"
+GREETED = re.compile(
+    r"(?<!\w)(hi|hello|hey|heya|howdy|morning|evening|night|thanks|thx|bye|ciao|welcome|o/),? "
+    rf"(?:{'|'.join(sorted(FIRST_NAMES - EVERYDAY))})(?![\w(/:@]|\.\w)",
+    re.I,
+)
 # a name that occurs more often than this for each post of its owner, and FREE_MENTIONS, is a common
 # word: "perl" who said hello once
 MENTIONS_PER_POST = 3
@@ -90,8 +96,9 @@ def _replacement(match, own_name, names, person_of):
 def mask_first_names(text: str) -> str:
     """Return a text with ``@user`` for first names of a list, and for the last names after them.
 
-    Only capitalised names are masked; everyday words stay.
+    Names in lower case are masked only where they are greeted; everyday words stay.
     """
+    text = GREETED.sub(r"\1 @user", text)
     # to look for all names at once takes ten times as long as to see that there is none
     if CAPITALISED_FIRST_NAMES.isdisjoint(CAPITALISED.findall(text)):
         return text

@@ -52,6 +52,8 @@ def test_common_words_are_no_names():
         ("larry and Parrot and Will it", "larry and Parrot and Will it"),
         ("James::Module, Larry.pm, $James", "James::Module, Larry.pm, $James"),
         ("Jamestown", "Jamestown"),
+        ("morning audrey, hi, james!", "morning @user, hi @user!"),
+        ("hi will, hi jamestown", "hi will, hi jamestown"),
     ],
 )
 def test_first_names_are_masked(text, masked):

@@ -98,8 +98,7 @@ def mask_first_names(text: str) -> str:
 
     Names in lower case are masked only where they are greeted; everyday words stay.
     """
-    text = GREETED.sub(r"\1 @user", text)
     # to look for all names at once takes ten times as long as to see that there is none
-    if CAPITALISED_FIRST_NAMES.isdisjoint(CAPITALISED.findall(text)):
-        return text
-    return FIRST_NAME.sub("@user", text)
+    if not CAPITALISED_FIRST_NAMES.isdisjoint(CAPITALISED.findall(text)):
+        text = FIRST_NAME.sub("@user", text)
+    return GREETED.sub(r"\1 @user", text)

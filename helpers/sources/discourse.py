@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from datetime import datetime, timezone
 from functools import lru_cache, partial
 
-from ..cleaning.code_lines import without_code
+from ..cleaning.code_lines import is_program_output, without_code
 from ..cleaning.text import is_bot, normalise_unicode
 from ..cleaning.user_names import (
     mask_first_names,
@@ -54,6 +54,8 @@ BBCODE_MARK = re.compile(
     r"\[/?(?:quote|code|li|ul|ol|list|color|size|spoiler|url|b|i|u)(?:=[^\[\]\n]{0,200})?\]", re.I
 )
 MAX_NESTED = 10
+QUOTATION = re.compile(r"[“\"„«][^“”\"„«»]*[”\"“»]")
+MIN_QUOTATION = 60  # characters; a shorter one may be a word that is talked about
 # a user name in the attributes of a quote
 QUOTED_NAME = re.compile(r'data-username="([^"<>]{2,80})"')
 TAG = re.compile(r"<[^<>]*>")
@@ -244,7 +246,13 @@ def _text(cooked, raw):
     text = html_text(cooked, MARKUP)
     if "[" in text:
         text = _without_bbcode(text)
-    return "\n".join(without_code(text.split("\n")))
+    lines = [line for line in text.split("\n") if not _is_pasted(line)]
+    return "\n".join(without_code(lines))
+
+
+def _is_pasted(line):
+    """Return whether a line is output of a program, or a long quotation and nothing else."""
+    return is_program_output(line) or len(line) >= MIN_QUOTATION and QUOTATION.fullmatch(line)
 
 
 def _without_bbcode(text):

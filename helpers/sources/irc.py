@@ -14,7 +14,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..cleaning.addresses import mask_addresses
-from ..cleaning.code_lines import is_code
+from ..cleaning.code_lines import is_code, is_program_output
 from ..cleaning.text import drop_edge_marks, is_bot, normalise_unicode
 from ..cleaning.user_names import (
     mask_first_names,
@@ -65,8 +65,6 @@ SPEAKER = re.compile(r"<[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
 CODE_WORD = re.compile(
     r"^[$@%&][\w^.:!*]|^\W?[{}]\W?$|[;{]$|\w\(.*\)|\w::\w|^[=-]+>+$|^[!=<>]?={1,2}$|^\|\|$|\w\[.*\]"
 )
-# the end of a message of a program: "at Foo.pm line 52", "src/a.c:10:3: error"
-ERROR_MESSAGE = re.compile(r"\bat \S{1,99} line \d|\w:\d{1,6}:(?:\d{1,6}:)?(?:\s|$)")
 MIN_CODE_WORDS = 0.5  # share of the words of a line that is code
 MAX_TRIGGER_CHARS = 24
 MIN_ANSWERS = 2  # a first word that bots answer so often, and
@@ -390,7 +388,7 @@ def _is_command(text, survey, settings):
 
 def _is_program_text(text):
     """Return whether a line is code, a message of a program, or code typed into one line."""
-    if ERROR_MESSAGE.search(text):
+    if is_program_output(text):
         return True
     words = text.split()
     code_words = [word for word in words if CODE_WORD.search(word)]

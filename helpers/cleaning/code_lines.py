@@ -72,7 +72,8 @@ PROGRAM_OUTPUT = re.compile(
     r"\s*(?:\[\s*\d{1,3}%\]|\[?(?:\d{4}-\d\d-\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+).\d\d:\d\d:\d\d"
     r"|(?:ERROR|WARNING|INFO|DEBUG|FATAL|TRACE): |CMake (?:Error|Warning)|collect2: |#\d+\s+0x"
     r"|[–-]{1,2} (?:Found|Looking|Performing|Configuring|Check|Build|Detecting)\b)"
-    r"|.*?(?:\bat \S{1,99} line \d|[A-Za-z]:\d{1,6}:(?:\d{1,6}:)?(?:\s|$)|\bundefined reference to\b"
+    r"|.*?(?:\bat \S{1,99} line \d|[A-Za-z]:\d{1,6}:(?:\d{1,6}:)?(?:\s|$)"
+    r"|\bundefined reference to\b"
     r"|: In function [‘'`]|\b(?:error|warning) [A-Z]{1,3}\d{3,4}:|: (?:fatal )?(?:error|warning): )"
 )
 

@@ -89,7 +89,7 @@ class Survey:
     Attributes
     ----------
     nicks : frozenset
-        nicks of all who speak or act, as :func:`same_nick` has them, in lower case
+        nicks of all who speak, act, join or leave, as :func:`same_nick` has them, in lower case
     masked : frozenset
         those that are masked anywhere in a text; the others only where a line is said to them
     triggers : frozenset
@@ -274,8 +274,7 @@ def _survey(files, settings):
     for path in files:
         for line in read_lines(path, settings.zone, Counter()):
             nick = same_nick(line.nick, settings.nick_forms).casefold()
-            if line.kind == "action":
-                spoken[nick] += 0
+            spoken[nick] += 0
             if line.kind != "spoken":
                 continue
             if _is_program(line.nick, settings):
@@ -289,10 +288,12 @@ def _survey(files, settings):
             words.update(words_of(line.text))
         if len(words) > MAX_WORDS:
             words = Counter({word: count for word, count in words.items() if count > 1})
-    nicks = frozenset(spoken) - {""}
+    spoken.pop("", None)  # of lines without a nick
+    nicks = frozenset(spoken)
     masked = maskable_user_names(spoken, words)
     triggers = {word for word in answers if _is_trigger(word, answers[word], uses[word])}
-    addressed = {word for word in triggers if word[:-1].casefold() in nicks}
+    # "jane:" is a person where she says more than is said to her, "m:" is not
+    addressed = {word for word in triggers if spoken[word[:-1].casefold()] > uses[word]}
     return Survey(nicks, masked, frozenset(triggers - addressed), frozenset(programs))
 
 

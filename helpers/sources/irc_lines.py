@@ -53,6 +53,11 @@ ACTION = re.compile(
 )
 # "[00:02] *** jane left": three stars are an event in most layouts
 STARRED = re.compile(r"\s{1,3}\*\*\*\s")
+# "*** jane left", "* Joins: jane (~jane@example.org)", "-!- jane is now known as joe"
+EVENT_NICK = re.compile(
+    r"\s{1,3}(?:\*{1,3}|-!-|-->|<--)\s+(?:Joins: |Parts: |Quits: )?(?P<nick>[^\s:]{2,64})\s"
+    r"(?:[(\[]\S{1,99}@|(?:has )?(?:joined|left|quit|parted)\b|is now known as )"
+)
 # bold, colours and other marks of a client
 FORMATTING = re.compile(r"\x03(?:\d{1,2}(?:,\d{1,2})?)?|[\x02\x0f\x11\x16\x1d\x1e\x1f]")
 TAG = re.compile(r"<[^<>]*>")
@@ -68,7 +73,7 @@ class Line:
         "spoken", "action" or "event"; else the reason why it cannot be read: "unread_line",
         "long_line", "no_date", "bad_time"
     nick : str
-        who speaks or acts
+        who speaks, acts, joins or leaves
     text : str
         what is spoken, without the marks of colours
     time : int
@@ -168,7 +173,8 @@ def _line(text, day, zone):
         action = ACTION.match(remainder)
         if action and not STARRED.match(remainder):
             return Line("action", action["nick"])
-        return Line("event")
+        event = EVENT_NICK.match(remainder)
+        return Line("event", event["nick"] if event else "")
     if day is None and stamp["date"] is None:
         return Line("no_date")
     time = _time(stamp, day, zone)

@@ -190,6 +190,22 @@ def test_nicks_of_other_channels_and_years_are_masked(tmp_path):
     assert texts(tmp_path) == ["@user said so", "hi"]
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        "*** moritz joined",
+        "*** Joins: moritz (~m@example.org)",
+        "* moritz waves",
+        "* Quits: moritz (~m@example.org) (bye)",
+        "-!- moritz [~m@example.org] has joined #perl",
+        "*** moritz_ is now known as moritz|away",
+    ],
+)
+def test_nicks_that_never_speak_are_masked(tmp_path, event):
+    log(tmp_path, f"[10:15] {event}\n[10:16] <jane> moritz may know\n")
+    assert texts(tmp_path) == ["@user may know"]
+
+
 def test_a_nick_that_is_a_common_word_is_masked_only_where_it_is_spoken_to(tmp_path):
     uses = "".join(f"[11:{minute}] <joe> a module is fine\n" for minute in range(10, 59))
     log(tmp_path, f"[10:15] <module> hi\n{uses}[12:15] <jane> module: what is a module\n")

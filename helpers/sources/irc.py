@@ -14,7 +14,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..cleaning.addresses import mask_addresses
-from ..cleaning.code_lines import is_code, is_program_output
+from ..cleaning.code_lines import SENTENCE, is_code, is_program_output
 from ..cleaning.text import drop_edge_marks, is_bot, normalise_unicode
 from ..cleaning.user_names import (
     mask_first_names,
@@ -59,14 +59,17 @@ STATUS = re.compile(
 COMMAND = re.compile(r"\s*/[a-z]+(?:\s|$)|![a-z]\w*(?:\s|$)|s/[^/]+/[^/]*/?[gi]{0,2}$", re.I)
 # the start of a quoted line: "> as it says"; not the faces >:( and >.<
 QUOTE = re.compile(r"\s*>(?![:=.(<_])")
-# who is quoted: "<jane> said", "[10:15] <@jane> said"
-SPEAKER = re.compile(r"<[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
+# who is quoted: "<jane> said", "[10:15] <@jane> said", and at the start of a line "jane> said"
+SPEAKER = re.compile(r"(?:^|<)[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
+# options and paths, which a line that is no sentence holds only where it is typed into a shell
+SHELL_WORD = re.compile(r"(?:^|\s)(?:-{1,2}[A-Za-z]|[~.]{0,2}/\w|\|\s)")
 # a word of code: "$x", "@list", "{", "f(x);", "Foo::Bar", "->"; no face such as ":-]" or "=)"
 CODE_WORD = re.compile(
     r"^[$@%&][\w^.:!*]|^\W?[{}]\W?$|[;{]$|\w\(.*\)|\w::\w|^[=-]+>+$|^[!=<>]?={1,2}$|^\|\|$|\w\[.*\]"
 )
 MIN_CODE_WORDS = 0.5  # share of the words of a line that is code
 MAX_TRIGGER_CHARS = 24
+MIN_STEM_CHARS = 4  # of a nick without the digits at its end
 MIN_ANSWERS = 2  # a first word that bots answer so often, and
 MIN_ANSWERED = 0.5  # this share of the time, is a command to them: "n: say 1", ".tell jane"
 
@@ -290,11 +293,21 @@ def _survey(files, settings):
             words = Counter({word: count for word, count in words.items() if count > 1})
     spoken.pop("", None)  # of lines without a nick
     nicks = frozenset(spoken)
-    masked = maskable_user_names(spoken, words)
+    masked = maskable_user_names(_with_stems(spoken), words)
     triggers = {word for word in answers if _is_trigger(word, answers[word], uses[word])}
     # "jane:" is a person where she says more than is said to her, "m:" is not
     addressed = {word for word in triggers if spoken[word[:-1].casefold()] > uses[word]}
     return Survey(nicks, masked, frozenset(triggers - addressed), frozenset(programs))
+
+
+def _with_stems(spoken):
+    """Return numbers of lines by nick, also for nicks without their digits: "jane42" is jane."""
+    counts = Counter(spoken)
+    for nick, lines in spoken.items():
+        stem = nick.rstrip("0123456789_-")
+        if stem != nick and len(stem) >= MIN_STEM_CHARS:
+            counts[stem] += lines
+    return counts
 
 
 def _is_program(nick, settings):
@@ -389,7 +402,7 @@ def _is_command(text, survey, settings):
 
 def _is_program_text(text):
     """Return whether a line is code, a message of a program, or code typed into one line."""
-    if is_program_output(text):
+    if is_program_output(text) or SHELL_WORD.search(text) and not SENTENCE.search(text):
         return True
     words = text.split()
     code_words = [word for word in words if CODE_WORD.search(word)]

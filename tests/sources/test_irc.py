@@ -135,7 +135,9 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "[10:18] <joe> evalbot: 1 + 2",
         "[10:19] <joe> > as they say",
         "[10:19] <joe> [10:15] <jane> one",
+        "[10:19] <joe> jane> one",
         "[10:20] <joe> my $x = f(3);",
+        "[10:20] <joe> panda install ./path",
         "[25:61] <joe> never",
         "no time",
         "[10:21] <joe> \u202e\x00\x02",
@@ -153,8 +155,8 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "bot": 1,
         "guest": 1,
         "command": 4,
-        "quote": 2,
-        "code": 1,
+        "quote": 3,
+        "code": 2,
         "bad_time": 1,
         "unread_line": 1,
         "long_line": 1,
@@ -188,6 +190,11 @@ def test_nicks_of_other_channels_and_years_are_masked(tmp_path):
     names = [part.name for part in open_source("irc", str(tmp_path))]
     assert names == ["perl/2012", "ruby/2011"]
     assert texts(tmp_path) == ["@user said so", "hi"]
+
+
+def test_a_nick_is_masked_without_its_number(tmp_path):
+    log(tmp_path, "[10:15] <moritz42> hi\n[10:16] <jane> Moritz said so\n")
+    assert texts(tmp_path)[1] == "@user said so"
 
 
 @pytest.mark.parametrize(

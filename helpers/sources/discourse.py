@@ -51,7 +51,8 @@ BBCODE = re.compile(
 )
 BBCODE_START = re.compile(r"\[(?:quote|code)(?:=[^\[\]\n]{0,200})?\][^\n]*", re.I)
 BBCODE_MARK = re.compile(
-    r"\[/?(?:quote|code|li|ul|ol|list|color|size|spoiler|url|b|i|u)(?:=[^\[\]\n]{0,200})?\]", re.I
+    r"\[/?(?:quote|code|video|img|li|ul|ol|list|color|size|spoiler|url|b|i|u)(?:=[^\[\]\n]{0,200})?\]",
+    re.I,
 )
 MAX_NESTED = 10
 QUOTATION = re.compile(r"[“\"„«][^“”\"„«»]*[”\"“»]")

@@ -182,8 +182,9 @@ def _rows(files, everything, default_topic, categories, raw, drops):
             author = post["username"].strip()
             text = _text(post["cooked"], raw)
             if not raw:
-                text = mask_user_names(text, author.casefold(), user_names)
+                # first names first, because what follows one may be a last name
                 text = mask_first_names(text)
+                text = mask_user_names(text, author.casefold(), user_names)
             category = post.get("category_id", topic.get("category_id"))
             name = default_topic
             if category is not None:

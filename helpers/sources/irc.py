@@ -444,5 +444,6 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
         text = text[match.end() :]
     text = "".join(addressees) + text
     person_of = partial(same_nick, nick_forms=nick_forms)
-    text = mask_first_names(mask_user_names(text, key, survey.masked, person_of))
+    # first names first, because what follows one may be a last name
+    text = mask_user_names(mask_first_names(text), key, survey.masked, person_of)
     return drop_edge_marks(text)

@@ -192,6 +192,11 @@ def test_nicks_of_other_channels_and_years_are_masked(tmp_path):
     assert texts(tmp_path) == ["@user said so", "hi"]
 
 
+def test_a_last_name_is_masked_with_a_first_name_that_is_a_nick(tmp_path):
+    log(tmp_path, "[10:15] <robin> hi\n[10:16] <jane> much like Robin Williams\n")
+    assert texts(tmp_path)[1] == "much like @user"
+
+
 def test_a_nick_is_masked_without_its_number(tmp_path):
     log(tmp_path, "[10:15] <moritz42> hi\n[10:16] <jane> Moritz said so\n")
     assert texts(tmp_path)[1] == "@user said so"

@@ -55,8 +55,13 @@ STATUS = re.compile(
     r"|laptop|lunch|dinner|zz+|sleep\w*|at[-_]\w+))$",
     re.I,
 )
-# "/msg jane hi" with a blank before it, "!seen jane", and the correction "s/form/from/"
-COMMAND = re.compile(r"\s*/[a-z]+(?:\s|$)|![a-z]\w*(?:\s|$)|s/[^/]+/[^/]*/?[gi]{0,2}$", re.I)
+# "/msg jane hi" with a blank before it, "!seen jane", the correction "s/form/from/", and what is
+# said to a bot that takes minutes: "Scribe: jane"
+COMMAND = re.compile(
+    r"\s*/[a-z]+(?:\s|$)|![a-z]\w*(?:\s|$)|s/[^/]+/[^/]*/?[gi]{0,2}$"
+    r"|(?:scribe(?:nick)?|agenda|chair|meeting|regrets|present|topic) ?[+-]?:(?:\s|$)",
+    re.I,
+)
 # the start of a quoted line: "> as it says"; not the faces >:( and >.<
 QUOTE = re.compile(r"\s*>(?![:=.(<_])")
 # who is quoted: "<jane> said", "[10:15] <@jane> said", and at the start of a line "jane> said"

@@ -50,6 +50,8 @@ SOURCES = (
     "pan",
     "amazon",
     "git",
+    "irc",
+    "discourse",
     "table",
 )
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ

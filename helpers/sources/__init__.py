@@ -50,6 +50,7 @@ SOURCES = (
     "pan",
     "amazon",
     "git",
+    "public_inbox",
     "table",
 )
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ

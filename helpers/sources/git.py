@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..cleaning.commit_messages import without_trailers
+from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
 from ..core import paths
 from . import Part, as_list, row_part
@@ -246,10 +246,6 @@ def _topic(project, files, depth):
         return project
     folder = min(folders, key=lambda name: (-folders[name], name))
     return f"{project}/{folder}" if folder else project
-
-
-# "Co-authored-by: Jane Doe <jane@example.org>"
-NAMED_PERSON = re.compile(r"^\s*[A-Za-z]+-by:\s*([^<>\n]{3,80}?)\s*<", re.I | re.M)
 
 
 def _named_people(body):

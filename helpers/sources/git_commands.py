@@ -36,7 +36,11 @@ def git_output(root: Path, *words: str) -> str:
     environment = os.environ | SAFE_ENVIRONMENT
     try:
         answer = subprocess.run(
-            _command(root, words), capture_output=True, text=True, env=environment
+            _command(root, words),
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
         )
     except FileNotFoundError:
         raise ValueError("git: reading a history needs git, which is not installed") from None

@@ -25,7 +25,7 @@ HASH = re.compile(r"\bI?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}\b")
 # where a list of files follows that a merge could not join: "Conflicts:", "# Conflicts:"
 CONFLICTS = re.compile(r"\s*#?\s*Conflicts:?\s*$", re.I)
 # "Co-authored-by: Jane Doe <jane@example.org>"
-NAMED_PERSON = re.compile(r"^\s*[A-Za-z]+-by:\s*([^<>\n]{3,80}?)\s*<", re.I | re.M)
+NAMED_PERSON = re.compile(r"^[ \t]*[A-Za-z]+-by:[ \t]*([^<>\n]{3,80}?)[ \t]*<", re.I | re.M)
 INDENTED = re.compile(r"(?:\t| {4,})\S")
 LIST_ITEM = re.compile(r"\s*(?:[-*+o]|\d{1,2}[.)])\s")
 

@@ -39,8 +39,8 @@ MAX_FIELD_BYTES = 1 << 20  # of a longer message or name only the first bytes ar
 MAX_FILES = 1000  # files of a commit that decide its topic
 
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
-COPIED = re.compile(r"^\s*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
-REVERTED = re.compile(r"^\s*(?:revert\b|this reverts commit\b)", re.I | re.M)
+COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
+REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
 # local parts of addresses that many people have
 COMMON_LOCAL_PARTS = set(
     "admin administrator contact dev developer devel email git github hello info john mail me "

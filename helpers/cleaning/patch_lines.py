@@ -1,10 +1,11 @@
 """Removal of what mails of developers hold beside prose: patches, who approved them, and logs."""
 
 import re
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
-from .code_lines import without_code
-from .commit_messages import FOOTNOTE, HASH, without_blocks
+from .code_lines import PLAIN_WORD, is_code, without_code
+from .commit_messages import FOOTNOTE, HASH, LIST_ITEM, without_blocks
 
 # the first line of a patch: "diff --git a/x b/x", "Index: x", "@@ -1,2 +1,3 @@"
 DIFF = re.compile(r"diff (?:--?\w|[ab]/)|Index: \S|@@+ -\d")
@@ -48,8 +49,23 @@ LOG = re.compile(
     r"|\S{1,40}@\S{1,40}[:~].{0,60}[#$]\s"
     r"|[^\s/]{0,60}(?:/[^\s/]{0,60}){2,9}:\s)"
 )
+# "make -j4", "sudo ls", "./configure --prefix=/usr", with few words of a sentence
+COMMAND = re.compile(r"\s*(?:sudo\s|\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
+# a line of a source that is quoted with its marks: '"the text of a manual "'
+QUOTED_LINE = re.compile(r"\s*\".{30,}\"\s*$")
 # a part of a text that stands in another one: "8< ----", "---8<---", "~~~"
 SCISSORS = re.compile(r"\s*[-=~]{0,80}\s?(?:8<|>8|%<)[-=~\s8<>%]*")
+
+RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, SCISSORS)
+# a line of a greeting or a farewell: "Best regards,"
+FAREWELL = re.compile(r"[^\d=:<>/\[\]{}|_]{1,30}")
+# words of which a line of a sentence holds at least one
+FUNCTION_WORD = re.compile(
+    r"\b(?:the|an?|i|i'm|you|your|we|it|its|is|are|was|were|be|been|to|and|or|that|this|these|my|have"
+    r"|has|had|not|can|do|does|if|but|so|of|for|with|there|they|would|should|will|when|what|which)\b",
+    re.I,
+)
+MIN_RUN_LINES = 3  # so many lines of a paragraph that are no prose are left out
 
 
 def has_patch(text: str) -> bool:
@@ -99,22 +115,69 @@ def _continues_patch(line):
     return not line or line.startswith(DIFF_MARKS) or DIFF_HEADER.match(line) is not None
 
 
-def without_records(text: str) -> str:
-    """Return the prose of a mail's own text: no trailers, lists of changes, logs and code.
+def prose_lines(lines: list[str]) -> list[str]:
+    """Return the lines of prose: no trailers, lists of changes, logs, output, tables and code.
 
-    Names of commits become "@code".
+    Names of commits become "@code". A paragraph is left out where half of its lines or more are no
+    prose, and so are one or two lines between two such paragraphs.
 
     Parameters
     ----------
-    text : str
-        text of a mail without quotes and patches
+    lines : list of str
+        lines of a mail without quotes and patches
     """
-    lines = HASH.sub("@code", text).split("\n")
-    kept_lines = [line for line in lines if not _is_record(line)]
-    paragraphs = "\n".join(without_code(without_blocks(kept_lines)))
-    return re.sub(r"\n\s*\n", "\n\n", paragraphs).strip()
+    lines = without_blocks([HASH.sub("@code", line) for line in lines])
+    texts = re.split(r"\n(?:[^\S\n]*\n)+", "\n".join(lines))
+    paragraphs = [text.split("\n") for text in texts if text.strip()]
+    is_output = [_is_output(paragraph) for paragraph in paragraphs]
+    kept_lines = []
+    for i, paragraph in enumerate(paragraphs):
+        is_between = 0 < i < len(paragraphs) - 1 and is_output[i - 1] and is_output[i + 1]
+        if is_output[i] or is_between and len(paragraph) <= 2:
+            continue
+        kept_lines += [*_without_runs(paragraph), ""]
+    return without_code(kept_lines)
+
+
+def _is_output(paragraph):
+    """Return whether half of the lines of a paragraph or more, and two at least, are no prose."""
+    if len(paragraph) == 1:
+        return _is_record(paragraph[0]) or is_code(paragraph[0])
+    if len(paragraph) <= 3 and all(FAREWELL.fullmatch(line) for line in paragraph):
+        return False
+    prose = _are_prose(paragraph)
+    return prose.count(False) >= 2 and 2 * prose.count(False) >= len(prose)
+
+
+def _without_runs(paragraph):
+    """Return a paragraph without its records, and without runs of lines that are no prose."""
+    kept_lines = []
+    for is_prose, group in groupby(zip(_are_prose(paragraph), paragraph), key=itemgetter(0)):
+        run = [line for _, line in group]
+        if is_prose or len(run) < MIN_RUN_LINES:
+            kept_lines += [line for line in run if not _is_record(line)]
+    return kept_lines
+
+
+def _are_prose(paragraph):
+    """Return, for each line of a paragraph, whether it reads like a part of a sentence."""
+    prose = []
+    for number, line in enumerate(paragraph):
+        text = line.strip()
+        words = len(PLAIN_WORD.findall(text))
+        if _is_record(line) or is_code(line):
+            prose.append(False)
+        elif LIST_ITEM.match(line) or text[0].islower() and number:
+            prose.append(words >= 2)
+        elif text.endswith((".", "?", "!", ",", ";")) and words >= 2:
+            prose.append(True)
+        else:
+            prose.append(words >= 4 and FUNCTION_WORD.search(text) is not None)
+    return prose
 
 
 def _is_record(line):
     """Return whether a line is a trailer, an address, a line of a list of changes, or of a log."""
-    return any(kind.match(line) for kind in (CREDIT, FOOTNOTE, SHORTLOG, LOG, SCISSORS))
+    if any(kind.match(line) for kind in RECORDS):
+        return True
+    return COMMAND.match(line) is not None and len(PLAIN_WORD.findall(line)) < 4

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..cleaning.commit_messages import NAMED_PERSON
 from ..cleaning.email import own_paragraphs
-from ..cleaning.patch_lines import has_patch, without_patches, without_records
+from ..cleaning.patch_lines import has_patch, prose_lines, without_patches
 from ..cleaning.text import is_bot, mask_mentions, normalise_unicode
 from ..core.artifacts import fingerprint_of
 from . import Part, as_list, existing_paths, row_part
@@ -277,7 +277,7 @@ def _row(mail, received, topic, by_list_id, raw):
         return reason
     text = message.body.strip()
     if not raw:
-        text = without_records(own_paragraphs(without_patches(message.body)))
+        text = own_paragraphs(without_patches(message.body), prose_lines)
         # here, because later steps know only the author's address, not the name
         text = mask_mentions(text, message.name)
     if by_list_id and mail.list_id:

@@ -44,13 +44,13 @@ LOG = re.compile(
     r"|(?:INFO|WARNING|ERROR|DEBUG|FATAL|BUG|KASAN|UBSAN): "
     r"|(?:Call [Tt]race|RIP|RSP|EIP|Code|RAX|RDX|RBP|R\d\d|CPU|PC|LR|Modules linked in"
     r"|Hardware name|Workqueue|Oops|Tainted|CR2|FS|PKRU|pc|lr|sp|x\d+)\s?:\s"
-    r"|==\d+==|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x|\w[\w.]*\+0x[\da-f]+/0x|</?(?:TASK|IRQ|NMI)>"
+    r"|sudo \S|==\d+==|</?(?:TASK|IRQ|NMI)>|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x|\w[\w.]*\+0x[\da-f]+/0x"
     r"|-- \S.*(?:\.\.\.|: \S+|!)\s*$|\w[\w/.-]{0,30}\[\d{2,}\]:\s"
     r"|\S{1,40}@\S{1,40}[:~].{0,60}[#$]\s"
     r"|[^\s/]{0,60}(?:/[^\s/]{0,60}){2,9}:\s)"
 )
-# "make -j4", "sudo ls", "./configure --prefix=/usr", with few words of a sentence
-COMMAND = re.compile(r"\s*(?:sudo\s|\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
+# "make -j4", "./configure --prefix=/usr", with few words of a sentence
+COMMAND = re.compile(r"\s*(?:\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
 # a line of a source that is quoted with its marks: '"the text of a manual "'
 QUOTED_LINE = re.compile(r"\s*\".{30,}\"\s*$")
 # a part of a text that stands in another one: "8< ----", "---8<---", "~~~"

@@ -12,6 +12,7 @@ from pathlib import Path
 # settings of a repository that would start programs or use the network
 SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
 SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
+DAMAGED = "git: the history of {} is damaged or not there in full: `git fsck` says where"
 
 
 def _command(root, words):
@@ -76,7 +77,7 @@ def git_process(root: Path, *words: str) -> Iterator[subprocess.Popen]:
     with process:
         yield process
     if process.returncode:
-        raise ValueError(f"git: the history of {root.name} is damaged: `git fsck` says where")
+        raise ValueError(DAMAGED.format(root.name))
 
 
 def read_objects(
@@ -112,7 +113,7 @@ def read_objects(
         elif last:
             yield None
         else:
-            raise ValueError(f"git: the history of {root.name} is damaged: `git fsck` says where")
+            raise ValueError(DAMAGED.format(root.name))
 
 
 def _skip(stream, n_bytes):

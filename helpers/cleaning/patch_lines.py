@@ -44,8 +44,8 @@ LOG = re.compile(
     r"|(?:INFO|WARNING|ERROR|DEBUG|FATAL|BUG|KASAN|UBSAN): "
     r"|(?:Call [Tt]race|RIP|RSP|EIP|Code|RAX|RDX|RBP|R\d\d|CPU|PC|LR|Modules linked in"
     r"|Hardware name|Workqueue|Oops|Tainted|CR2|FS|PKRU|pc|lr|sp|x\d+)\s?:\s"
-    r"|sudo \S|==\d+==|</?(?:TASK|IRQ|NMI)>|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x|\w[\w.]*\+0x[\da-f]+/0x"
-    r"|-- \S.*(?:\.\.\.|: \S+|!)\s*$|\w[\w/.-]{0,30}\[\d{2,}\]:\s"
+    r"|sudo \S|==\d+==|</?(?:TASK|IRQ|NMI)>|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x"
+    r"|\w[\w.]*\+0x[\da-f]+/0x|-- \S.*(?:\.\.\.|: \S+|!)\s*$|\w[\w/.-]{0,30}\[\d{2,}\]:\s"
     r"|\S{1,40}@\S{1,40}[:~].{0,60}[#$]\s"
     r"|[^\s/]{0,60}(?:/[^\s/]{0,60}){2,9}:\s)"
 )
@@ -127,8 +127,10 @@ def prose_lines(lines: list[str]) -> list[str]:
         lines of a mail without quotes and patches
     """
     lines = without_blocks([HASH.sub("@code", line) for line in lines])
-    texts = re.split(r"\n(?:[^\S\n]*\n)+", "\n".join(lines))
-    paragraphs = [text.split("\n") for text in texts if text.strip()]
+    paragraphs = []
+    for has_text, group in groupby(lines, key=_has_text):
+        if has_text:
+            paragraphs.append(list(group))
     is_output = [_is_output(paragraph) for paragraph in paragraphs]
     kept_lines = []
     for i, paragraph in enumerate(paragraphs):
@@ -137,6 +139,11 @@ def prose_lines(lines: list[str]) -> list[str]:
             continue
         kept_lines += [*_without_runs(paragraph), ""]
     return without_code(kept_lines)
+
+
+def _has_text(line):
+    """Return whether a line is not blank."""
+    return bool(line.strip())
 
 
 def _is_output(paragraph):

@@ -239,7 +239,9 @@ def test_what_is_no_size_of_memory_opens_no_database(size, tmp_path):
     assert not any(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("source", ["zulip", "pipermail", "table", "pushshift", "mud", "pan"])
+@pytest.mark.parametrize(
+    "source", ["zulip", "pipermail", "public_inbox", "table", "pushshift", "mud", "pan"]
+)
 @pytest.mark.parametrize("place", ["", " ", [""]])
 def test_an_empty_location_is_not_the_whole_repository(source, place):
     with pytest.raises(ValueError, match="an empty location"):

@@ -47,7 +47,7 @@ LOG = re.compile(
     r"|sudo \S|==\d+==|</?(?:TASK|IRQ|NMI)>|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x"
     r"|\w[\w.]*\+0x[\da-f]+/0x|-- \S.*(?:\.\.\.|: \S+|!)\s*$|\w[\w/.-]{0,30}\[\d{2,}\]:\s"
     r"|\S{1,40}@\S{1,40}[:~].{0,60}[#$]\s"
-    r"|[^\s/]{0,60}(?:/[^\s/]{0,60}){2,9}:\s)"
+    r"|[^\s/]{0,60}(?:/[^\s/:]{0,60}){2,9}:(?:\s|\S{0,60}\s))"
 )
 # "make -j4", "./configure --prefix=/usr", with few words of a sentence
 COMMAND = re.compile(r"\s*(?:\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
@@ -65,6 +65,11 @@ FUNCTION_WORD = re.compile(
     r"|has|had|not|can|do|does|if|but|so|of|for|with|there|they|would|should|will|when|what|which)\b",
     re.I,
 )
+# marks and digits of which commands and output hold one
+TECHNICAL = re.compile(r"[/\\_=|<>{}\[\]~$#*\d]|--")
+# words of somebody who speaks
+SPEECH = re.compile(r"\b(?:i|i'm|i've|i'd|we|my|our|me|us|you|thanks?|cheers|regards)\b|\?", re.I)
+LONG_OUTPUT = 2  # the level of a paragraph with MIN_RUN_LINES lines that are no prose, or more
 MIN_RUN_LINES = 3  # so many lines of a paragraph that are no prose are left out
 
 
@@ -119,7 +124,8 @@ def prose_lines(lines: list[str]) -> list[str]:
     """Return the lines of prose: no trailers, lists of changes, logs, output, tables and code.
 
     Names of commits become "@code". A paragraph is left out where half of its lines or more are no
-    prose, and so are one or two lines between two such paragraphs.
+    prose, or where all are indented. Below output only those paragraphs stay in which somebody
+    speaks or asks: programs write sentences too.
 
     Parameters
     ----------
@@ -131,13 +137,17 @@ def prose_lines(lines: list[str]) -> list[str]:
     for has_text, group in groupby(lines, key=_has_text):
         if has_text:
             paragraphs.append(list(group))
-    is_output = [_is_output(paragraph) for paragraph in paragraphs]
+    is_output = _are_output(paragraphs)
+    indented = [_is_indented(paragraph) for paragraph in paragraphs]
+    below_output = False
     kept_lines = []
-    for i, paragraph in enumerate(paragraphs):
-        is_between = 0 < i < len(paragraphs) - 1 and is_output[i - 1] and is_output[i + 1]
-        if is_output[i] or is_between and len(paragraph) <= 2:
+    for number, paragraph in enumerate(paragraphs):
+        if is_output[number]:
+            below_output = below_output or is_output[number] == LONG_OUTPUT
+        elif indented[number] and not all(indented) or below_output and not _is_speech(paragraph):
             continue
-        kept_lines += [*_without_runs(paragraph), ""]
+        else:
+            kept_lines += [*_without_runs(paragraph), ""]
     return without_code(kept_lines)
 
 
@@ -146,14 +156,50 @@ def _has_text(line):
     return bool(line.strip())
 
 
-def _is_output(paragraph):
-    """Return whether half of the lines of a paragraph or more, and two at least, are no prose."""
-    if len(paragraph) == 1:
-        return _is_record(paragraph[0]) or is_code(paragraph[0])
-    if len(paragraph) <= 3 and all(FAREWELL.fullmatch(line) for line in paragraph):
+def _is_indented(paragraph):
+    """Return whether all lines, two or more, are indented, and the first one begins no list."""
+    if len(paragraph) < 2 or LIST_ITEM.match(paragraph[0]):
         return False
+    return all(line.startswith("  ") for line in paragraph)
+
+
+def _is_speech(paragraph):
+    """Return whether somebody speaks or asks in a paragraph."""
+    return _is_farewell(paragraph) or SPEECH.search(" ".join(paragraph)) is not None
+
+
+def _is_farewell(paragraph):
+    """Return whether a paragraph may be a greeting or a farewell: some short lines of letters."""
+    return len(paragraph) <= 3 and all(FAREWELL.fullmatch(line) for line in paragraph)
+
+
+def _are_output(paragraphs):
+    """Return of each paragraph how much output it is: 0 if none, 1 for a line, LONG_OUTPUT."""
+    levels = [_output_level(paragraph) for paragraph in paragraphs]
+    single = [len(paragraph) == 1 and not _is_farewell(paragraph) for paragraph in paragraphs]
+    no_prose = [
+        is_single and not _are_prose(paragraph)[0]
+        for is_single, paragraph in zip(single, paragraphs, strict=True)
+    ]
+    for is_run, group in groupby(range(len(paragraphs)), key=no_prose.__getitem__):
+        numbers = list(group)
+        if is_run and len(numbers) >= MIN_RUN_LINES:
+            for number in numbers:
+                levels[number] = LONG_OUTPUT
+    return levels
+
+
+def _output_level(paragraph):
+    """Return how much output a paragraph is, by the share of its lines that are no prose."""
     prose = _are_prose(paragraph)
-    return prose.count(False) >= 2 and 2 * prose.count(False) >= len(prose)
+    others = prose.count(False)
+    if len(paragraph) == 1:
+        line = paragraph[0]
+        is_technical = others and TECHNICAL.search(line) and len(PLAIN_WORD.findall(line)) < 4
+        return int(bool(is_technical or _is_record(line) or is_code(line)))
+    if others < 2 or 2 * others < len(prose) or _is_farewell(paragraph):
+        return 0
+    return LONG_OUTPUT if others >= MIN_RUN_LINES else 1
 
 
 def _without_runs(paragraph):
@@ -168,19 +214,20 @@ def _without_runs(paragraph):
 
 def _are_prose(paragraph):
     """Return, for each line of a paragraph, whether it reads like a part of a sentence."""
-    prose = []
-    for number, line in enumerate(paragraph):
-        text = line.strip()
-        words = len(PLAIN_WORD.findall(text))
-        if _is_record(line) or is_code(line):
-            prose.append(False)
-        elif LIST_ITEM.match(line) or text[0].islower() and number:
-            prose.append(words >= 2)
-        elif text.endswith((".", "?", "!", ",", ";")) and words >= 2:
-            prose.append(True)
-        else:
-            prose.append(words >= 4 and FUNCTION_WORD.search(text) is not None)
-    return prose
+    return [_is_prose(line, number > 0) for number, line in enumerate(paragraph)]
+
+
+def _is_prose(line, goes_on):
+    """Return whether a line reads like a part of a sentence, which may go on from a line above."""
+    text = line.strip()
+    words = len(PLAIN_WORD.findall(text))
+    if _is_record(line) or is_code(line) or text.endswith(("...", "…")) and words < 6:
+        return False
+    if LIST_ITEM.match(line) or goes_on and text[0].islower():
+        return words >= 2
+    if text.endswith((".", "?", "!", ",", ";")) and not TECHNICAL.search(text):
+        return words >= 2
+    return words >= 4 and 2 * words >= len(text.split()) and bool(FUNCTION_WORD.search(text))
 
 
 def _is_record(line):

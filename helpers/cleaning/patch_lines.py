@@ -41,7 +41,8 @@ LOG = re.compile(
     r"\s*(?:[<\[(]\s*\d+[.:]\d{2,}[^\])>]{0,30}[\])>]|(?:[A-Z][a-z]{2}\s+)?\d{1,2}\s\d\d:\d\d:\d\d\s"
     r"|[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d:\d\d\s|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d"
     r"|\[?\d\d:\d\d:\d\d[.,\]]|\[(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|NOTICE)\s*\]"
-    r"|(?:INFO|WARNING|ERROR|DEBUG|FATAL|BUG|KASAN|UBSAN): "
+    r"|(?:INFO|WARNING|ERROR|DEBUG|FATAL|BUG|KASAN|UBSAN|[EW]): "
+    r"|[A-Z][a-z]+[A-Z]\w{0,40}:\s|\w{0,40}(?:[Ee]rror|[Ee]xception)(?: message)?:\s"
     r"|(?:Call [Tt]race|RIP|RSP|EIP|Code|RAX|RDX|RBP|R\d\d|CPU|PC|LR|Modules linked in"
     r"|Hardware name|Workqueue|Oops|Tainted|CR2|FS|PKRU|pc|lr|sp|x\d+)\s?:\s"
     r"|sudo \S|==\d+==|</?(?:TASK|IRQ|NMI)>|#\d+\s+(?:0x|\w+ \()|\? ?\w+\+0x"
@@ -53,10 +54,12 @@ LOG = re.compile(
 COMMAND = re.compile(r"\s*(?:\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
 # a line of a source that is quoted with its marks: '"the text of a manual "'
 QUOTED_LINE = re.compile(r"\s*\".{30,}\"\s*$")
-# a part of a text that stands in another one: "8< ----", "---8<---", "~~~"
-SCISSORS = re.compile(r"\s*[-=~]{0,80}\s?(?:8<|>8|%<)[-=~\s8<>%]*")
+# what is no line of the author: "---8<---", "[image: x.png]", and roff, the source of manuals
+FOREIGN = re.compile(
+    r"\s*(?:[-=~]{0,80}\s?(?:8<|>8|%<)|\[image:|\.[A-Z]{1,2}(?:\s|$)|\.\\\"|.{0,200}\\f[BIRP])"
+)
 
-RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, SCISSORS)
+RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, FOREIGN)
 # a line of a greeting or a farewell: "Best regards,"
 FAREWELL = re.compile(r"[^\d=:<>/\[\]{}|_]{1,30}")
 # words of which a line of a sentence holds at least one
@@ -203,12 +206,21 @@ def _output_level(paragraph):
 
 
 def _without_runs(paragraph):
-    """Return a paragraph without its records, and without runs of lines that are no prose."""
+    """Return a paragraph without records and code, what goes on below them, and runs of no prose.
+
+    A line below a record or code goes on with it unless somebody speaks there.
+    """
     kept_lines = []
+    below_record = False
     for is_prose, group in groupby(zip(_are_prose(paragraph), paragraph), key=itemgetter(0)):
         run = [line for _, line in group]
-        if is_prose or len(run) < MIN_RUN_LINES:
-            kept_lines += [line for line in run if not _is_record(line)]
+        is_run = not is_prose and len(run) >= MIN_RUN_LINES
+        for line in run:
+            if is_run or _is_record(line) or is_code(line):
+                below_record = True
+            elif not below_record or SPEECH.search(line):
+                below_record = False
+                kept_lines.append(line)
     return kept_lines
 
 
@@ -223,7 +235,9 @@ def _is_prose(line, goes_on):
     words = len(PLAIN_WORD.findall(text))
     if _is_record(line) or is_code(line) or text.endswith(("...", "…")) and words < 6:
         return False
-    if LIST_ITEM.match(line) or goes_on and text[0].islower():
+    if LIST_ITEM.match(line):
+        return words >= 2 and FUNCTION_WORD.search(text) is not None
+    if goes_on and text[0].islower():
         return words >= 2
     if text.endswith((".", "?", "!", ",", ";")) and not TECHNICAL.search(text):
         return words >= 2

@@ -38,7 +38,8 @@ SHORTLOG = re.compile(
 # lines of logs: "[   12.345678] BUG:", "Jul  2 10:15:00 host", "10:15:00.123", "[INFO] [UHD]",
 # "RIP: 0010:", "==123== Invalid read", "#0  0x00007f in main", "-- Loading firmware image: x"
 LOG = re.compile(
-    r"\s*(?:[<\[(]\s*\d+[.:]\d{2,}[^\])>]{0,30}[\])>]|(?:[A-Z][a-z]{2}\s+)?\d{1,2}\s\d\d:\d\d:\d\d\s"
+    r"\s*(?:[<\[(]\s*\d+[.:]\d{2,}[^\])>]{0,30}[\])>]"
+    r"|(?:[A-Z][a-z]{2}\s+)?\d{1,2}\s\d\d:\d\d:\d\d\s"
     r"|[A-Z][a-z]{2}\s+\d{1,2}\s\d\d:\d\d:\d\d\s|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d"
     r"|\[?\d\d:\d\d:\d\d[.,\]]|\[(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|NOTICE)\s*\]"
     r"|(?:INFO|WARNING|ERROR|DEBUG|FATAL|BUG|KASAN|UBSAN|[EW]): "
@@ -64,14 +65,19 @@ RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, FOREIGN)
 FAREWELL = re.compile(r"[^\d=:<>/\[\]{}|_]{1,30}")
 # words of which a line of a sentence holds at least one
 FUNCTION_WORD = re.compile(
-    r"\b(?:the|an?|i|i'm|you|your|we|it|its|is|are|was|were|be|been|to|and|or|that|this|these|my|have"
-    r"|has|had|not|can|do|does|if|but|so|of|for|with|there|they|would|should|will|when|what|which)\b",
+    r"\b(?:the|an?|i|i'm|you|your|we|it|its|is|are|was|were|be|been|to|and|or|that|this|these|my"
+    r"|have|has|had|not|can|do|does|if|but|so|of|for|with|there|they|would|should|will|when|what"
+    r"|which)\b",
     re.I,
 )
 # marks and digits of which commands and output hold one
 TECHNICAL = re.compile(r"[/\\_=|<>{}\[\]~$#*\d]|--")
 # words of somebody who speaks
 SPEECH = re.compile(r"\b(?:i|i'm|i've|i'd|we|my|our|me|us|you|thanks?|cheers|regards)\b|\?", re.I)
+# the end of a sentence in a line
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])")
+MAX_WRAPPED_CHARS = 150  # a longer line is a paragraph that nobody has wrapped
+MIN_DENSE_WORDS = 8  # a line of so many words or more, of which most are no plain ones, is output
 LONG_OUTPUT = 2  # the level of a paragraph with MIN_RUN_LINES lines that are no prose, or more
 MIN_RUN_LINES = 3  # so many lines of a paragraph that are no prose are left out
 
@@ -127,8 +133,8 @@ def prose_lines(lines: list[str]) -> list[str]:
     """Return the lines of prose: no trailers, lists of changes, logs, output, tables and code.
 
     Names of commits become "@code". A paragraph is left out where half of its lines or more are no
-    prose, or where all are indented. Below output only those paragraphs stay in which somebody
-    speaks or asks: programs write sentences too.
+    prose, or where all are indented. The text ends where long output begins: what stands below it
+    is seldom prose alone.
 
     Parameters
     ----------
@@ -139,19 +145,28 @@ def prose_lines(lines: list[str]) -> list[str]:
     paragraphs = []
     for has_text, group in groupby(lines, key=_has_text):
         if has_text:
-            paragraphs.append(list(group))
-    is_output = _are_output(paragraphs)
+            paragraphs.append(_sentences(group))
+    levels = _output_levels(paragraphs)
     indented = [_is_indented(paragraph) for paragraph in paragraphs]
-    below_output = False
     kept_lines = []
     for number, paragraph in enumerate(paragraphs):
-        if is_output[number]:
-            below_output = below_output or is_output[number] == LONG_OUTPUT
-        elif indented[number] and not all(indented) or below_output and not _is_speech(paragraph):
+        if levels[number] == LONG_OUTPUT:
+            break
+        if levels[number] or indented[number] and not all(indented):
             continue
-        else:
-            kept_lines += [*_without_runs(paragraph), ""]
+        kept_lines += [*_without_runs(paragraph), ""]
     return without_code(kept_lines)
+
+
+def _sentences(lines):
+    """Return lines, of which long ones, which nobody has wrapped, are parted after sentences."""
+    sentences = []
+    for line in lines:
+        if len(line) <= MAX_WRAPPED_CHARS:
+            sentences.append(line)
+        else:
+            sentences += SENTENCE_END.split(line)
+    return sentences
 
 
 def _has_text(line):
@@ -166,17 +181,12 @@ def _is_indented(paragraph):
     return all(line.startswith("  ") for line in paragraph)
 
 
-def _is_speech(paragraph):
-    """Return whether somebody speaks or asks in a paragraph."""
-    return _is_farewell(paragraph) or SPEECH.search(" ".join(paragraph)) is not None
-
-
 def _is_farewell(paragraph):
     """Return whether a paragraph may be a greeting or a farewell: some short lines of letters."""
     return len(paragraph) <= 3 and all(FAREWELL.fullmatch(line) for line in paragraph)
 
 
-def _are_output(paragraphs):
+def _output_levels(paragraphs):
     """Return of each paragraph how much output it is: 0 if none, 1 for a line, LONG_OUTPUT."""
     levels = [_output_level(paragraph) for paragraph in paragraphs]
     single = [len(paragraph) == 1 and not _is_farewell(paragraph) for paragraph in paragraphs]
@@ -195,14 +205,14 @@ def _are_output(paragraphs):
 def _output_level(paragraph):
     """Return how much output a paragraph is, by the share of its lines that are no prose."""
     prose = _are_prose(paragraph)
-    others = prose.count(False)
+    n_others = prose.count(False)
     if len(paragraph) == 1:
         line = paragraph[0]
-        is_technical = others and TECHNICAL.search(line) and len(PLAIN_WORD.findall(line)) < 4
+        is_technical = n_others and TECHNICAL.search(line) and len(PLAIN_WORD.findall(line)) < 4
         return int(bool(is_technical or _is_record(line) or is_code(line)))
-    if others < 2 or 2 * others < len(prose) or _is_farewell(paragraph):
+    if n_others < 2 or 2 * n_others < len(prose) or _is_farewell(paragraph):
         return 0
-    return LONG_OUTPUT if others >= MIN_RUN_LINES else 1
+    return LONG_OUTPUT if n_others >= MIN_RUN_LINES else 1
 
 
 def _without_runs(paragraph):
@@ -248,4 +258,7 @@ def _is_record(line):
     """Return whether a line is a trailer, an address, a line of a list of changes, or of a log."""
     if any(kind.match(line) for kind in RECORDS):
         return True
-    return COMMAND.match(line) is not None and len(PLAIN_WORD.findall(line)) < 4
+    words = len(PLAIN_WORD.findall(line))
+    if MIN_DENSE_WORDS <= len(line.split()) and 2 * words < len(line.split()):
+        return True
+    return COMMAND.match(line) is not None and words < 4

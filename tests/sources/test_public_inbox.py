@@ -369,9 +369,9 @@ def test_records_are_no_prose(line):
     assert "\n".join(prose_lines(lines)).split() == f"{PROSE} {PROSE}".split()
 
 
-def test_a_paragraph_of_output_is_left_out_and_a_farewell_stays():
+def test_the_text_ends_where_output_begins():
     output = "Creating the device with: ...\nUsing Device: Single\nRX Channel: 0\nRX DSP: 0\nDone!"
-    lines = f"Hi Bob,\n{PROSE}\n\n{output}\n\nBest regards,\nJane".split("\n")
+    lines = f"Hi Bob,\n{PROSE}\n\nBest regards,\nJane\n\n{output}\n\n{PROSE}".split("\n")
     assert "\n".join(prose_lines(lines)).split() == f"Hi Bob, {PROSE} Best regards, Jane".split()
 
 

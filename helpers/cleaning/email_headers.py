@@ -104,10 +104,26 @@ def parse_headers(message: str) -> Message:
     """Return the headers and the body of a message, which a blank line parts."""
     head, _, body = message.partition("\n\n")
     fields = email.parser.HeaderParser().parsestr(head + "\n\n")
-    name, address = sender_of(decode_bytes(fields.get("From", "")))
-    date = fields.get("Date")
-    message_id = normalise_unicode(decode_bytes(fields.get("Message-ID", "")).strip("<> "))
-    return Message(name, address, date, parse_date(date), message_id, normalise_unicode(body))
+    sender = sender_of(decode_bytes(fields.get("From", "")))
+    return message_of(sender, fields.get("Date"), fields.get("Message-ID", ""), body)
+
+
+def message_of(sender: tuple[str, str], date: str | None, message_id: str, body: str) -> Message:
+    """Return a message from the values of its headers.
+
+    Parameters
+    ----------
+    sender : tuple of str
+        name and address, as :func:`sender_of` returns them
+    date : str or None
+        the Date header, None where absent
+    message_id : str
+        the Message-ID header, "" where absent
+    body : str
+        the text below the headers
+    """
+    message_id = normalise_unicode(decode_bytes(message_id).strip("<> "))
+    return Message(*sender, date, parse_date(date), message_id, normalise_unicode(body))
 
 
 def sender_of(value: str) -> tuple[str, str]:

@@ -52,6 +52,7 @@ SOURCES = (
     "git",
     "irc",
     "discourse",
+    "public_inbox",
     "table",
 )
 # sources of invented people, who need no pseudonyms: a keyed hash would make the demo corpus differ

@@ -5,10 +5,8 @@ People change their addresses, so a history also says which accounts are one per
 lie. Nothing of a repository is executed: its settings could name programs.
 """
 
-import os
 import re
 import secrets
-import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -18,11 +16,12 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..cleaning.code_lines import is_code, without_code
+from ..cleaning.commit_messages import NAMED_PERSON, without_trailers
 from ..cleaning.text import is_bot, normalise_unicode
 from ..core import paths
 from . import Part, as_list, row_part
 from .downloads import GIT_URL, clone_repository
+from .git_commands import git_output, git_process
 from .timestamps import EARLIEST, LATEST
 
 # fields of a commit, as `git log --format` names them
@@ -35,38 +34,13 @@ FIELDS = {
     "time": "%at",
     "message": "%B",
 }
-# settings of a repository that would start programs or use the network
-SAFE = ["-c", "core.fsmonitor=false", "-c", "protocol.allow=never", "-c", "log.showSignature=false"]
-SAFE_ENVIRONMENT = {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat"}
 BLOCK_BYTES = 1 << 18  # bytes read at a time
 MAX_FIELD_BYTES = 1 << 20  # of a longer message or name only the first bytes are read
 MAX_FILES = 1000  # files of a commit that decide its topic
 
-# "Change-Id: I0a1b", "Signed-off-by: Jane Doe", "Fixes bug 1257949", "Implements: blueprint x",
-# "bp/x", "Part of blueprint x": who did what, and which bug or plan it belongs to
-TRAILER = re.compile(
-    r"\s*(?:[A-Za-z]+(?:-[A-Za-z]+)+ ?:\s*\S"  # "Signed-off-by: Jane", "Closes-Bug: #1257949"
-    r"|(?:(?:{verbs}|{issues})[ :/#-]*)*(?:{issues})[ :/#-]*\S*\s*$"  # "part of blueprint x"
-    r"|(?:(?:{verbs})[ :/#-]*)+#?(?:lp)?\d{{5,}}\W*$"  # "Fixes 1257949"
-    r"|(?:cc|author|date|link|commit|merge|change[- ]?id) ?: *\S"
-    r"|(?:[A-Z][A-Za-z]+Impact|CVE-\d+\S*)\s*:?.{{0,80}}$)".format(
-        verbs="partial(?:ly)?|part|partly|closes?|closing|fix(?:es|ed)?|resolves?|related?|relates"
-        "|addresses|implements?|completes?|supports?|for|of|see|the|this|to",
-        issues="blueprint|bp|bugs?|lp|story|task|issue|bugzilla|coverity|id|number",
-    ),
-    re.I,
-)
 # where another commit was copied from: "(cherry picked from commit 0a1b)", "backported from ..."
-COPIED = re.compile(r"^\s*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
-REVERTED = re.compile(r"^\s*(?:revert\b|this reverts commit\b)", re.I | re.M)
-# "[1] https://example.org/x", "[1]: ...", a line that is an address
-FOOTNOTE = re.compile(r"\s*(?:\[\w{1,9}\]:?|\(?\d{1,2}[.)])?\s*(?:https?|ftp)://\S+\s*$")
-# "62e88623d977", "I5563360b43c4b648f5b035099b0e1d2e71d32503": a commit, or a change under review
-HASH = re.compile(r"\bI?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40}\b")
-# where a list of files follows that a merge could not join: "Conflicts:", "# Conflicts:"
-CONFLICTS = re.compile(r"\s*#?\s*Conflicts:?\s*$", re.I)
-INDENTED = re.compile(r"(?:\t| {4,})\S")
-LIST_ITEM = re.compile(r"\s*(?:[-*+o]|\d{1,2}[.)])\s")
+COPIED = re.compile(r"^[ \t]*\(?(?:cherry[- ]picked|back-?ported) from\b", re.I | re.M)
+REVERTED = re.compile(r"^[ \t]*(?:revert\b|this reverts commit\b)", re.I | re.M)
 # local parts of addresses that many people have
 COMMON_LOCAL_PARTS = set(
     "admin administrator contact dev developer devel email git github hello info john mail me "
@@ -104,7 +78,9 @@ def parts(location: str | list[str], *, depth: int = 2, raw: bool = False) -> li
         raise ValueError(f"git: depth is {depth}: a number from 0 to 9")
     repositories = _repositories(location)
     return [
-        row_part(name, partial(_rows, name, root, depth, raw), _git(root, "rev-parse", "HEAD"))
+        row_part(
+            name, partial(_rows, name, root, depth, raw), git_output(root, "rev-parse", "HEAD")
+        )
         for name, root in repositories.items()
     ]
 
@@ -190,28 +166,9 @@ def _repositories(location):
         name = Path(re.sub(r"(?:/\.git|\.git)/*$", "", str(place))).name
         if name in repositories:
             raise ValueError(f"git: two repositories are called {name}; rename one folder")
-        _git(root, "rev-parse", "HEAD")
+        git_output(root, "rev-parse", "HEAD")
         repositories[name] = root
     return repositories
-
-
-def _command(root, *words):
-    return ["git", "-C", str(root), *SAFE, *words]
-
-
-def _git(root, *words):
-    """Return what git prints; ValueError where it is missing or refuses."""
-    environment = os.environ | SAFE_ENVIRONMENT
-    try:
-        answer = subprocess.run(
-            _command(root, *words), capture_output=True, text=True, env=environment
-        )
-    except FileNotFoundError:
-        raise ValueError("git: reading a history needs git, which is not installed") from None
-    if answer.returncode:
-        reason = (answer.stderr.strip().splitlines() or ["no reason given"])[0]
-        raise ValueError(f"git: {root.name} holds no history that git can read: {reason}")
-    return answer.stdout.strip()
 
 
 def _commits(root):
@@ -219,15 +176,8 @@ def _commits(root):
     # no commit holds this line of random digits, so nothing in a message can look like a commit
     marker = secrets.token_hex(16)
     form = "%x00".join([marker, *FIELDS.values(), ""])
-    command = _command(root, "log", "-z", "--name-only", "--no-renames", "--no-ext-diff")
-    command += ["--encoding=UTF-8", f"--format=%x00{form}", "HEAD"]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | SAFE_ENVIRONMENT,
-    )
-    with process:
+    command = ["log", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--encoding=UTF-8"]
+    with git_process(root, *command, f"--format=%x00{form}", "HEAD") as process:
         values = None  # of a commit; before the first one git prints an empty field
         for field in _fields(process.stdout):
             if field == marker:
@@ -238,8 +188,6 @@ def _commits(root):
                 values.append(field)
         if values is not None:
             yield _commit(values)
-    if process.returncode:
-        raise ValueError(f"git: the history of {root.name} is damaged: `git fsck` says where")
 
 
 def _commit(values):
@@ -300,57 +248,6 @@ def _topic(project, files, depth):
     return f"{project}/{folder}" if folder else project
 
 
-# "Co-authored-by: Jane Doe <jane@example.org>"
-NAMED_PERSON = re.compile(r"^\s*[A-Za-z]+-by:\s*([^<>\n]{3,80}?)\s*<", re.I | re.M)
-
-
 def _named_people(body):
     """Return the names of people in the trailers of a message."""
     return [normalise_unicode(name) for name in NAMED_PERSON.findall(body)]
-
-
-def without_trailers(body: str) -> str:
-    """Return the prose of a message: its lines but trailers, footnotes, code and lists of files.
-
-    Names of commits become "@code".
-
-    Parameters
-    ----------
-    body : str
-        a commit message without its first line
-    """
-    lines = []
-    in_conflicts = False
-    for line in HASH.sub("@code", body).expandtabs(4).splitlines():
-        if CONFLICTS.match(line):
-            in_conflicts = True
-        elif in_conflicts and line.strip() and not line.startswith((" ", "#")):
-            in_conflicts = False
-        if in_conflicts or TRAILER.match(line) or FOOTNOTE.match(line):
-            continue
-        lines.append(line)
-    return "\n".join(without_code(_without_blocks(lines)))
-
-
-def _without_blocks(lines):
-    """Return lines without code: indented blocks that follow a blank line and are no list.
-
-    An indented line that goes on with a list's item, or with a sentence, stays.
-    """
-    kept = []
-    in_block = False
-    in_list = False
-    for line in lines:
-        if LIST_ITEM.match(line):
-            in_list = True
-        elif line.strip() and not line.startswith(" "):
-            in_list = False
-        after_blank = not kept or not kept[-1].strip()
-        if not line.strip():
-            kept.append(line)
-        elif INDENTED.match(line) and not in_list and (in_block or after_blank or is_code(line)):
-            in_block = True
-        else:
-            in_block = False
-            kept.append(line)
-    return kept

@@ -22,6 +22,7 @@ BLOCKS = set(
     "body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre "
     "blockquote".split()
 )
+SELECTOR_MARK = re.compile(r"[^\w-]")
 # "screenshot.png"
 FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
 
@@ -83,7 +84,9 @@ def html_text(content: str, markup: Markup, raw: bool = False) -> str:
     if not raw:
         _replace(body, markup.reference, URL)
         _replace_addresses(body)
-    body.unwrap_tags(list({node.tag for node in body.css("*")} - BLOCKS))
+    inline_tags = {node.tag for node in body.css("*")} - BLOCKS
+    # mail programs write tags such as "o:p", whose marks mean something in a selector
+    body.unwrap_tags([SELECTOR_MARK.sub(r"\\\g<0>", tag) for tag in inline_tags])
     body.merge_text_nodes()
     lines = [" ".join(line.split()) for line in body.text(separator="\n").split("\n")]
     return normalise_unicode(drop_edge_marks("\n".join(filter(None, lines))))

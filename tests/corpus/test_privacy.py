@@ -220,7 +220,21 @@ def discourse(folder):
     (folder / "1.json").write_text(json.dumps(record), "utf-8")
 
 
-ARCHIVES = [table, zulip, pipermail, newsgroups, pushshift, mud, pan, amazon, git, irc, discourse]
+def public_inbox(folder):
+    stream = b""
+    for number, name, friend, text in letters():
+        who = f"{name} <{address_of(name)}> {TIME + number} +0000"
+        data = f"To: {friend} <{address_of(friend)}>\n{mail(number, name, friend, text)}".encode()
+        data += f"Reviewed-by: {friend} <{address_of(friend)}>\n".encode()
+        stream += f"commit refs/heads/main\nauthor {who}\ncommitter {who}\ndata 1\nx\n".encode()
+        stream += f"M 644 inline m\ndata {len(data)}\n".encode() + data + b"\n"
+    subprocess.run(["git", "init", "-q", "-b", "main", folder / "dev.0"], check=True)
+    command = ["git", "-C", folder / "dev.0", "fast-import", "--quiet"]
+    subprocess.run(command, input=stream, check=True)
+
+
+ARCHIVES = [table, zulip, pipermail, newsgroups, pushshift, mud, pan, amazon, git]
+ARCHIVES += [irc, discourse, public_inbox]
 ARCHIVES = [archive for archive in ARCHIVES if archive.__name__ in SOURCES]
 each_archive = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.__name__)
 

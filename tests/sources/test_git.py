@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from helpers.cleaning.commit_messages import TRAILER, without_trailers
 from helpers.core import paths
 from helpers.sources import git, open_source
 from tests.factories import read_source
@@ -95,7 +96,7 @@ def test_the_folder_of_most_files_is_the_topic(repository):
     ],
 )
 def test_what_is_not_prose_is_left_out(body, text):
-    got = git.without_trailers(body)
+    got = without_trailers(body)
     expected = text.replace("62e88623d977", "@code")
     assert got.split() == expected.split()
 
@@ -114,7 +115,7 @@ def test_what_is_not_prose_is_left_out(body, text):
     ],
 )
 def test_trailers(line, is_trailer):
-    assert bool(git.TRAILER.match(line)) == is_trailer
+    assert bool(TRAILER.match(line)) == is_trailer
 
 
 def test_what_is_no_message_of_a_person_is_counted(repository):

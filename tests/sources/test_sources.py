@@ -52,7 +52,9 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["zulip", "pipermail", "table", "irc", "discourse"])
+@pytest.mark.parametrize(
+    "kind", ["zulip", "pipermail", "public_inbox", "table", "irc", "discourse"]
+)
 def test_nothing_to_read_is_an_error(kind, tmp_path):
     with pytest.raises(ValueError, match="nothing to read"):
         open_source(kind, str(tmp_path))

@@ -51,7 +51,8 @@ BBCODE = re.compile(
 )
 BBCODE_START = re.compile(r"\[(?:quote|code)(?:=[^\[\]\n]{0,200})?\][^\n]*", re.I)
 BBCODE_MARK = re.compile(
-    r"\[/?(?:quote|code|video|img|li|ul|ol|list|color|size|spoiler|url|b|i|u)(?:=[^\[\]\n]{0,200})?\]",
+    r"\[/?(?:quote|code|video|img|li|ul|ol|list|color|size|spoiler|url|b|i|u)"
+    r"(?:=[^\[\]\n]{0,200})?\]",
     re.I,
 )
 MAX_NESTED = 10

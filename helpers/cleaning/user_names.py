@@ -11,10 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from .text import EVERYDAY
+from .text import EVERYDAY, PLACEHOLDERS
 
-# letters of user names; a bracket may also stand around one: "[jane]"
-WORD = re.compile(r"(?<![@\w])[\w\[\]\\`^{}|-]{1,64}+")
+# letters of user names, not behind the "@" of a mention but in "lol@jane"; a bracket may also stand
+# around one: "[jane]"
+WORD = re.compile(r"(?<!\w)(?<!(?<!\w)@)[\w\[\]\\`^{}|-]{1,64}+")
+# what joins a user name to another word: "jane|joe", "jane-ish"
+JOINT = re.compile(r"([-|])")
 AROUND_NAME = "[]{}|^\\-"
 MIN_CHARS = 3
 FIRST_NAMES = set(Path(__file__).with_name("first_names.txt").read_text("utf-8").split())
@@ -33,8 +36,8 @@ GREETED = re.compile(
 )
 # a name that occurs more often than this for each post of its owner, and FREE_MENTIONS, is a common
 # word: "perl" who said hello once
-MENTIONS_PER_POST = 3
-FREE_MENTIONS = 10
+MENTIONS_PER_POST = 5
+FREE_MENTIONS = 20
 
 
 def words_of(text: str) -> list[str]:
@@ -57,7 +60,9 @@ def maskable_user_names(posts: Counter, words: Counter) -> frozenset[str]:
 
 def _is_maskable(name, mentions, posts):
     """Return whether a user name is long enough, has a letter, and is rarely used as a word."""
-    if len(name) < MIN_CHARS or name in EVERYDAY or not any(char.isalpha() for char in name):
+    if len(name) < MIN_CHARS or not any(char.isalpha() for char in name):
+        return False
+    if name in EVERYDAY or f"@{name}" in PLACEHOLDERS:
         return False
     return mentions <= FREE_MENTIONS + MENTIONS_PER_POST * posts
 
@@ -83,14 +88,21 @@ def mask_user_names(
 
 
 def _replacement(match, own_name, names, person_of):
-    """Return what stands for a word: a placeholder where it is a user name, in brackets or not."""
+    """Return what stands for a word: a placeholder where it is a user name, or holds one."""
     for word in (match[0], match[0].strip(AROUND_NAME)):
-        name = person_of(word).casefold()
-        if name == own_name and name in names:
-            return "@self"
-        if name in names:
-            return "@user"
-    return match[0]
+        mask = _mask(word, own_name, names, person_of)
+        if mask:
+            return mask
+    parts = JOINT.split(match[0])
+    return "".join(_mask(part, own_name, names, person_of) or part for part in parts)
+
+
+def _mask(word, own_name, names, person_of):
+    """Return the placeholder for a user name, "" for any other word."""
+    name = person_of(word).casefold()
+    if name not in names:
+        return ""
+    return "@self" if name == own_name else "@user"
 
 
 def mask_first_names(text: str) -> str:

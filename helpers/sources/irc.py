@@ -62,8 +62,12 @@ COMMAND = re.compile(
     r"|(?:scribe(?:nick)?|agenda|chair|meeting|regrets|present|topic) ?[+-]?:(?:\s|$)",
     re.I,
 )
-# the start of a quoted line: "> as it says"; not the faces >:( and >.<
-QUOTE = re.compile(r"\s*>(?![:=.(<_])")
+# the start of a quoted line: "> as it says", "[10:15] <", "10:15 -!- jane has left"; not the faces
+# >:( and >.<
+QUOTE = re.compile(
+    r"\s*>(?![:=.(<_])|\s*\[?\d\d:\d\d(?::\d\d)?\]?\s+<"
+    r"|.{0,20}(?:-!-|\*\*\*|<--|-->)\s\S{1,64}\s(?:[(\[]|joined|left|has )"
+)
 # who is quoted: "<jane> said", "[10:15] <@jane> said", and at the start of a line "jane> said"
 SPEAKER = re.compile(r"(?:^|<)[@+%&~ ]?([^\s<>]{1,64})>(?=\s\S)")
 # options and paths, which a line that is no sentence holds only where it is typed into a shell

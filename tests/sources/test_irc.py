@@ -137,6 +137,7 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "[10:19] <joe> > as they say",
         "[10:19] <joe> [10:15] <jane> one",
         "[10:19] <joe> jane> one",
+        "[10:19] <joe> 10:15 -!- jack [~j@example.org] has quit",
         "[10:20] <joe> my $x = f(3);",
         "[10:20] <joe> panda install ./path",
         "[25:61] <joe> never",
@@ -156,7 +157,7 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "bot": 1,
         "guest": 1,
         "command": 5,
-        "quote": 3,
+        "quote": 4,
         "code": 2,
         "bad_time": 1,
         "unread_line": 1,
@@ -220,7 +221,7 @@ def test_nicks_that_never_speak_are_masked(tmp_path, event):
 
 
 def test_a_nick_that_is_a_common_word_is_masked_only_where_it_is_spoken_to(tmp_path):
-    uses = "".join(f"[11:{minute}] <joe> a module is fine\n" for minute in range(10, 59))
+    uses = "".join(f"[11:{minute}] <joe> a module is fine\n" for minute in range(10, 59)) * 2
     log(tmp_path, f"[10:15] <module> hi\n{uses}[12:15] <jane> module: what is a module\n")
     assert texts(tmp_path)[-1] == "@user: what is a module"
 

@@ -74,6 +74,8 @@ FUNCTION_WORD = re.compile(
 TECHNICAL = re.compile(r"[/\\_=|<>{}\[\]~$#*\d]|--")
 # words of somebody who speaks
 SPEECH = re.compile(r"\b(?:i|i'm|i've|i'd|we|my|our|me|us|you|thanks?|cheers|regards)\b|\?", re.I)
+# the heading with which the text of a manual begins
+MANUAL = re.compile(r"\s*(?:NAME|SYNOPSIS|DESCRIPTION|COLOPHON|Name|Synopsis)\s*$")
 # the end of a sentence in a line
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])")
 MAX_WRAPPED_CHARS = 150  # a longer line is a paragraph that nobody has wrapped
@@ -133,8 +135,8 @@ def prose_lines(lines: list[str]) -> list[str]:
     """Return the lines of prose: no trailers, lists of changes, logs, output, tables and code.
 
     Names of commits become "@code". A paragraph is left out where half of its lines or more are no
-    prose, or where all are indented. The text ends where long output begins: what stands below it
-    is seldom prose alone.
+    prose, or where all are indented. The text ends where long output or a page of a manual begins:
+    what stands below it is seldom prose alone.
 
     Parameters
     ----------
@@ -204,6 +206,8 @@ def _output_levels(paragraphs):
 
 def _output_level(paragraph):
     """Return how much output a paragraph is, by the share of its lines that are no prose."""
+    if MANUAL.match(paragraph[0]):
+        return LONG_OUTPUT
     prose = _are_prose(paragraph)
     n_others = prose.count(False)
     if len(paragraph) == 1:

@@ -244,8 +244,8 @@ def _messages(table, better, accounts):
     cheapest = table.loc["DCF"].idxmin()
     if table[cheapest].DCF < used.DCF:
         messages.append(
-            f"At these costs the {cheapest} calibration, which is not used, has the lower "
-            f"detection cost (DCF): {table[cheapest].DCF:.2f} instead of {used.DCF:.2f}."
+            f"The {cheapest} calibration is not used, although its detection cost (DCF) at these "
+            f"costs is lower: {table[cheapest].DCF:.2f}, against {used.DCF:.2f}."
         )
     loss = used.Cllr - used.minCllr
     if loss > MAX_CALIBRATION_LOSS:

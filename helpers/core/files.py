@@ -54,6 +54,19 @@ ENCODINGS = {
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 
 
+def _as_cp1252(error):
+    """Return bytes that are not UTF-8 as letters of Windows-1252, and where decoding goes on.
+
+    A byte that means nothing there either becomes "%x81", so that two names that differ in it stay
+    different.
+    """
+    letters = error.object[error.start : error.end].decode("cp1252", "backslashreplace")
+    return letters.replace("\\", "%"), error.end  # a backslash would begin an escape of JSON
+
+
+codecs.register_error("cp1252", _as_cp1252)
+
+
 def bare_path(path: Path) -> Path:
     """Return the path without the ending of a packed file: posts.csv for posts.csv.gz."""
     if path.suffix.lower() in OPENERS:

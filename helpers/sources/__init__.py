@@ -50,6 +50,8 @@ SOURCES = (
     "pan",
     "amazon",
     "git",
+    "irc",
+    "discourse",
     "public_inbox",
     "table",
 )

@@ -3,7 +3,6 @@
 Of a damaged or cut file everything before the damage is read.
 """
 
-import codecs
 import json
 import re
 from collections import Counter
@@ -15,19 +14,6 @@ from ..core.files import read_pieces
 MAX_LINE_BYTES = 1 << 26  # a longer line is skipped and counted as broken_json
 JSON_LINES = re.compile(r"\.(?:jsonl?|ndjson)(?:\.(?:gz|bz2|xz|zst))?$")  # "RC_2012-03.json.zst"
 NO_JSON = (ValueError, RecursionError)  # errors for a line that is not JSON, or nested too deeply
-
-
-def _as_cp1252(error):
-    """Return bytes that are not UTF-8 as letters of Windows-1252, and where decoding goes on.
-
-    A byte that means nothing there either becomes "%x81", so that two names that differ in it stay
-    different.
-    """
-    letters = error.object[error.start : error.end].decode("cp1252", "backslashreplace")
-    return letters.replace("\\", "%"), error.end  # a backslash would begin an escape of JSON
-
-
-codecs.register_error("cp1252", _as_cp1252)
 
 
 def byte_blocks(path: Path, drops: Counter) -> Iterator[bytes]:

@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..cleaning.email_headers import Message, decode_bytes, decode_header, message_of, sender_of
-from .zulip import MAX_TAGS, html_to_text
+from .html_text import MAX_TAGS
+from .zulip import html_to_text
 
 # the parser asks for the same few headers of a mail again and again, so what they mean is kept
 POLICY = email.policy.default.clone(

@@ -13,22 +13,14 @@ from collections import defaultdict
 from contextlib import suppress
 from functools import partial
 
-from ..cleaning.text import EDGE, drop_edge_marks, is_bot, normalise_unicode
+from ..cleaning.text import is_bot, normalise_unicode
 from ..core import paths
 from ..core.artifacts import file_stats_fingerprint
-from ..core.errors import packages_of
 from . import Part, as_list, list_files, row_part
 from .downloads import GIT_URL, clone_repository
+from .html_text import MAX_TAGS, Markup, html_text
 
-with packages_of("notebooks"):
-    from selectolax.lexbor import LexborHTMLParser
-
-# most tags of a message, twice as many as people write; deeply nested tags cost quadratic time
-MAX_TAGS = 5_000
 EARLIEST = 946_684_800  # 2000-01-01: no chat archive is older
-USER = f"{EDGE}@user{EDGE}"
-CODE = f"{EDGE}@code{EDGE}"
-URL = f"{EDGE}@url{EDGE}"
 
 # "@Name said:" before a quote, in whatever language: a mention, a link into the archive, a colon
 QUOTE_INTRO = re.compile(
@@ -36,22 +28,17 @@ QUOTE_INTRO = re.compile(
     r"(?:<a [^<>]*href=\"[^\"<>]*narrow/[^<>]*>[^<>]*</a>|said|wrote)\s*:"
     r"\s*(?:<br ?/?>\s*|</p>\s*)*(?=<blockquote)"
 )
-# previews of what a link in the text leads to
-PREVIEW = 'div[class*="message_inline"], div[class*="message_embed"], div[class*="inline-preview"]'
-# elements whose text is not the author's
-UNSEEN = f"{PREVIEW}, script, style, svg, head, title, iframe, video, audio, object"
-QUOTED = "blockquote, pre, div.codehilite"
-MENTION = ", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic"))
+MARKUP = Markup(
+    unseen=", ".join(
+        f'div[class*="{kind}"]' for kind in ("message_inline", "message_embed", "inline-preview")
+    ),
+    quoted="div.codehilite",
+    mention=", ".join(f'span[class^="{kind}-mention"]' for kind in ("user", "user-group", "topic")),
+    code="span.katex, math",
+    reference='a[class*="stream"], a[class*="message-link"]',
+)
 # "Jane Doe" in <span class="user-mention" ...>@Jane Doe</span>
 MENTIONED = re.compile(r'class="user-mention[^<>]{0,200}>@?([^<>@]{2,80})</span>')
-# elements that end a line; any other element is part of a line
-BLOCKS = set(
-    "body p div br li ul ol dl dt dd tr td th table thead tbody h1 h2 h3 h4 h5 h6 hr pre "
-    "blockquote".split()
-)
-SELECTOR_MARK = re.compile(r"[^\w-]")
-# "screenshot.png"
-FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
 # ".20" or "%20" in the name of a folder
 ENCODED_BYTE = re.compile(rb"[.%]([0-9A-Fa-f]{2})")
 
@@ -154,9 +141,8 @@ def _row(message, topic, latest, raw):
 def html_to_text(content: str, raw: bool = False) -> str:
     """Return the text of a message, with a line per block element; it may be empty.
 
-    Quotes and code blocks are removed. Inline code and formulas become ``@code``, a mention becomes
-    ``@user``, an emoji its ``:name:``, a link its text where that is prose, else ``@url``. Unclosed
-    and stray tags are tolerated.
+    What becomes of its elements is said by :func:`helpers.sources.html_text.html_text`; the words
+    before a quote, "@Name said:", are removed too.
 
     Parameters
     ----------
@@ -167,53 +153,7 @@ def html_to_text(content: str, raw: bool = False) -> str:
     """
     if not raw and "<blockquote" in content:
         content = QUOTE_INTRO.sub("", content)
-    body = LexborHTMLParser(content).body
-    if body is None:  # a frameset
-        return ""
-    if raw:
-        _replace(body, UNSEEN, "\n")
-        _replace(body, "span.katex-html", " ")
-    else:
-        _replace(body, f"{UNSEEN}, {QUOTED}", "\n")
-        _replace(body, "span.katex, math", CODE)
-        _replace(body, "code", CODE)
-    _replace(body, MENTION, USER)
-    for emoji in body.css("img.emoji"):
-        emoji.replace_with(emoji.attributes.get("alt") or "")
-    if not raw:
-        _replace_addresses(body)
-    inline_tags = {node.tag for node in body.css("*")} - BLOCKS
-    # mail programs write tags such as "o:p", whose marks mean something in a selector
-    body.unwrap_tags([SELECTOR_MARK.sub(r"\\\g<0>", tag) for tag in inline_tags])
-    body.merge_text_nodes()
-    lines = [" ".join(line.split()) for line in body.text(separator="\n").split("\n")]
-    return normalise_unicode(drop_edge_marks("\n".join(filter(None, lines))))
-
-
-def _replace(body, selector, text):
-    """Replace the elements that a CSS selector matches by a text, in place."""
-    for node in body.css(selector):
-        node.replace_with(text)
-
-
-def _replace_addresses(body):
-    """Replace the links whose text is no prose by ``@url``, in place."""
-    for link in body.css("a"):
-        text = " ".join(link.text().split())
-        if text and not _is_prose(text, link.attributes):
-            link.replace_with(URL)
-
-
-def _is_prose(text, attributes):
-    """Return whether a link's text is words, not an address, file name, channel or identifier."""
-    kind = attributes.get("class") or ""
-    if "stream" in kind or "message-link" in kind or text.startswith("#") or "://" in text:
-        return False
-    is_upload = "/user_uploads/" in (attributes.get("href") or "")
-    if is_upload and FILE_NAME.fullmatch(text):
-        return False
-    words = [word.strip("\"'(),.;:!?*") for word in text.split()]
-    return any(word.replace("-", "").replace("'", "").isalpha() for word in words)
+    return html_text(content, MARKUP, raw)
 
 
 def stream_name(folder: str) -> str:

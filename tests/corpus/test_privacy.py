@@ -196,6 +196,30 @@ def git(folder):
     subprocess.run(["git", "-C", folder, "fast-import", "--quiet"], input=stream, check=True)
 
 
+def irc(folder):
+    lines = []
+    for number, name, friend, text in letters():
+        nick = handle_of(name)
+        stamp = f"[{number // 60:02d}:{number % 60:02d}:00]"
+        lines.append(f"{stamp} *** Joins: {nick}_ (~{address_of(name)})")
+        spoken = f"{handle_of(friend)}: {text}\nas {handle_of(friend).lower()} and {nick} know"
+        lines += [f"{stamp} <{nick}> {line}" for line in spoken.split("\n")]
+    (folder / "#books.2020-01-01.log").write_text("\n".join(lines), "utf-8")
+
+
+def discourse(folder):
+    posts = []
+    for number, name, friend, text in letters():
+        html = text.replace("<", "&lt;").replace("\n", "<br>\n")
+        quote = f'<aside class="quote" data-username="{handle_of(friend)}">{friend}: x</aside>'
+        mention = f'<a class="mention" href="/u/x">@{handle_of(friend)}</a>'
+        about = {"id": number, "created_at": f"2020-01-01T00:{number % 60:02d}:00.000Z"}
+        about |= {"username": handle_of(name), "name": name, "topic_id": 1}
+        posts.append(about | {"cooked": f"{quote}<p>{html} {mention} {handle_of(name)}</p>"})
+    record = {"id": 1, "category_id": 2, "post_stream": {"posts": posts}}
+    (folder / "1.json").write_text(json.dumps(record), "utf-8")
+
+
 def public_inbox(folder):
     stream = b""
     for number, name, friend, text in letters():
@@ -209,7 +233,8 @@ def public_inbox(folder):
     subprocess.run(command, input=stream, check=True)
 
 
-ARCHIVES = [table, zulip, pipermail, newsgroups, pushshift, mud, pan, amazon, git, public_inbox]
+ARCHIVES = [table, zulip, pipermail, newsgroups, pushshift, mud, pan, amazon, git]
+ARCHIVES += [irc, discourse, public_inbox]
 ARCHIVES = [archive for archive in ARCHIVES if archive.__name__ in SOURCES]
 each_archive = pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.__name__)
 
@@ -284,8 +309,11 @@ def secrets_of(archive):
     """The names and addresses of an archive that nothing but the table of names may hold."""
     addresses = [address_of(name) for name in NAMES]
     addresses += [address.replace("@", " at ") for address in addresses]
-    if archive is pushshift:  # whose authors have no other names
-        return [*map(handle_of, NAMES), *addresses]
+    handles = [handle_of(name) for name in NAMES]
+    if archive in (pushshift, irc):  # whose authors have no other names
+        return [*handles, *addresses]
+    if archive is discourse:
+        return [*NAMES, *handles, *addresses]
     return [*NAMES, *addresses]
 
 

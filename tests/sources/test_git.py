@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+import sys
 from collections import Counter
 
 import pytest
 
 from helpers.cleaning.commit_messages import TRAILER, without_trailers
+from helpers.core import paths
 from helpers.sources import git, open_source
 from tests.factories import read_source
 
@@ -198,3 +200,17 @@ def test_who_is_one_person(repository):
     assert len(groups) == len(set(person.values())) == len(set(people.values()))
     assert table.surname["john.d@example.org"] == table.surname["jane@example.org"] == "doe"
     assert table.surname["ann@a.example.org"] == ""
+
+
+def test_bytes_that_are_not_utf8_are_read_in_a_process_that_opens_nothing_else(repository):
+    commit(repository, f"Fix\n\n{BODY} Caf\xe9.".encode("latin-1"))
+    reading = (
+        "from collections import Counter\n"
+        "from helpers.sources import git\n"
+        f"(part,) = git.parts({str(repository)!r})\n"
+        "print(next(part.read(Counter()))['text'][0].encode('unicode_escape').decode())"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", reading], cwd=paths.ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    assert printed.strip().endswith(f"{BODY} Caf\\xe9.")

@@ -53,11 +53,18 @@ LOG = re.compile(
 )
 # "make -j4", "./configure --prefix=/usr", with few words of a sentence
 COMMAND = re.compile(r"\s*(?:\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
+# "systemctl restart thing": a program, then some words that are no sentence
+SHELL = re.compile(
+    r"\s*(?:apt(?:-get)?|brew|cat|cd|chmod|chown|cmake|cp|dmesg|dnf|docker|echo|export|git|grep|ip"
+    r"|ifconfig|insmod|ls|make|man|mkdir|modprobe|mount|mv|pip3?|ping|python3?|rm|scp|ssh|systemctl"
+    r"|tar|wget|yum|add-apt-repository)(?: [^\s.,;:!?]\S{0,60}){1,6}(?<![.,;:!?])\s*$"
+)
 # a line of a source that is quoted with its marks: '"the text of a manual "'
 QUOTED_LINE = re.compile(r"\s*\".{30,}\"\s*$")
 # what is no line of the author: "---8<---", "[image: x.png]", and roff, the source of manuals
 FOREIGN = re.compile(
-    r"\s*(?:[-=~]{0,80}\s?(?:8<|>8|%<)|\[image:|\.[A-Z]{1,2}(?:\s|$)|\.\\\"|.{0,200}\\f[BIRP])"
+    r"\s*(?:[-=~]{0,80}\s?(?:8<|>8|%<)|\[image:|\.[A-Z]{1,2}(?:\s|$)|\.\\\"|.{0,200}\\f[BIRP]"
+    r"|\S.{0,99}[);]\s*//\s)"
 )
 
 RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, FOREIGN)
@@ -264,5 +271,7 @@ def _is_record(line):
         return True
     words = len(PLAIN_WORD.findall(line))
     if MIN_DENSE_WORDS <= len(line.split()) and 2 * words < len(line.split()):
+        return True
+    if SHELL.match(line) and not FUNCTION_WORD.search(line):
         return True
     return COMMAND.match(line) is not None and words < 4

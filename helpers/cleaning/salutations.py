@@ -130,7 +130,7 @@ def mask_addressees(text: str, author: str, people: list[str]) -> str:
         text = re.sub(rf"(?m)^([ \t/~–—-]*)(?:{own_words})(?=[.,]?[ \t]*$)", r"\1@self", text)
     words = _first_words(people)
     if words:
-        text = re.sub(rf"(?m)^([ \t]*)(?:{words})(?=,\s)", r"\1@user", text)
+        text = re.sub(rf"(?im)^((?:Hi,)?[ \t]*)(?:{words})(?=,\s)", r"\1@user", text)
     return text
 
 

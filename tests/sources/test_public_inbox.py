@@ -369,6 +369,8 @@ def test_patches_are_left_out_and_replies_stay(body, text):
         "jane@host:~/src$ make all",
         "sudo apt install thing",
         "Jane Doe (3):",
+        "systemctl restart thing",
+        "f(0x0)   // succeeds where the size is known",
         "[1/2] cache: wait for it",
     ],
 )

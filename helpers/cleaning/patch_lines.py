@@ -53,11 +53,18 @@ LOG = re.compile(
 )
 # "make -j4", "./configure --prefix=/usr", with few words of a sentence
 COMMAND = re.compile(r"\s*(?:\./\w|[\w./+-]{2,40}(?: [^\s-]\S{0,60}){0,4} --?[A-Za-z])")
+# "systemctl restart thing": a program, then some words that are no sentence
+SHELL = re.compile(
+    r"\s*(?:apt(?:-get)?|brew|cat|cd|chmod|chown|cmake|cp|dmesg|dnf|docker|echo|export|git|grep|ip"
+    r"|ifconfig|insmod|ls|make|man|mkdir|modprobe|mount|mv|pip3?|ping|python3?|rm|scp|ssh|systemctl"
+    r"|tar|wget|yum|add-apt-repository)(?: [^\s.,;:!?]\S{0,60}){1,6}(?<![.,;:!?])\s*$"
+)
 # a line of a source that is quoted with its marks: '"the text of a manual "'
 QUOTED_LINE = re.compile(r"\s*\".{30,}\"\s*$")
 # what is no line of the author: "---8<---", "[image: x.png]", and roff, the source of manuals
 FOREIGN = re.compile(
-    r"\s*(?:[-=~]{0,80}\s?(?:8<|>8|%<)|\[image:|\.[A-Z]{1,2}(?:\s|$)|\.\\\"|.{0,200}\\f[BIRP])"
+    r"\s*(?:[-=~]{0,80}\s?(?:8<|>8|%<)|\[image:|\.[A-Z]{1,2}(?:\s|$)|\.\\\"|.{0,200}\\f[BIRP]"
+    r"|\S.{0,99}[);]\s*//\s)"
 )
 
 RECORDS = (CREDIT, FOOTNOTE, SHORTLOG, LOG, QUOTED_LINE, FOREIGN)
@@ -74,6 +81,8 @@ FUNCTION_WORD = re.compile(
 TECHNICAL = re.compile(r"[/\\_=|<>{}\[\]~$#*\d]|--")
 # words of somebody who speaks
 SPEECH = re.compile(r"\b(?:i|i'm|i've|i'd|we|my|our|me|us|you|thanks?|cheers|regards)\b|\?", re.I)
+# the heading with which the text of a manual begins
+MANUAL = re.compile(r"\s*(?:NAME|SYNOPSIS|DESCRIPTION|COLOPHON|Name|Synopsis)\s*$")
 # the end of a sentence in a line
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])")
 MAX_WRAPPED_CHARS = 150  # a longer line is a paragraph that nobody has wrapped
@@ -133,8 +142,8 @@ def prose_lines(lines: list[str]) -> list[str]:
     """Return the lines of prose: no trailers, lists of changes, logs, output, tables and code.
 
     Names of commits become "@code". A paragraph is left out where half of its lines or more are no
-    prose, or where all are indented. The text ends where long output begins: what stands below it
-    is seldom prose alone.
+    prose, or where all are indented. The text ends where long output or a page of a manual begins:
+    what stands below it is seldom prose alone.
 
     Parameters
     ----------
@@ -204,6 +213,8 @@ def _output_levels(paragraphs):
 
 def _output_level(paragraph):
     """Return how much output a paragraph is, by the share of its lines that are no prose."""
+    if MANUAL.match(paragraph[0]):
+        return LONG_OUTPUT
     prose = _are_prose(paragraph)
     n_others = prose.count(False)
     if len(paragraph) == 1:
@@ -260,5 +271,7 @@ def _is_record(line):
         return True
     words = len(PLAIN_WORD.findall(line))
     if MIN_DENSE_WORDS <= len(line.split()) and 2 * words < len(line.split()):
+        return True
+    if SHELL.match(line) and not FUNCTION_WORD.search(line):
         return True
     return COMMAND.match(line) is not None and words < 4

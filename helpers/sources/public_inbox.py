@@ -19,6 +19,7 @@ import numpy as np
 from ..cleaning.commit_messages import NAMED_PERSON
 from ..cleaning.email import own_paragraphs
 from ..cleaning.patch_lines import has_patch, prose_lines, without_patches
+from ..cleaning.salutations import mask_addressees
 from ..cleaning.text import is_bot, mask_mentions, normalise_unicode
 from ..core.artifacts import fingerprint_of
 from . import Part, as_list, existing_paths, row_part
@@ -279,7 +280,7 @@ def _row(mail, received, topic, by_list_id, raw):
     if not raw:
         text = own_paragraphs(without_patches(message.body), prose_lines)
         # here, because later steps know only the author's address, not the name
-        text = mask_mentions(text, message.name)
+        text = mask_mentions(mask_addressees(text, message.name, mail.people), message.name)
     if by_list_id and mail.list_id:
         topic = mail.list_id
     names = [message.names, *mail.people, *NAMED_PERSON.findall(message.body)]

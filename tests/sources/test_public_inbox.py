@@ -195,6 +195,14 @@ def test_every_mail_is_kept_or_counted(tmp_path, monkeypatch):
     assert drops == {reason: len(group) for reason, group in dropped.items()}
 
 
+def test_first_names_that_are_everyday_words_are_masked_where_they_are_names(tmp_path):
+    body = f"{PROSE}\n\nDJ, did you see it?\nRob, will you?\nRob\n\nDean,\nthis is not for you."
+    data = mail(body, "Rob Roe <rob@example.org>", To="DJ Doe <dj@example.org>, Rob Berg <b@x.org>")
+    lines = ["@user, did you see it?", "@user, will you?", "@self", "", "Dean,"]
+    lines += ["this is not for you."]
+    assert texts_of(tmp_path, data)[0] == ["\n".join([PROSE, "", *lines])]
+
+
 def test_a_list_that_rewrites_senders_names_the_author_elsewhere(tmp_path):
     headers = {"List_Post": "<mailto:dev@example.org>", "Reply_To": "dev@example.org, Jane@x.org"}
     rows, _ = read(
@@ -361,6 +369,8 @@ def test_patches_are_left_out_and_replies_stay(body, text):
         "jane@host:~/src$ make all",
         "sudo apt install thing",
         "Jane Doe (3):",
+        "systemctl restart thing",
+        "f(0x0)   // succeeds where the size is known",
         "[1/2] cache: wait for it",
     ],
 )

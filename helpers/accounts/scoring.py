@@ -175,9 +175,6 @@ def fit_gallery_scoring(
         spread[2:] = _best_spread(features, candidates >= 0)
     weights, intercept = _fit(features, candidates >= 0, spread)
     if weights[0] <= 0 or weights.sum() <= 0:
-        if own_weights:
-            # the members' own scores took over from the model's: its weights are kept
-            return fit_gallery_scoring(model, store, min_accounts)
         # the scores of these accounts say nothing: every likelihood ratio is 1
         no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)

@@ -114,22 +114,6 @@ def test_scores_that_say_nothing_are_no_evidence(encoder, mine, monkeypatch):
     np.testing.assert_allclose(use.llr(scores, 16, 16, targets=use.accounts), 0, atol=1e-12)
 
 
-def test_own_weights_that_turn_against_the_model_are_not_used(encoder, mine, monkeypatch):
-    model = encoder.fusion(True)
-    shipped = scoring.fit_gallery_scoring(model, mine.store, ENOUGH)
-    fit = scoring._fit
-
-    def turned(features, *rest):
-        weights, intercept = fit(features, *rest)
-        if features.shape[-1] > 2:
-            weights = np.array([-0.1, *weights[1:]])
-        return weights, intercept
-
-    monkeypatch.setattr(scoring, "_fit", turned)
-    own = scoring.fit_gallery_scoring(model, mine.store, ENOUGH, own_weights=True)
-    assert own == shipped
-
-
 def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):
     few = gallery.accounts(list(gallery.names[:3]))
     assert gallery.estimate_prior(few, list(gallery.names[:3])) == LINK_COSTS.prior

@@ -1,6 +1,6 @@
 """Masking of user names and nicks, which people also write without an ``@``, and of first names.
 
-A name of one word, "moritz" or "jane_42", is masked anywhere in a text, in upper or lower case,
+A name of one word, "felix" or "jane_42", is masked anywhere in a text, in upper or lower case,
 unless it is a common word: then only a source knows where it is a name. An archive of user names
 does not tell what its people are called, so first names come from a list, ``first_names.txt``.
 """

@@ -29,7 +29,7 @@ FILE_NAME = re.compile(r"[^\s/]{1,200}\.[A-Za-z0-9]{1,5}")
 
 @dataclass(frozen=True)
 class Markup:
-    """CSS selectors of what a program adds to posts, beside what all programs do.
+    """CSS selectors of what a program adds to posts, beside what all programs do; "" for none.
 
     Attributes
     ----------
@@ -45,11 +45,11 @@ class Markup:
         links whose text the program wrote, such as names of channels and titles of pages
     """
 
-    unseen: str
-    quoted: str
-    mention: str
-    code: str
-    reference: str
+    unseen: str = ""
+    quoted: str = ""
+    mention: str = ""
+    code: str = ""
+    reference: str = ""
 
 
 def html_text(content: str, markup: Markup, raw: bool = False) -> str:
@@ -72,10 +72,10 @@ def html_text(content: str, markup: Markup, raw: bool = False) -> str:
     if body is None:  # a frameset
         return ""
     if raw:
-        _replace(body, f"{UNSEEN}, {markup.unseen}", "\n")
+        _replace(body, _joined(UNSEEN, markup.unseen), "\n")
         _replace(body, "span.katex-html", " ")
     else:
-        _replace(body, f"{UNSEEN}, {markup.unseen}, {QUOTED}, {markup.quoted}", "\n")
+        _replace(body, _joined(UNSEEN, markup.unseen, QUOTED, markup.quoted), "\n")
         _replace(body, markup.code, CODE)
         _replace(body, "code", CODE)
     _replace(body, markup.mention, USER)
@@ -92,8 +92,15 @@ def html_text(content: str, markup: Markup, raw: bool = False) -> str:
     return normalise_unicode(drop_edge_marks("\n".join(filter(None, lines))))
 
 
+def _joined(*selectors):
+    """Return one CSS selector for what any of several matches; "" matches nothing."""
+    return ", ".join(filter(None, selectors))
+
+
 def _replace(body, selector, text):
     """Replace the elements that a CSS selector matches by a text, in place."""
+    if not selector:
+        return
     for node in body.css(selector):
         node.replace_with(text)
 

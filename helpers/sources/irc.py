@@ -1,7 +1,7 @@
 """Logs of IRC channels: files of a day, or of any time; see :mod:`helpers.sources.irc_lines`.
 
 A line is short, so consecutive lines of one nick are one post. The posts table's topic is the
-channel. Many nicks are no names that a reader of the corpus could find, "moritz" or "jane_42": they
+channel. Many nicks are no names that a reader of the corpus could find, "felix" or "jane_42": they
 are masked here, in the texts of all channels that are read together.
 """
 
@@ -37,9 +37,9 @@ NO_CHANNEL = set("irc ircd log logs irclog irclogs chat channel messages msg ind
 # services of networks, loggers, and bots of many channels whose names do not say what they are
 PROGRAMS = set(
     "chanserv nickserv memoserv operserv hostserv global logger clog clogger rrsagent zakim dalek "
-    "geth camelia yoleaux p6eval purl dipsy hugme pasteling phenny lisppaste infobot supybot "
-    "limnoria sopel eggdrop ubottu travis-ci jenkins openstack openstackgerrit openstackstatus "
-    "ilogger github gitlab".split()
+    "geth camelia yoleaux p6eval purl dipsy hugme nopaste pasteling phenny lisppaste infobot "
+    "supybot limnoria sopel eggdrop ubottu travis-ci jenkins openstack openstackgerrit "
+    "openstackstatus ilogger github gitlab".split()
 )
 # "svnbot6", "evalbot_r14481", "tellable6"; not Talbot
 BOT_NICK = re.compile(r"(?!(?:ab|tal|ca)bot\d*$).*bot[\d_]*$|.*bot[-_]|.*able6$", re.I)

@@ -11,8 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..cleaning.email_headers import Message, decode_bytes, decode_header, message_of, sender_of
-from .html_text import MAX_TAGS
-from .zulip import html_to_text
+from .html_text import MAX_TAGS, Markup, html_text
 
 # the parser asks for the same few headers of a mail again and again, so what they mean is kept
 POLICY = email.policy.default.clone(
@@ -81,7 +80,7 @@ def parse_mail(data: bytes, notes: Counter, raw: bool = False) -> Mail | None:
     """Return a mail, None where the parser of the standard library fails.
 
     The text is that of the first part text/plain. Where there is none, or only blank, it is that of
-    the first part text/html, see :func:`helpers.sources.zulip.html_to_text`.
+    the first part text/html, see :func:`helpers.sources.html_text.html_text`.
 
     Parameters
     ----------
@@ -171,7 +170,7 @@ def _body(parsed: EmailMessage, notes, raw):
     content = _decoded(page, notes)
     if content.count("<") > MAX_TAGS:
         return "", "too_many_tags"
-    return html_to_text(content, raw), ""
+    return html_text(content, Markup(), raw), ""
 
 
 def _decoded(part, notes):

@@ -180,8 +180,8 @@ def test_a_file_that_is_no_text_is_named(tmp_path):
 
 
 def test_user_names_are_masked_without_a_mention(tmp_path):
-    export(tmp_path, topic(post(), post(username="moritz42", cooked="<p>Moritz42 is mine</p>")))
-    export(tmp_path, topic(post(cooked="<p>Thanks MORITZ42 and Larry Wall</p>")), "u/1.json")
+    export(tmp_path, topic(post(), post(username="felix42", cooked="<p>Felix42 is mine</p>")))
+    export(tmp_path, topic(post(cooked="<p>Thanks FELIX42 and Larry Wall</p>")), "u/1.json")
     rows, _ = read("discourse", tmp_path)
     assert rows["text"].tolist() == ["Hello there", "@self is mine", "Thanks @user and @user"]
 

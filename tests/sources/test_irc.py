@@ -173,8 +173,8 @@ def test_raw_keeps_what_is_removed(tmp_path):
 
 def test_nicks_are_masked(tmp_path):
     text = (
-        "[10:15] <jane_42> hi\n[10:16] <joe> JANE_42: ask moritz, or jane_42's friend [moritz]\n"
-        "[10:17] <moritz_> joe, see http://moritz.example.org and moritz.py, as moritz wrote\n"
+        "[10:15] <jane_42> hi\n[10:16] <joe> JANE_42: ask felix, or jane_42's friend [felix]\n"
+        "[10:17] <felix_> joe, see http://felix.example.org and felix.py, as felix wrote\n"
         "[10:18] <mo> joe: mo: it is no mo\n[10:19] <jane_42> joe++ @joe joey\n"
     )
     log(tmp_path, text)
@@ -187,8 +187,8 @@ def test_nicks_are_masked(tmp_path):
 
 
 def test_nicks_of_other_channels_and_years_are_masked(tmp_path):
-    log(tmp_path, "[10:15] <moritz> hi\n", "ruby/2011/2011-03-07")
-    log(tmp_path, "[10:15] <jane> moritz said so\n")
+    log(tmp_path, "[10:15] <felix> hi\n", "ruby/2011/2011-03-07")
+    log(tmp_path, "[10:15] <jane> felix said so\n")
     names = [part.name for part in open_source("irc", str(tmp_path))]
     assert names == ["perl/2012", "ruby/2011"]
     assert texts(tmp_path) == ["@user said so", "hi"]
@@ -200,23 +200,23 @@ def test_a_last_name_is_masked_with_a_first_name_that_is_a_nick(tmp_path):
 
 
 def test_a_nick_is_masked_without_its_number(tmp_path):
-    log(tmp_path, "[10:15] <moritz42> hi\n[10:16] <jane> Moritz said so\n")
+    log(tmp_path, "[10:15] <felix42> hi\n[10:16] <jane> Felix said so\n")
     assert texts(tmp_path)[1] == "@user said so"
 
 
 @pytest.mark.parametrize(
     "event",
     [
-        "*** moritz joined",
-        "*** Joins: moritz (~m@example.org)",
-        "* moritz waves",
-        "* Quits: moritz (~m@example.org) (bye)",
-        "-!- moritz [~m@example.org] has joined #perl",
-        "*** moritz_ is now known as moritz|away",
+        "*** felix joined",
+        "*** Joins: felix (~m@example.org)",
+        "* felix waves",
+        "* Quits: felix (~m@example.org) (bye)",
+        "-!- felix [~m@example.org] has joined #perl",
+        "*** felix_ is now known as felix|away",
     ],
 )
 def test_nicks_that_never_speak_are_masked(tmp_path, event):
-    log(tmp_path, f"[10:15] {event}\n[10:16] <jane> moritz may know\n")
+    log(tmp_path, f"[10:15] {event}\n[10:16] <jane> felix may know\n")
     assert texts(tmp_path) == ["@user may know"]
 
 

@@ -26,7 +26,7 @@ CAPITALISED = re.compile(r"[A-Z][a-z]+")
 # a first name, with the initial and the last name that may follow: "Jane", "Jane D. Doe"
 FIRST_NAME = re.compile(
     rf"(?<![\w@/.:$-])(?:{'|'.join(sorted(CAPITALISED_FIRST_NAMES))})"
-    r"(?: [A-Z]\.)?(?: [A-Z][a-z]+(?:-[A-Z][a-z]+)?)?(?![\w(/:@]|\.\w)"
+    r"(?: [A-Z]\.)?(?: [A-Z][a-z]+(?:-[A-Z][a-z]+)?)?(?![\w(/:@]|\.\w|['’]t\b)"  # not "Don't"
 )
 # a first name in lower case that is greeted or thanked: "morning jane"
 GREETED = re.compile(

@@ -53,6 +53,7 @@ def test_common_words_are_no_names():
         ("larry and Parrot and Will it", "larry and Parrot and Will it"),
         ("James::Module, Larry.pm, $James", "James::Module, Larry.pm, $James"),
         ("Jamestown", "Jamestown"),
+        ("Don't ask. Don’t. Don's idea", "Don't ask. Don’t. @user's idea"),
         ("morning audrey, hi, james!", "morning @user, hi @user!"),
         ("hi will, hi jamestown", "hi will, hi jamestown"),
     ],

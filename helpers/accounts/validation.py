@@ -394,7 +394,7 @@ def rank_after_obfuscation(
 
     Returns
     -------
-    Columns ``habit``, ``rank`` (1 is best), ``probability``, ``llr``. A habit has its name alone
+    Columns ``rule``, ``rank`` (1 is best), ``probability``, ``llr``. A habit has its name alone
     where no post is left after passages that the gallery holds too are removed. A post that would
     become empty keeps its text.
 
@@ -422,7 +422,7 @@ def rank_after_obfuscation(
             rows.append((habit, None, None, None))
             continue
         rows.append((habit, *_rank_of_account(gallery, queries, account, costs)))
-    return pd.DataFrame(rows, columns=["habit", "rank", "probability", "llr"])
+    return pd.DataFrame(rows, columns=["rule", "rank", "probability", "llr"])
 
 
 # Return the older half of one account, as one sample.

@@ -212,7 +212,7 @@ def test_a_signature_is_under_every_post_of_the_first_accounts_alone(encoder):
 def test_habits_change_the_answer(mine, encoder):
     gallery, older = validation.split_half_trials(mine, encoder)
     table = validation.rank_after_obfuscation(gallery, older, gallery.names[0])
-    assert list(table.habit) == [*validation.HABITS, "posted at random hours"]
+    assert list(table.rule) == [*validation.HABITS, "posted at random hours"]
     assert table.llr.nunique() > 2
     whole = validation.rank_by_sample_size(gallery, older, gallery.names[0]).iloc[-1]
     assert table["rank"][0] == whole["rank"] and abs(table.llr[0] - whole.llr) < 0.3, (
@@ -237,7 +237,7 @@ def test_a_habit_that_leaves_no_post_has_a_row_and_other_errors_are_none(
     answers = iter([real, no_posts, real])
     monkeypatch.setattr(gallery, "queries", lambda *texts: next(answers)(*texts))
     table = validation.rank_after_obfuscation(gallery, older, gallery.names[0])
-    assert list(table.habit) == ["as written", "lower case", "posted at random hours"]
+    assert list(table.rule) == ["as written", "lower case", "posted at random hours"]
     assert table[["rank", "probability", "llr"]].isna().all(axis=1).tolist() == [False, True, False]
     monkeypatch.setattr(gallery, "queries", damage)
     with pytest.raises(ValueError, match="another error"):

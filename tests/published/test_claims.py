@@ -160,3 +160,15 @@ def test_a_claim_about_a_row_that_the_paper_lacks_is_an_error(monkeypatch):
     )
     with pytest.raises(ValueError, match="khan2021_table7 lacks a row of the claim: a vocabulary"):
         claims.verdicts(measured)
+
+
+def test_two_encoders_have_a_verdict_each():
+    about = {"protocol": "retrieval, leak_aware", "split": "test_cross"}
+    rows = [
+        ("supcon_arr", "supcon", "R@8_difference", -0.02, -0.03, -0.01),
+        ("minilm-supcon_arr", "minilm-supcon", "R@8_difference", 0.02, 0.01, 0.03),
+    ]
+    frame = claims.verdicts(results(*rows, **about))
+    verdicts = frame[frame.ours != ""].set_index("claim").verdict
+    assert verdicts.filter(like="from random weights").tolist() == ["other sign"]
+    assert verdicts.filter(like="with MiniLM").tolist() == ["as published"]

@@ -65,7 +65,7 @@ def model_of(rows, queries, targets):
         query_rows = target_rows[: len(queries)]
         member.embeddings.put(member.encoder, queries, MAX_TOKENS, query_rows)
         members.append(member)
-    return Model(tuple(members))
+    return Model.mean(members)
 
 
 def fused(model, queries, targets):

@@ -284,7 +284,7 @@ class AuthorEncoder:
         """
         members = self.model(True, hours).members
         once = [member for member in members if member.normaliser == "as_norm"]
-        return Model(tuple(once)).normalised(normaliser)
+        return Model.mean(once).normalised(normaliser)
 
     def rows(self, samples: Samples, progress: bool = True) -> dict[str, np.ndarray]:
         """Embed samples by each member that ships; other accounts have no influence on the vectors.

@@ -23,6 +23,8 @@ NEAREST_OTHERS = 100  # other accounts that each half is compared with, those ne
 # Prior standard deviations of own weights times that of their scores. At the least of them members
 # keep their weights.
 WEIGHT_SPREADS = (1e-6, 0.017, 0.032, 0.055, 0.1)
+# standard errors above chance at which own halves are told from others
+CHANCE_ERRORS = 3
 FOLDS = 5  # parts of the accounts, each left out once to choose among these
 
 
@@ -174,7 +176,8 @@ def fit_gallery_scoring(
     if own_weights:
         spread[2:] = _best_spread(features, candidates >= 0)
     weights, intercept = _fit(features, candidates >= 0, spread)
-    if weights[0] <= 0 or weights.sum() <= 0:
+    fitted = sum(weight * matrix for weight, matrix in zip(weights, scores))
+    if not _tell_apart(fitted):
         # the scores of these accounts say nothing: every likelihood ratio is 1
         no_evidence = Calibration([0.0], -float(np.log(len(first) - 1)))
         nobody = MatchConfig(0.0, LEAST_LOG_WEIGHT)
@@ -214,9 +217,20 @@ def _scoring_config(near, whole, weights, intercept, accounts):
         members.append(member | {"weight": float(weight)})
     for member in whole.to_json():
         members.append(member | {"weight": float(weights[1] * member["weight"])})
-    total = sum(member["weight"] for member in members)
-    members = [member | {"weight": member["weight"] / total} for member in members]
-    return ScoringConfig(members, Calibration([total], intercept), accounts)
+    return ScoringConfig(members, Calibration([1.0], intercept), accounts)
+
+
+def _tell_apart(scores):
+    """Tell whether own last halves have higher scores than those of others, beyond chance.
+
+    The candidates of the fit cannot tell: they are chosen by high scores, so that any weights below
+    0 separate them where the scores say nothing. All pairs of ``scores`` (N, N) can.
+    """
+    others = len(scores) - 1
+    own = scores.diagonal()[:, None]
+    share_below = (scores < own).sum(1) / others
+    standard_error = 1 / np.sqrt(12 * len(scores))  # of a mean of numbers between 0 and 1
+    return share_below.mean() > 0.5 + CHANCE_ERRORS * standard_error
 
 
 def _candidates(scores):

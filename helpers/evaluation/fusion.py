@@ -79,7 +79,7 @@ def fit_weights(
     members = [
         replace(member, weight=weight) for member, weight in zip(model.members, weights.tolist())
     ]
-    return Model(tuple(members), dict(zip(systems, shares.tolist())))
+    return Model.mean(members, dict(zip(systems, shares.tolist())))
 
 
 def _loss(shares, scores, positive):

@@ -5,7 +5,7 @@ that ships. Wherever a model is asked for, an encoder or a member may be given i
 :func:`as_model`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -171,37 +171,55 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The weighted mean of its members' scores.
+    """The weighted sum of its members' scores.
 
     Attributes
     ----------
-    members : one member or more; their weights are divided by the sum of all weights. A weight may
-        be negative, where the same encoder is a member with another normaliser
+    members : one member or more. A weight may be negative, where the same encoder is a member with
+        another normaliser
     shares : each fitted weight times the spread of its member's scores, scaled to sum to 1; empty
         if not fitted
 
     Raises
     ------
     ValueError
-        If the weights do not have a finite sum above 0.
+        If a weight is not finite.
     """
 
     members: tuple[Member, ...]
     shares: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
-        weights = [member.weight for member in self.members]
-        total = sum(weights)
+        if not np.isfinite([member.weight for member in self.members]).all():
+            raise ValueError(f"fusion weights {self.weights}: they must be finite")
+
+    @classmethod
+    def mean(cls, members: Iterable[Member], shares: dict[str, float] | None = None) -> "Model":
+        """Return the weighted mean of members: their weights are divided by the sum of all.
+
+        Parameters
+        ----------
+        members : one member or more
+        shares : see :class:`Model`
+
+        Raises
+        ------
+        ValueError
+            If the weights do not have a finite sum above 0.
+        """
+        members = list(members)
+        weights = {member.name: member.weight for member in members}
+        total = sum(member.weight for member in members)
         if not 0 < total < np.inf:
-            raise ValueError(f"fusion weights {self.weights}: their sum must be above 0")
-        members = tuple(replace(member, weight=member.weight / total) for member in self.members)
-        object.__setattr__(self, "members", members)
+            raise ValueError(f"fusion weights {weights}: their sum must be above 0")
+        scaled = [replace(member, weight=member.weight / total) for member in members]
+        return cls(tuple(scaled), shares or {})
 
     @classmethod
     def fuse(
         cls, systems: dict[str, Encoder | Member], weights: dict[str, float] | None = None
     ) -> "Model":
-        """Make one model of several systems, which get the given names and weights.
+        """Return the weighted mean of several systems, which get the given names and weights.
 
         Parameters
         ----------
@@ -213,11 +231,11 @@ class Model:
         for name, system in systems.items():
             member = system if isinstance(system, Member) else Member(name, system)
             members.append(replace(member, name=name, weight=weights[name]))
-        return cls(tuple(members))
+        return cls.mean(members)
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights by name, which add up to 1."""
+        """The weights by name."""
         return {member.name: member.weight for member in self.members}
 
     def normalised(self, normaliser: str) -> "Model":

@@ -37,6 +37,13 @@ const draw = async (place, caption) => {
       if (layout.height) layout.height -= above;
     }
     if (opening) layout.height = Math.min(layout.height ?? OPENING, OPENING);
+    if (opening && narrow && layout.xaxis2) {  // the titles of two panels do not fit into one line
+      layout.margin.t = 60;
+      layout.annotations?.forEach(title => {
+        title.text = title.text.replace(/(.{12,}?) /g, "$1<br>");
+        title.font = {...title.font, size: 12};
+      });
+    }
   }
   layout.modebar = {orientation: "v"};  // beside the title, not on it
   const config = {responsive: true, displaylogo: false, displayModeBar: opening || narrow ? false : "hover"};

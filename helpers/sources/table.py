@@ -256,6 +256,7 @@ def _as_texts(column, name):
     if pa.types.is_floating(column.type) or pa.types.is_boolean(column.type):
         column = pa.array([_value_text(value) for value in column.to_pylist()], TEXT)
     column = column.cast(TEXT)
+    column.validate(full=True)  # Parquet may call bytes a text that are not UTF-8
     if name == "author":  # the number of a person may be a text such as "10.0"
         column = pc.replace_substring_regex(column, r"^(-?\d+)\.0+$", r"\1")
     return column

@@ -84,7 +84,7 @@ def test_an_own_fit_ranks_and_is_bounded_by_its_accounts(encoder, mine):
     own = encoder.calibrated_on(mine.store, mine.hours)
     use = own.uses["gallery_hours"]
     assert {member["normaliser"] for member in use.members} == {"as_norm", "s_norm"}
-    assert sum(member["weight"] for member in use.members) == pytest.approx(1)
+    assert use.calibration.weights == [1.0], "the members' weights are those of log-odds"
     gallery = mine.gallery(own)
     ranking = gallery.rank(gallery.accounts(["newcomer"]), ["newcomer"], len(gallery))
     assert ranking.target[0] == "demo-0003"
@@ -107,11 +107,29 @@ def test_without_own_weights_members_keep_theirs_among_each_other(encoder, mine)
         np.testing.assert_allclose(ratio, ratio[0])
 
 
-def test_scores_that_say_nothing_are_no_evidence(encoder, mine, monkeypatch):
-    monkeypatch.setattr(scoring, "_fit", lambda features, *_: (np.array([-0.1, 0.2]), 3.0))
-    use = scoring.fit_gallery_scoring(encoder.fusion(True), mine.store, ENOUGH)
+@pytest.mark.parametrize("own_weights", [False, True])
+def test_scores_that_say_nothing_are_no_evidence(encoder, mine, monkeypatch, own_weights):
+    first, last = distant_halves(mine.store, *scoring.HALF_POSTS)
+    of_others = last[np.roll(np.arange(len(last)), 1)]
+    monkeypatch.setattr(scoring, "distant_halves", lambda *_: (first, of_others))
+    use = scoring.fit_gallery_scoring(encoder.fusion(True), mine.store, ENOUGH, own_weights)
     scores = np.array([-9.0, 0.0, 9.0])
     np.testing.assert_allclose(use.llr(scores, 16, 16, targets=use.accounts), 0, atol=1e-12)
+
+
+def test_weights_below_0_in_sum_are_evidence_where_they_tell_accounts_apart(
+    encoder, mine, monkeypatch
+):
+    # of Spanish posts the weight of s-norm was further below 0 than that of AS-norm above
+    monkeypatch.setattr(scoring, "_fit", lambda features, *_: (np.array([2.1, -2.3]), 1.8))
+    use = scoring.fit_gallery_scoring(encoder.fusion(True), mine.store, ENOUGH)
+    assert sum(member["weight"] for member in use.members) == pytest.approx(-0.2)
+    model = encoder.with_config("gallery_hours", use).model(True, True)
+    first, last = distant_halves(mine.store, *scoring.HALF_POSTS)
+    scores = model.score_matrix(first, last, scoring.MAX_TOKENS)
+    assert (scores.diagonal() > np.median(scores, 1)).mean() > 0.8
+    llr = use.llr(scores, 16, 16, targets=len(scores))
+    assert llr.diagonal().max() > 0 > llr.diagonal().min()
 
 
 def test_the_prior_of_few_queries_is_not_estimated(encoder, gallery):

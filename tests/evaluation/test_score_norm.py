@@ -380,7 +380,7 @@ def test_members_of_one_encoder_share_their_statistics(trials, monkeypatch, max_
         together = [replace(member, embeddings=Embeddings()) for member in alone[:1]]
         together.append(replace(together[0], name="second", normaliser=normalisers[1]))
         counted.clear()
-        listed = Model(tuple(together)).pair_scores(*sides, pairs)
+        listed = Model.mean(together).pair_scores(*sides, pairs)
         np.testing.assert_allclose(listed, expected, atol=2e-6)
         # once for the targets, and once for the queries
         assert counted == {"gallery_statistics": 1, "reference_statistics": 2, "pair_scores": 1}

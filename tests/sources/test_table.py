@@ -292,7 +292,8 @@ def test_a_cut_csv_gives_what_is_whole(tmp_path):
         ("time", pa.array([[1]]), "p.parquet: a column of type list.* holds no times"),
         ("author", pa.array([{"a": 1}]), "column author for 'author' is not text"),
         ("text", pa.array([b"J\xf6"]), "column text for 'text' is not text"),
-        ("author", pa.array([b"J\xf6"]).view(pa.string()), "p.parquet: .*utf-8"),
+        ("author", pa.array([b"J\xf6"]).view(pa.string()), "'author' is not text: .*UTF8"),
+        ("text", pa.array([b"z\xf4:Z"]).view(pa.string()), "'text' is not text: .*UTF8"),
     ],
 )
 def test_parquet_columns_of_other_types(tmp_path, name, column, message):

@@ -226,9 +226,9 @@ def _tell_apart(scores):
     The candidates of the fit cannot tell: they are chosen by high scores, so that any weights below
     0 separate them where the scores say nothing. All pairs of ``scores`` (N, N) can.
     """
-    others = len(scores) - 1
-    own = scores.diagonal()[:, None]
-    share_below = (scores < own).sum(1) / others
+    compared = len(scores) - 1
+    own_scores = scores.diagonal()[:, None]
+    share_below = (scores < own_scores).sum(1) / compared
     standard_error = 1 / np.sqrt(12 * len(scores))  # of a mean of numbers between 0 and 1
     return share_below.mean() > 0.5 + CHANCE_ERRORS * standard_error
 

@@ -43,6 +43,10 @@ const draw = async (place, caption) => {
         title.text = title.text.replace(/(.{12,}?) /g, "$1<br>");
         title.font = {...title.font, size: 12};
       });
+      for (const axis of Object.keys(layout).filter(key => /^[xy]axis/.test(key))) {
+        const title = layout[axis].title;
+        if (title) layout[axis].title = {...title, text: title.text.replace(" (no unit)", ""), font: {size: 11}};
+      }
     }
   }
   layout.modebar = {orientation: "v"};  // beside the title, not on it

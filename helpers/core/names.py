@@ -150,7 +150,7 @@ def describe(experiment: Any) -> str:
     """Describe an experiment in full: its name, then its encoder, loss and samples.
 
     "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; SupCon;
-    samples of 1-16 posts"
+    samples of up to 16 posts"
     """
     encoder = experiment.encoder
     sampler = experiment.sampler
@@ -166,7 +166,9 @@ def describe(experiment: Any) -> str:
     parts.append(_long_label(experiment.loss.name))
     if sampler.kind != "authors":
         parts.append(_long_label(sampler.kind))
-    if sampler.max_posts > 1:
+    if sampler.max_posts > 1 and sampler.min_posts == 1:
+        parts.append(f"samples of up to {sampler.max_posts} posts")
+    elif sampler.max_posts > 1:
         parts.append(f"samples of {sampler.min_posts}-{sampler.max_posts} posts")
     elif not encoder.join_posts:
         parts.append("single posts")

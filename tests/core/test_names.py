@@ -180,7 +180,7 @@ def test_the_parts_of_a_name():
         (
             experiment(),
             "Stream TPS: convolutions over tokens, attention over posts; text, hour and topic; "
-            "supervised contrastive loss (SupCon); samples of 1-16 posts",
+            "supervised contrastive loss (SupCon); samples of up to 16 posts",
         ),
         (
             experiment(

@@ -16,7 +16,7 @@ from tests.faults.processes import SIGNALS, TARGETS, Kill, run_command
 from tests.faults.test_kills import SEED
 
 FOLDER_VARIABLE = "AUTHORBOOK_TORTURE_WHOLE"  # the folder of this test; unset without FULL=1
-CHAINS = 2
+CHAINS = 3
 KILLS = 5  # of one run
 COMMAND = ["helpers.runs", "demo", "--jobs", "2"]
 LIMIT_SECONDS = 7200

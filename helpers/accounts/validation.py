@@ -244,8 +244,8 @@ def _messages(table, better, accounts):
     cheapest = table.loc["DCF"].idxmin()
     if table[cheapest].DCF < used.DCF:
         messages.append(
-            f"The {cheapest} calibration is not used, although its detection cost (DCF) at these "
-            f"costs is lower: {table[cheapest].DCF:.2f}, against {used.DCF:.2f}."
+            f"The {cheapest} calibration is not used: its Cllr is {table[cheapest].Cllr:.2f}. But "
+            f"its detection cost (DCF) is lower: {table[cheapest].DCF:.2f}, against {used.DCF:.2f}."
         )
     loss = used.Cllr - used.minCllr
     if loss > MAX_CALIBRATION_LOSS:

@@ -179,7 +179,7 @@ def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
     used, said = choice.encoder, choice.messages
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
     assert said[1] == (
-        "The own calibration is not used, although its detection cost (DCF) at these costs is "
+        "The own calibration is not used: its Cllr is 0.20. But its detection cost (DCF) is "
         "lower: 0.30, against 0.60."
     )
 

@@ -22,7 +22,7 @@ from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
 from .log import as_ranking, log_ranking
-from .passages import passage_hashes, passage_length, without_passages
+from .passages import passage_hashes, without_passages
 from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .samples import newest_posts
 
@@ -110,10 +110,8 @@ def _compare(options, encoder):
     posts, names = _read(options, options.posts, f"{options.run}-a", encoder)
     targets, target_names = _read(options, options.others, f"{options.run}-b", encoder)
     _check_times(posts, targets)
-    length = passage_length(targets.store, encoder.tokenizer)
-    target_hashes = passage_hashes(targets.store, encoder.kinds, length)
-    store, _ = without_passages(posts.store, encoder.kinds, target_hashes, length)
-    queries = newest_posts(store)
+    target_hashes = passage_hashes(targets.store, encoder.kinds)
+    queries = newest_posts(without_passages(posts.store, encoder.kinds, target_hashes)[0])
     if not len(queries):
         raise ValueError(
             "all posts of the first file stand word for word in the second one, too: do they "
@@ -203,7 +201,7 @@ def _match(options, encoder, sides, decisions, targets):
     ]
     posts = [posts for posts, _ in read]
     _check_times(*posts)
-    own_posts = list_matching.without_shared_passages(*posts, encoder)
+    own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
     for letter, side, side_posts in zip("ab", sides, posts, strict=True):

@@ -29,7 +29,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import TokenStore
 from ..training import checkpoints
 from .members import build_encoder, encoder_config
-from .passages import passage_length, token_kinds, without_passages
+from .passages import token_kinds, without_passages
 from .samples import MAX_TOKENS, Posts, halves, samples_of
 from .scoring import (
     ScoringConfig,
@@ -192,8 +192,7 @@ class AuthorEncoder:
         use : name of the use, see :meth:`use`
         dev : posts of the dev accounts; passages shared by several posts are removed first
         """
-        length = passage_length(dev, self.tokenizer)
-        dev, _ = without_passages(dev, self.kinds, length=length)
+        dev, _ = without_passages(dev, self.kinds)
         trials = Trials(*halves(dev, TRAINING_POSTS, TRAINING_POSTS))
         model = fit_weights(self._systems(use), trials, MAX_TOKENS)
         if use.startswith("gallery"):

@@ -19,7 +19,7 @@ from ..tokens.batch import Samples
 from ..tokens.store import FILES, TokenStore, check_arrays
 from ..training import checkpoints
 from .encoder import ENOUGH, MAX_TOKENS, AuthorEncoder
-from .passages import passage_hashes, passage_length, without_passages
+from .passages import passage_hashes, without_passages
 from .samples import (
     Posts,
     concatenate_samples,
@@ -134,8 +134,7 @@ class AccountGallery:
             An account has no post left, or names, times or topics do not fit the posts.
         """
         samples = samples_of(posts, encoder.tokenizer, times, topics)
-        length = passage_length(samples.store, encoder.tokenizer)
-        store, _ = without_passages(samples.store, encoder.kinds, length=length)
+        store, _ = without_passages(samples.store, encoder.kinds)
         return cls(encoder, whole_accounts(store), names, times is not None)
 
     def __len__(self) -> int:
@@ -162,18 +161,8 @@ class AccountGallery:
             with_times = "with" if self.hours else "without"
             raise ValueError(f"the gallery was made {with_times} times: ask it in the same way")
         samples = samples_of(posts, self.encoder.tokenizer, times, topics)
-        store, _ = without_passages(
-            samples.store, self.encoder.kinds, self.passages, self.passage_length
-        )
+        store, _ = without_passages(samples.store, self.encoder.kinds, self.passages)
         return whole_accounts(store)
-
-    @cached_property
-    def passage_length(self) -> int:
-        """Number of tokens of a passage in the language of the targets' posts.
-
-        See :func:`helpers.accounts.passages.passage_length`.
-        """
-        return passage_length(in_memory(self.targets).store, self.encoder.tokenizer)
 
     @cached_property
     def passages(self) -> np.ndarray:
@@ -181,8 +170,7 @@ class AccountGallery:
 
         See :func:`helpers.accounts.passages.passage_hashes`.
         """
-        store = in_memory(self.targets).store
-        return np.unique(passage_hashes(store, self.encoder.kinds, self.passage_length))
+        return np.unique(passage_hashes(in_memory(self.targets).store, self.encoder.kinds))
 
     def llr(self, scores: np.ndarray, query_posts) -> np.ndarray:
         """Return the log-likelihood ratios of scores with the targets of this gallery.

@@ -28,7 +28,7 @@ from .contributions import contributions
 from .decided_pairs import DecidedPairs
 from .encoder import ENOUGH, AuthorEncoder
 from .gallery import LINK_COSTS, AccountGallery
-from .passages import passage_hashes, passage_length, without_passages
+from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, STORED_POSTS, OwnPosts
 from .samples import MAX_TOKENS, in_memory, newest_posts
 from .scoring import HALF_POSTS
@@ -44,21 +44,19 @@ MAX_MIDNIGHT_SHARE = 0.5  # of posts: a larger one says that times are dates, wi
 DAY_SECONDS = 24 * 60 * 60
 
 
-def without_shared_passages(a: OwnPosts, b: OwnPosts, encoder: AuthorEncoder) -> list[OwnPosts]:
+def without_shared_passages(a: OwnPosts, b: OwnPosts, kinds: np.ndarray) -> list[OwnPosts]:
     """Remove from the posts of two lists the passages that stand word for word in both.
 
     Parameters
     ----------
     a, b : OwnPosts
         posts of both lists
-    encoder : AuthorEncoder
-        whose tokenizer made the tokens of the posts
+    kinds : (vocabulary,)
+        result of :func:`helpers.accounts.passages.token_kinds`
     """
-    kinds = encoder.kinds
-    length = max(passage_length(posts.store, encoder.tokenizer) for posts in (a, b))
-    hashes = [passage_hashes(posts.store, kinds, length) for posts in (b, a)]
+    hashes = [passage_hashes(posts.store, kinds) for posts in (b, a)]
     stores = [
-        without_passages(posts.store, kinds, shared, length)[0]
+        without_passages(posts.store, kinds, shared)[0]
         for posts, shared in zip((a, b), hashes, strict=True)
     ]
     return [replace(posts, store=store) for posts, store in zip((a, b), stores, strict=True)]

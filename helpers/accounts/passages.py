@@ -12,11 +12,10 @@ import pandas as pd
 
 from ..tokens.store import TokenStore
 
-PASSAGE_TOKENS = 8  # length of a passage: a repetition of so many tokens is a form or a copy
-# Of posts in a language that the tokenizer was not made for, eight tokens are three words, such as
-# "of the government", which anybody writes. English has 3.4 letters a token or more, Spanish 2.2.
-FOREIGN_PASSAGE_TOKENS = 24
-FOREIGN_TOKEN_LETTERS = 2.8  # a lower mean number of letters a token is that of such posts
+# Length of a passage: a repetition of so many tokens is a form or a copy. In another language than
+# English they are only three words. With 24 tokens Spanish accounts rank higher, but fewer of the
+# likeliest pairs are one person's: formulas of one office then count as style.
+PASSAGE_TOKENS = 8
 MIN_OWN_SHARE = 0.25  # a post is dropped if less than this share of its tokens is left
 CHUNK_POSTS = 2**15  # posts that are hashed at a time, to save memory
 HASH_PARTS = 16  # hashes are compared in so many parts, because sorting takes memory
@@ -36,31 +35,8 @@ def token_kinds(tokenizer) -> np.ndarray:
     return kinds
 
 
-def passage_length(store: TokenStore, tokenizer) -> int:
-    """Return the number of tokens of a passage in the language of some posts.
-
-    It is PASSAGE_TOKENS, or FOREIGN_PASSAGE_TOKENS if the posts have fewer than
-    FOREIGN_TOKEN_LETTERS letters a token.
-
-    Parameters
-    ----------
-    store : TokenStore
-        the posts.
-    tokenizer : Tokenizer
-        made their tokens.
-    """
-    pieces = tokenizer.pieces
-    occurrences = np.bincount(store.tokens, minlength=len(pieces))
-    letters = occurrences @ [len(piece) for piece in pieces]
-    if letters < FOREIGN_TOKEN_LETTERS * occurrences.sum():
-        return FOREIGN_PASSAGE_TOKENS
-    return PASSAGE_TOKENS
-
-
-def passage_hashes(
-    store: TokenStore, kinds: np.ndarray, length: int = PASSAGE_TOKENS
-) -> np.ndarray:
-    """Hash the passage that begins at each token of a store.
+def passage_hashes(store: TokenStore, kinds: np.ndarray) -> np.ndarray:
+    """Hash the passage of PASSAGE_TOKENS tokens that begins at each token of a store.
 
     Parameters
     ----------
@@ -68,14 +44,13 @@ def passage_hashes(
         the posts.
     kinds : (vocabulary,)
         result of :func:`token_kinds`; passages of equal kinds have equal hashes.
-    length : int
-        number of tokens of a passage, see :func:`passage_length`.
 
     Returns
     -------
     (tokens,) uint64, one hash per token of the store; 0 where the post ends before the passage
     does, or the passage holds unknown letters.
     """
+    length = PASSAGE_TOKENS
     hashes = np.zeros(len(store.tokens), np.uint64)
     factors = np.random.default_rng(0).integers(1, 2**63, length, dtype=np.uint64) | np.uint64(1)
     for begin in range(0, store.posts, CHUNK_POSTS):
@@ -98,10 +73,7 @@ def passage_hashes(
 
 
 def without_passages(
-    store: TokenStore,
-    kinds: np.ndarray,
-    gallery_hashes: np.ndarray = np.empty(0, np.uint64),
-    length: int = PASSAGE_TOKENS,
+    store: TokenStore, kinds: np.ndarray, gallery_hashes: np.ndarray = np.empty(0, np.uint64)
 ) -> tuple[TokenStore, int]:
     """Remove the passages that stand in several posts.
 
@@ -115,19 +87,16 @@ def without_passages(
     kinds : (vocabulary,)
         result of :func:`token_kinds`.
     gallery_hashes : array
-        hashes from :func:`passage_hashes` of more passages to remove, such as those of a gallery;
-        of the same length.
-    length : int
-        number of tokens of a passage, see :func:`passage_length`.
+        hashes from :func:`passage_hashes` of more passages to remove, such as those of a gallery.
 
     Returns
     -------
     The store in memory, and the number of removed tokens, those of dropped posts included.
     """
-    hashes = passage_hashes(store, kinds, length)
+    hashes = passage_hashes(store, kinds)
     begins = np.flatnonzero(_is_repeated(hashes, store.post_offsets, gallery_hashes))
     is_own = np.ones(len(store.tokens), bool)
-    for place in range(length):  # stays inside the post: shorter rests have hash 0
+    for place in range(PASSAGE_TOKENS):  # stays inside the post: shorter rests have hash 0
         is_own[begins + place] = False
 
     lengths = np.diff(store.post_offsets)

@@ -25,7 +25,7 @@ from .columns import column_types
 from .encoder import AuthorEncoder
 from .gallery import AccountGallery
 from .index import VectorIndex
-from .passages import passage_length, without_passages
+from .passages import without_passages
 from .samples import (
     MAX_TOKENS,
     MIN_POSTS,
@@ -224,8 +224,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where):
     largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
     accounts = np.sort(largest)
     newest = in_memory(newest_posts(whole_store, accounts, STORED_POSTS)).store
-    length = passage_length(newest, encoder.tokenizer)
-    store, dropped_tokens = without_passages(newest, encoder.kinds, length=length)
+    store, dropped_tokens = without_passages(newest, encoder.kinds)
     with_own_posts = _count_readable(store, encoder)
 
     card = card | {

@@ -51,7 +51,7 @@ def posts(encoder, files, tmp_path_factory):
         reading.read_posts(Run(name), str(files / f"{name}.csv"), encoder, pseudonymise=False)
         for name in "ab"
     ]
-    yield list_matching.without_shared_passages(*both, encoder)
+    yield list_matching.without_shared_passages(*both, encoder.kinds)
     patch.undo()
 
 

@@ -102,13 +102,14 @@ def repeated_naively(posts, length):
     ]
 
 
-def test_passages_equal_those_of_a_loop():
+def test_passages_equal_those_of_a_loop(monkeypatch):
+    monkeypatch.setattr(passages, "PASSAGE_TOKENS", 4)
     rng = np.random.default_rng(0)
     texts = [rng.integers(0, 3, size).tolist() for size in (30, 4, 25, 3, 40, 0)]
     store = store_in_memory([2, 4], lengths=[len(post) for post in texts], vocabulary=3)
     store.tokens[:] = np.concatenate(texts)
     kinds = np.arange(1, 4).astype(np.uint64)
-    left, dropped = without_passages(store, kinds, length=4)
+    left, dropped = without_passages(store, kinds)
     expected = [
         own for own, post in zip(repeated_naively(texts, 4), texts) if len(own) >= 0.25 * len(post)
     ]
@@ -117,23 +118,6 @@ def test_passages_equal_those_of_a_loop():
     ]
     assert kept_posts == expected and dropped == sum(map(len, texts)) - sum(map(len, expected)) > 0
     assert left.author_offsets[-1] == len(kept_posts) == len(left.hour)
-
-
-def test_passages_of_another_language_are_longer(encoder):
-    english = "The committee asked the minister whether the plan would change before the summer."
-    spanish = "La comisión preguntó al ministro si el plan cambiaría antes del verano, señorías."
-    lengths = []
-    for text in (english, spanish):
-        samples = module.samples_of([[text]], encoder.tokenizer)
-        lengths.append(passages.passage_length(samples.store, encoder.tokenizer))
-    assert lengths == [passages.PASSAGE_TOKENS, passages.FOREIGN_PASSAGE_TOKENS]
-
-    # three common words are no form, neither in Spanish nor in English
-    posts = [[f"{place} habló el presidente del Gobierno."] for place in ("Ayer", "Hoy en Lugo")]
-    samples = module.samples_of(posts, encoder.tokenizer)
-    length = passages.passage_length(samples.store, encoder.tokenizer)
-    assert without_passages(samples.store, encoder.kinds, length=length)[1] == 0
-    assert without_passages(samples.store, encoder.kinds)[1] > 0
 
 
 def test_forms_that_differ_in_a_number_are_one_form(encoder):

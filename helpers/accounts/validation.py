@@ -394,7 +394,7 @@ def rank_after_obfuscation(
 
     Returns
     -------
-    Columns ``rule``, ``rank`` (1 is best), ``probability``, ``llr``. A habit has its name alone
+    Columns ``rule``, ``rank`` (1 is best), ``probability``, ``llr``. A rule has its name alone
     where no post is left after passages that the gallery holds too are removed. A post that would
     become empty keeps its text.
 

@@ -183,15 +183,16 @@ class Model:
     Raises
     ------
     ValueError
-        If a weight is not finite.
+        If a weight is not finite, or all are 0.
     """
 
     members: tuple[Member, ...]
     shares: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
-        if not np.isfinite([member.weight for member in self.members]).all():
-            raise ValueError(f"fusion weights {self.weights}: they must be finite")
+        weights = [member.weight for member in self.members]
+        if not np.isfinite(weights).all() or not any(weights):
+            raise ValueError(f"fusion weights {weights}: they must be finite, and not all 0")
 
     @classmethod
     def mean(cls, members: Iterable[Member], shares: dict[str, float] | None = None) -> "Model":

@@ -162,6 +162,13 @@ def test_weights_without_sense_are_refused(weights, message):
         Model.fuse({name: MEMBERS[name] for name in "ab"}, weights)
 
 
+@pytest.mark.parametrize("weights", [(0, 0), (1, np.inf), (np.nan, 1)])
+def test_a_sum_without_sense_is_refused(weights):
+    members = [Member(name, MEMBERS[name], weight=weight) for name, weight in zip("ab", weights)]
+    with pytest.raises(ValueError, match="must be finite, and not all 0"):
+        Model(tuple(members))
+
+
 def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
     for model in (MEMBERS["a"], Model.fuse({"a": MEMBERS["a"]})):
         with pytest.raises(

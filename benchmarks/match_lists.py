@@ -3,8 +3,10 @@
 ``python benchmarks/match_lists.py --help`` lists the options.
 
 The two lists are the first 16 and the last 16 posts of accounts, compared by text alone. Of an
-overlap below 1, pairs of lists are drawn many times from these accounts. All ways to answer read
-the same scores, see :mod:`helpers.evaluation.drawn_lists`.
+overlap below 1, pairs of lists are drawn many times from these accounts. A query that is asked
+alone is scored in the gallery of targets. Ways that know both lists read the mean of this score and
+of that of the target in the gallery of queries, as the command ``match`` does, see
+:mod:`helpers.evaluation.drawn_lists`. Both galleries hold all accounts, not only the drawn ones.
 """
 
 import argparse
@@ -24,14 +26,19 @@ DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of li
 WAYS = (drawn_lists.ALONE, drawn_lists.AS_LIST, drawn_lists.MATCHED)
 
 
-def score(encoder: AuthorEncoder, posts: Path, folder: Path) -> np.ndarray:
-    """Return the scores (N, N) of the first posts of N accounts with the last posts of all.
+def score(encoder: AuthorEncoder, posts: Path, folder: Path) -> list[np.ndarray]:
+    """Return the scores of the first posts of N accounts with the last posts of all.
 
     Parameters
     ----------
     encoder : has not seen the accounts
     posts : posts table of the accounts
     folder : for their tokens
+
+    Returns
+    -------
+    Two arrays (N, N), a row for each account's first posts: these are asked in the gallery of last
+    posts; and the other way round
     """
     tokenizer = encoder.tokenizer
     whole = build_store(
@@ -39,10 +46,15 @@ def score(encoder: AuthorEncoder, posts: Path, folder: Path) -> np.ndarray:
     )
     store, _ = without_passages(whole, encoder.kinds)  # as in use
     trials = ranking.ranking_trials(store, POSTS)
-    return encoder.model(True, False).score_matrix(trials.queries, trials.targets, MAX_TOKENS)
+    model = encoder.model(True, False)
+    scores = model.score_matrix(trials.queries, trials.targets, MAX_TOKENS)
+    reverse_scores = model.score_matrix(trials.targets, trials.queries, MAX_TOKENS)
+    return [scores, reverse_scores.T]
 
 
-def measure(encoder: AuthorEncoder, scores: np.ndarray, name: str, file: Path, split: str) -> None:
+def measure(
+    encoder: AuthorEncoder, scores: list[np.ndarray], name: str, file: Path, split: str
+) -> None:
     """Record what each way to answer finds at each overlap, and how right probabilities are.
 
     Parameters
@@ -57,7 +69,8 @@ def measure(encoder: AuthorEncoder, scores: np.ndarray, name: str, file: Path, s
     about = {"split": split, "sample_size": POSTS, "max_tokens": MAX_TOKENS}
     for overlap, count in DRAWS.items():
         protocol = "matched" if overlap == 1 else f"matched, overlap {overlap:g}"
-        lists = drawn_lists.match_drawn_lists(scores, line, overlap, count)
+        one_way, reverse = scores
+        lists = drawn_lists.match_drawn_lists(one_way, line, overlap, count, reverse_scores=reverse)
         drawn_lists.record_lists(file, lists, name, protocol, WAYS, **about)
         system = drawn_lists.name_of_way(name, drawn_lists.MATCHED)
         size = len(lists.accounts) // count

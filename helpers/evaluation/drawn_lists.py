@@ -139,6 +139,7 @@ def match_drawn_lists(
     seed: int = 0,
     rounds: int | None = None,
     estimated: bool = False,
+    reverse_scores: np.ndarray | None = None,
 ) -> DrawnLists:
     """Draw pairs of lists, and answer the queries of each pair in all WAYS.
 
@@ -151,19 +152,25 @@ def match_drawn_lists(
     seed : seed of the lists; the lists of one seed and overlap are the same
     rounds : number of times that rows and columns are scaled; by default as many as needed
     estimated : whether the matching estimates the overlap, in place of knowing it
+    reverse_scores : (N, N), scores of the same pairs where the targets are asked in the gallery of
+        queries. If given, all WAYS but ALONE read the mean of both, as the command ``match`` does
     """
     rng = np.random.default_rng(seed)
+    of_lists = scores
+    if reverse_scores is not None:
+        of_lists = (scores.astype(np.float64) + reverse_scores) / 2
     parts = []
     for _ in range(lists):
         queries, targets = draw_lists(len(scores), overlap, rng)
         same = queries[:, None] == targets
-        pairs = all_candidates(scores[np.ix_(queries, targets)])
+        rows = np.ix_(queries, targets)
+        pairs = all_candidates(of_lists[rows])
         assumed = estimate_overlap(pairs, config) if estimated else overlap
         matching = sinkhorn(pairs, config, assumed, rounds)
         parts.append(
             {
                 "accounts": queries,
-                "answers": _answers(pairs, matching.probability, same),
+                "answers": _answers(scores[rows], pairs, matching.probability, same),
                 "nobody": matching.nobody_of_queries,
                 "llr": matching.llr(config.llr_scale),
                 "same": same.ravel(),
@@ -176,12 +183,12 @@ def match_drawn_lists(
     return DrawnLists(answers=answers, **joined)
 
 
-def _answers(pairs, probability, same):
+def _answers(scores_alone, pairs, probability, same):
     """Return the answers of one pair of lists by way; ``pairs`` are all pairs of both."""
     scores = pairs.scores.reshape(same.shape)
     normed = list_norm(scores.astype(np.float32))
     answers = {
-        ALONE: best_answers(pairs, pairs.scores, same),
+        ALONE: best_answers(pairs, scores_alone.ravel(), same),
         AS_LIST: best_answers(pairs, normed.ravel(), same),
         MATCHED: best_answers(pairs, probability, same),
     }

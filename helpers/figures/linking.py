@@ -152,7 +152,7 @@ def reliability_diagram(
         weights = table.same / table.same.sum() + table.different / table.different.sum()
         error[name] = np.average(np.abs(table.predicted - table.observed), weights=weights)
     _add_diagonal(figure, "Perfect")
-    title = "probability given to a pair: both samples are of one account"
+    title = "predicted probability that both samples are of one account"
     figure.update_xaxes(title=title, range=[0, 1])
     title = "share of same-account pairs at this probability"
     figure.update_yaxes(title=title, range=[0, 1.005], tickcolor=DARK)

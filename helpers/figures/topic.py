@@ -143,7 +143,7 @@ def _count_of_differences(rows: pd.DataFrame, metric: str) -> str:
     top = told_apart.loc[told_apart.value.abs().idxmax()]
     return (
         f"{count} of {len(rows)} differences in {label(metric)} {verb} distinguishable from 0; "
-        f"the largest is {top.label} minus {label(top.base)} on {label(top.split)}: "
+        f"the largest, on {label(top.split)}, is “{top.label}” minus “{label(top.base)}”: "
         f"{format_interval(*top[INTERVAL], '+')}"
     )
 

@@ -24,9 +24,8 @@ def supervised_contrastive(
     embeddings : (B, D), B samples as vectors of D values
     labels : (B,), the author of each sample
     temperature : T; a lower one gives more weight to the nearest samples by other authors
-    base_temperature : only to reproduce the released code of sawatphol2022, see ``RELEASED``: the
-        loss is multiplied by ``temperature / base_temperature``, and anchors without positives
-        count as 0 in the mean. With None neither is done
+    base_temperature : if given, the loss is multiplied by ``temperature / base_temperature``, and
+        anchors without positives count as 0 in the mean, as in the released code of sawatphol2022
     """
     logits = pairwise_cosines(embeddings) / temperature
     positive, _ = pair_masks(labels)

@@ -71,6 +71,18 @@ def test_an_estimated_overlap_is_near_the_true_one_and_changes_no_list(line):
     np.testing.assert_array_equal(first, second)
 
 
+def test_scores_of_both_directions_are_averaged_for_all_ways_but_alone(line):
+    scores, reverse = scores_of(0), scores_of(7)
+    found = match_drawn_lists(scores, line, 0.5, lists=3, reverse_scores=reverse)
+    one_way = match_drawn_lists(scores, line, 0.5, lists=3)
+    mean = match_drawn_lists((scores.astype(float) + reverse) / 2, line, 0.5, lists=3)
+    np.testing.assert_array_equal(found.answers["alone"].rank, one_way.answers["alone"].rank)
+    for way in ("AS list", "matched", "assigned", "mutual"):
+        np.testing.assert_array_equal(found.answers[way].value, mean.answers[way].value)
+        assert (found.answers[way].value != one_way.answers[way].value).any()
+    np.testing.assert_array_equal(found.llr, mean.llr)
+
+
 def test_nothing_likely_is_no_share():
     unsure = MatchConfig(slope=0.01, intercept=-5.0)
     row = match_drawn_lists(scores_of(0), unsure, 0.5).calibration()

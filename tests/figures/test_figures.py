@@ -276,7 +276,7 @@ FIGURES = [  # a figure of some value, two values, and what only the title of ea
         ),
         0.5,
         "1 of 1 differences in R@8 is distinguishable from 0; "
-        "the largest is SupCon + ARR minus SupCon on test: "
+        "the largest, on test, is “SupCon + ARR” minus “SupCon”: "
         "+0.500 (0.450 to 0.550)",
         0.02,
         "None of 1 differences",

@@ -1,28 +1,20 @@
 """Write an answer as one page to read, print and send, and as tables beside it.
 
-The page needs no network: a content security policy forbids loading anything, and allows one
-script, by its hash. Names and posts are escaped.
+The page needs no network, see :mod:`helpers.accounts.pages`. Names and posts are escaped.
 """
 
-import base64
-import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ..core.artifacts import atomic_write, make_folder, write_json
 from .answer_record import accounts_table, pairs_table
 from .answers import LIKELY, LINKED, Answer
-from .pages import render_page
+from .pages import render_page, script_fields
 
 PAGE = "report.html"
 RECORD = "answers.json"
 PAIRS = "pairs.csv"
 ACCOUNTS = "accounts.csv"
-SCRIPT = "answer_page.js"
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "script-src 'sha256-{}'"
-)
 
 
 def render(record: dict) -> str:
@@ -33,16 +25,12 @@ def render(record: dict) -> str:
     record : dict
         result of :func:`helpers.accounts.answer_record.answer_record`
     """
-    script = Path(__file__).with_name(SCRIPT).read_text("utf-8")
-    digest = hashlib.sha256(script.encode("utf-8")).digest()
     fields = {
-        "policy": POLICY.format(base64.b64encode(digest).decode()),
-        "script": script,
         "pairs_title": _pairs_title(record["counts"]),
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "files": (PAIRS, ACCOUNTS, RECORD),
     }
-    return render_page("answer_page", record | fields)
+    return render_page("answer_page", record | fields | script_fields())
 
 
 def _pairs_title(counts):

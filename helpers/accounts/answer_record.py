@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from ..core.names import label
 from ..core.terminal import printable
 from .answer_text import (
     CARE,
@@ -22,7 +21,7 @@ from .answer_text import (
 )
 from .answers import LIKELY, LINKED, STATES, TOO_LITTLE, Answer
 from .merging import JOINER
-from .pair_evidence import PairEvidence, pair_evidence
+from .pair_evidence import PairEvidence, evidence_sentences, pair_evidence
 
 MAX_SHOWN = 20  # pairs that are shown with their evidence,
 MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
@@ -122,9 +121,8 @@ def _pair_record(pair, evidence: PairEvidence, names):
     sentences = []
     if pair.highest:
         sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
-    sentences += _side_sentences(evidence.systems)
     shown = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
-    sentences += _sign_sentences(evidence, shown)
+    sentences += evidence_sentences(evidence, shown)
     if evidence.words_of_topic:
         sentences.append(_topic_sentence(pair, evidence))
     return record | {
@@ -141,39 +139,12 @@ def _pair_record(pair, evidence: PairEvidence, names):
         "decision": pair.decision,
         "note": pair.note,
         "sentences": sentences,
+        "score_sentence": (
+            f"The score is {evidence.score:.3f}, the sum of what each system says. The natural "
+            f"logarithm of the likelihood ratio is {pair.llr:.2f}, the lower one of both "
+            "directions. The probability also depends on how well both accounts fit all others."
+        ),
     }
-
-
-def _side_sentences(systems):
-    """Say for which side words and letters speak, all taken together, and for which side hours."""
-    hours = systems.get(label("hours"), 0.0)
-    words = sum(systems.values()) - hours
-    sentences = []
-    for noun, part in (("words and letters", words), ("hours of posting", hours)):
-        verdict = "for one person"
-        if part < 0:
-            verdict = "against it"
-        if part:
-            sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
-    return sentences
-
-
-def _sign_sentences(evidence, names):
-    """Say in how many posts of each account the strongest sign of each side is."""
-    sentences = []
-    for side, signs in (
-        ("for one person", evidence.speaks_for),
-        ("against it", evidence.speaks_against),
-    ):
-        countable = [sign for sign in signs if sign.posts_a or sign.posts_b]
-        if countable:
-            sign = countable[0]
-            sentences.append(
-                f"The strongest single sign {side} is {sign.text}: it is in {sign.posts_a} of "
-                f"{evidence.read_a} posts read of {names[0]}, and in {sign.posts_b} of "
-                f"{evidence.read_b} posts read of {names[1]}."
-            )
-    return sentences
 
 
 def _topic_sentence(pair, evidence):

@@ -15,13 +15,14 @@ from ..core.progress import progress_bar
 from ..core.terminal import printable
 from ..evaluation.detection import DetectionCosts
 from ..sources.table import author_names, column_names
-from . import decided_pairs, list_matching, match_report, reading
+from . import decided_pairs, list_matching, match_page, match_report, reading
 from .answer_page import write_answer
 from .answer_record import answer_record
 from .answers import Question, answer_question
 from .encoder import AuthorEncoder
 from .gallery import LINK_COSTS, NOBODY, equal_queries
 from .log import as_ranking, log_ranking
+from .match_page import MatchWords, match_record
 from .passages import passage_hashes, without_passages
 from .review import ask_about_pairs, check_decision, decision_row, is_terminal, open_pairs
 from .samples import newest_posts
@@ -33,9 +34,6 @@ SHIPPED = (
 CARE = "These are likelihoods, not proof: read the posts, and let a person decide."
 EQUAL_SHOWN = 5  # queries named where their accounts have equal ratios
 VECTOR_COLUMNS = ["account", "posts", "vector"]
-ONE_PARTNER = (
-    "All this holds for these two lists together, and if nobody has two accounts in one list."
-)
 
 
 def encode(options: Namespace) -> None:
@@ -153,13 +151,13 @@ def match(options: Namespace) -> None:
     encoder = AuthorEncoder.load(options.encoder)
     with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
         out = Path(options.out or paths.Run(options.run).folder / "matches.csv")
-        evidence = out.with_name(f"{out.stem}-evidence.txt")
+        page = out.with_suffix(".html")
         inputs = [location for location, _ in sides]
         if options.decisions:
             inputs.append(options.decisions)
         targets = [
             (out, inputs, _has_matches, options.force),
-            (evidence, inputs, _has_evidence, options.force),
+            (page, inputs, _has_match_page, options.force),
         ]
         for target in targets:
             check_target(*target)
@@ -204,34 +202,39 @@ def _match(options, encoder, sides, decisions, targets):
     own_posts = list_matching.without_shared_passages(*posts, encoder.kinds)
     encoder, *fitted_on = list_matching.calibrated_on_list(encoder, *own_posts)
     lists = list_matching.TwoLists.of(encoder, *own_posts)
-    for letter, side, side_posts in zip("ab", sides, posts, strict=True):
-        accounts = len(lists.galleries[letter])
-        print(match_report.list_sentence(letter, _list_name(side), side_posts, accounts))
+    files = [printable(_list_name(side)) for side in sides]
+    read_sentences = []
+    for letter, file_name, side_posts in zip("ab", files, posts, strict=True):
+        gallery = lists.galleries[letter]
+        read_sentences += match_report.list_sentences(letter, file_name, side_posts, gallery)
     decided = None
     if decisions is not None:
         names = [lists.galleries[letter].names for letter in "ab"]
         decided = decided_pairs.decided_pairs(decisions, *names)
-        print(match_report.decided_sentence(decided))
+        read_sentences.append(match_report.decided_sentence(decided))
     matched = list_matching.match_lists(
         lists, decided, options.overlap, apart_in_time=options.apart_in_time
     )
-    print(match_report.calibration_sentence(*fitted_on, matched))
+    trust = [
+        match_report.calibration_sentence(*fitted_on, matched),
+        match_report.overlap_sentence(matched, options.overlap is not None),
+    ]
     if options.apart_in_time:
-        print(
-            "Pairs of accounts that posted in the same minute, in "
-            f"{list_matching.MIN_SHARED_MINUTES} minutes or more: {matched.apart:,}. They count as "
-            "two people's."
-        )
-    print(match_report.overlap_sentence(matched, options.overlap is not None), "\n")
+        trust.append(match_report.apart_sentence(matched))
     _log_matches(options, matched)
     shown = matched.pairs.copy()
     for letter, (_, names) in zip("ab", read, strict=True):
         shown[f"account_{letter}"] = _shown(shown[f"account_{letter}"], names)
-    print(match_report.table(shown), "\n")
-    for sentence in match_report.findings(matched):
+    table = targets[0][0].name
+    words = MatchWords(files, read_sentences, trust, table, options.encoder)
+    record = match_record(lists, matched, shown, words, _evidence_bar)
+    for sentence in [*read_sentences, *trust]:
         print(sentence)
-    _write_matches(targets, shown, match_report.evidence(lists, matched, shown))
-    print(ONE_PARTNER, CARE)
+    print(f"\n{match_report.table(shown)}\n")
+    for sentence in [record["headline"], *record["sentences"]]:
+        print(sentence)
+    _write_matches(targets, shown, record)
+    print(match_report.ONE_PARTNER, CARE)
 
 
 def _list_name(side):
@@ -253,18 +256,18 @@ def _log_matches(options, matched):
     )
 
 
-def _write_matches(targets, shown, evidence):
-    """Write the pairs and the evidence of the first links, and say where they are."""
-    of_pairs, of_evidence = targets
+def _write_matches(targets, shown, record):
+    """Write the pairs and the page, and say where they are."""
+    of_pairs, of_page = targets
     with write_target(*of_pairs) as partial:
         shown.to_csv(partial, index=False)
-    with write_target(*of_evidence) as partial:
-        partial.write_text(evidence, "utf-8")
+    with write_target(*of_page) as partial:
+        partial.write_text(match_page.render(record), "utf-8")
     print(
         f"All {len(shown):,} pairs with a probability of {list_matching.LEAST_PROBABILITY:.0%} or "
-        f"more: {paths.display_path(of_pairs[0])}. What speaks for the first "
-        f"{match_report.EVIDENCE_PAIRS} links: {paths.display_path(of_evidence[0])}."
+        f"more: {paths.display_path(of_pairs[0])}."
     )
+    print(f"page: {paths.display_path(of_page[0])}")
 
 
 def mine(options: Namespace) -> None:
@@ -350,17 +353,17 @@ def _has_vectors(path):
 
 def _has_matches(path):
     """Return whether a file is one of pairs that :func:`match` has written."""
-    return _first_line(path) == ",".join(list_matching.COLUMNS)
+    return _beginning(path).startswith(",".join(list_matching.COLUMNS) + "\n")
 
 
-def _has_evidence(path):
-    """Return whether a file is one of evidence that :func:`match` has written."""
-    return _first_line(path).startswith(match_report.EVIDENCE_TITLE)
+def _has_match_page(path):
+    """Return whether a file is a page that :func:`match` has written."""
+    return match_page.TITLE in _beginning(path)
 
 
-def _first_line(path):
+def _beginning(path):
     with open(path, encoding="utf-8", errors="replace") as file:
-        return file.readline(1000).rstrip("\n")
+        return file.read(1000)
 
 
 def _asked(options, accounts):

@@ -1,45 +1,56 @@
-"""Say what the matching of two lists found: sentences, a table, and the evidence for its links."""
+"""Say what the matching of two lists found: sentences, and a table."""
 
 import numpy as np
 import pandas as pd
 
-from ..core.names import label
 from ..core.terminal import printable
-from .contributions import NOT_WORDS, scores_by_member
 from .decided_pairs import DecidedPairs
 from .encoder import ENOUGH
-from .gallery import LINK_COSTS
+from .gallery import LINK_COSTS, AccountGallery
+from .languages import language_sentence, languages_of
 from .list_matching import (
     LEAST_PROBABILITY,
     MIN_FIT_POSTS,
+    MIN_SHARED_MINUTES,
     MatchedLists,
-    TwoLists,
 )
 from .reading import OwnPosts
 from .samples import MIN_POSTS
 
 MAX_ROWS = 50  # of the table
-EVIDENCE_PAIRS = 10  # linked pairs whose evidence is told
-FEATURES_FOR = 10  # features that speak most for a pair, and those most against it
-FEATURES_AGAINST = 5
-EVIDENCE_TITLE = "What speaks for the links, and what against them"
+MAX_LANGUAGES = 500  # accounts whose language is looked at, drawn at random
+ONE_PARTNER = (
+    "All this holds for these two lists together, and if nobody has two accounts in one list."
+)
 
 
-def list_sentence(letter: str, name: str, posts: OwnPosts, accounts: int) -> str:
-    """Say which accounts are in a list, and which are left out.
+def list_sentences(letter: str, name: str, posts: OwnPosts, gallery: AccountGallery) -> list[str]:
+    """Say which accounts are in a list, which are left out, and in which language they write.
 
     Parameters
     ----------
     letter : "a" or "b"
     name : of its file, and which rows of it are read
     posts : what was read
-    accounts : number of accounts in the list
+    gallery : the accounts in the list
     """
+    accounts = len(gallery)
     left_out = posts.card["accounts_with_few_posts"] + len(posts.names) - accounts
-    sentence = f"List {letter.upper()} ({printable(name)}): {accounts:,} accounts."
+    sentences = [f"List {letter.upper()} ({name}): {accounts:,} accounts."]
     if left_out:
-        sentence += f" {left_out:,} more have fewer than {MIN_POSTS} posts of their own words."
-    return sentence
+        sentences.append(f"{left_out:,} more have fewer than {MIN_POSTS} posts of their own words.")
+    rng = np.random.default_rng(0)
+    looked_at = np.sort(rng.permutation(accounts)[:MAX_LANGUAGES])
+    languages = languages_of(gallery.targets[looked_at], gallery.encoder.tokenizer)
+    return [*sentences, language_sentence(languages)]
+
+
+def apart_sentence(matched: MatchedLists) -> str:
+    """Say how many pairs cannot be one person's because of their times."""
+    return (
+        f"Pairs of accounts that posted in the same minute, in {MIN_SHARED_MINUTES} minutes or "
+        f"more: {matched.apart:,}. They count as two people's."
+    )
 
 
 def decided_sentence(decided: DecidedPairs) -> str:
@@ -61,8 +72,8 @@ def calibration_sentence(letter: str, accounts: int, matched: MatchedLists) -> s
     matched : what was found
     """
     sentence = (
-        "Weights and probabilities are those that ship with the encoder: in no list have "
-        f"{ENOUGH} accounts {MIN_FIT_POSTS} posts to fit them on."
+        "Weights and probabilities are those that ship with the encoder, fitted on English posts: "
+        f"in no list have {ENOUGH} accounts {MIN_FIT_POSTS} posts to fit them on."
     )
     if letter:
         sentence = (
@@ -117,13 +128,28 @@ def _probability(value):
     return f"{value:.3f}"
 
 
+def _linked_pairs(matched):
+    """Return the pairs that are linked and were not known before."""
+    return matched.pairs[matched.pairs.linked & ~matched.pairs.known]
+
+
+def headline(matched: MatchedLists) -> str:
+    """Say how many pairs are linked."""
+    linked = len(_linked_pairs(matched))
+    if linked == 0:
+        return "No pair is linked."
+    if linked == 1:
+        return "One pair is linked."
+    return f"{linked:,} pairs are linked."
+
+
 def findings(matched: MatchedLists) -> list[str]:
     """Return sentences about links, and about accounts without a partner."""
-    linked = matched.pairs[matched.pairs.linked & ~matched.pairs.known]
+    linked = _linked_pairs(matched)
     threshold = LINK_COSTS.min_probability
     sentences = [
-        f"Linked pairs: {len(linked):,}. A link needs a probability of {threshold:.1%} or more, "
-        "and neither account may have a likelier partner."
+        f"A link needs a probability of {threshold:.1%} or more, and neither account may have a "
+        "likelier partner."
     ]
     if matched.highest < threshold:
         sentences.append(
@@ -146,47 +172,16 @@ def findings(matched: MatchedLists) -> list[str]:
     return sentences
 
 
-def evidence(lists: TwoLists, matched: MatchedLists, shown: pd.DataFrame) -> str:
-    """Return what speaks for the first EVIDENCE_PAIRS linked pairs, and what against them.
-
-    Parameters
-    ----------
-    lists : both lists
-    matched : what :func:`helpers.accounts.list_matching.match_lists` found
-    shown : ``matched.pairs`` with the names to show
-    """
-    is_told = matched.pairs.linked & ~matched.pairs.known
-    texts = [
-        f"{EVIDENCE_TITLE}: the parts of a pair's score that add up to it, by the systems that "
-        "read the posts, and the strongest words and habits. Words of a common topic are no "
-        "evidence for one person: read the posts.\n"
+def next_steps(matched: MatchedLists) -> list[str]:
+    """Say what to do with the answer."""
+    steps = []
+    if len(_linked_pairs(matched)):
+        steps.append("Read the posts of the linked pairs below before you believe any of them.")
+    steps += [
+        "Decide at each pair below: one person, two people, not yet. Save decisions.csv, and name "
+        "it with --decisions the next time: nobody else gets an account of a pair of one person, "
+        "and a pair of two people is never linked.",
+        "If you know which share of the accounts is in both lists, say so with --overlap: the "
+        "probabilities depend on it.",
     ]
-    with lists.galleries["a"].model.inference(), lists.galleries["b"].model.inference():
-        for row in np.flatnonzero(is_told)[:EVIDENCE_PAIRS]:
-            pair = matched.pairs.iloc[row]
-            names = [printable(shown.loc[row, f"account_{letter}"]) for letter in "ab"]
-            parts = lists.evidence(pair.account_a, pair.account_b)
-            texts.append(f"{names[0]} and {names[1]}, probability {_probability(pair.probability)}")
-            texts.append(_evidence_lines(parts))
-    return "\n".join(texts)
-
-
-def _evidence_lines(parts):
-    """Return lines about the parts of one score."""
-    sums = scores_by_member(parts)
-    systems = [f"{label(name)} {value:+.2f}" for name, value in sums.iloc[:-1].to_numpy()]
-    words = parts[~parts.feature.isin(NOT_WORDS)]
-    lines = [
-        f"  score    {sums.contribution.iloc[-1]:.2f}: {', '.join(systems)}",
-        f"  for      {_features(words[words.contribution > 0].head(FEATURES_FOR))}",
-        f"  against  {_features(words[words.contribution < 0].head(FEATURES_AGAINST))}",
-    ]
-    return "\n".join([*lines, ""])
-
-
-def _features(parts):
-    """Return features as text, each with the member that it counts for and its part."""
-    texts = []
-    for row in parts.itertuples():
-        texts.append(f'"{printable(row.feature)}" ({label(row.member)}) {row.contribution:+.3f}')
-    return ", ".join(texts) or "nothing"
+    return steps

@@ -1,6 +1,6 @@
 """Collect what speaks for and against that two accounts are one person's, for people to read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -18,6 +18,7 @@ from .contributions import (
     scores_by_member,
 )
 from .gallery import AccountGallery
+from .list_matching import TwoLists
 from .samples import MAX_TOKENS
 
 MAX_FEATURES = 8  # that speak for a pair, and that speak against it
@@ -57,7 +58,7 @@ class PairEvidence:
     read_a, read_b : number of posts of each account that were read
     words_of_topic : words that both use, as others do where both write
     score_without_topic, probability_without_topic : those of the pair after these words are
-        erased from both accounts' posts; None where there are none
+        erased from both accounts' posts; None where there are none, and for a pair of two lists
     activity : sentences about the times of the posts; none where times are not known
     posts : of account a and of account b, HTML of the posts that contribute most, escaped
     """
@@ -91,15 +92,42 @@ def pair_evidence(
     """
     samples = [gallery.accounts([name]) for name in (account_a, account_b)]
     parts = contributions(gallery, samples[0], account_b, account_a)
+    words = topic_words.topic_words(gallery, samples[0], account_b, account_a)
+    evidence = _evidence(gallery, samples, parts, words)
+    if not words:
+        return evidence
+    bare = topic_words.without_words(gallery, samples[0], account_b, words, account_a, costs)
+    return replace(
+        evidence,
+        score_without_topic=float(bare.score),
+        probability_without_topic=float(bare.probability),
+    )
+
+
+def list_pair_evidence(lists: TwoLists, account_a: str, account_b: str) -> PairEvidence:
+    """Collect the evidence of a pair of accounts of two lists.
+
+    Each part is the mean of both directions. What remains without the words of a common topic is
+    not computed, since it would change the matching of all other accounts.
+
+    Parameters
+    ----------
+    lists : TwoLists
+        both lists
+    account_a, account_b : str
+        names of an account of list A and of one of list B
+    """
+    a = lists.galleries["a"]
+    b = lists.galleries["b"]
+    samples = [a.accounts([account_a]), b.accounts([account_b])]
+    words = topic_words.topic_words(b, samples[0], account_b)
+    return _evidence(b, samples, lists.evidence(account_a, account_b), words)
+
+
+def _evidence(gallery, samples, parts, words):
+    """Collect the evidence of two samples, given the parts of their score and topic words."""
     sums = scores_by_member(parts)
     features = parts[~parts.feature.isin(NOT_WORDS)]
-    words = topic_words.topic_words(gallery, samples[0], account_b, account_a)
-    score_without_topic = None
-    probability_without_topic = None
-    if words:
-        bare = topic_words.without_words(gallery, samples[0], account_b, words, account_a, costs)
-        score_without_topic = float(bare.score)
-        probability_without_topic = float(bare.probability)
     tokenizer = gallery.encoder.tokenizer
     posts_read = [_PostsRead.of(side, tokenizer) for side in samples]
     posts = [highlight.highlight(parts, side, tokenizer, SHOWN_POSTS, words) for side in samples]
@@ -114,8 +142,8 @@ def pair_evidence(
         len(posts_read[0].texts),
         len(posts_read[1].texts),
         list(words),
-        score_without_topic,
-        probability_without_topic,
+        None,
+        None,
         activity,
         (posts[0], posts[1]),
     )
@@ -211,3 +239,48 @@ def _times(sample):
     """Return the times of the first sample's posts, sorted, in seconds since 1970."""
     first = sample.first[0]
     return np.sort(sample.store.time[first : first + sample.count[0]])
+
+
+def evidence_sentences(evidence: PairEvidence, names: list[str]) -> list[str]:
+    """Say for which side words, letters and hours speak, and what the strongest signs are.
+
+    Parameters
+    ----------
+    evidence : PairEvidence
+        of a pair
+    names : list of str
+        of account a and of account b, as they are shown
+    """
+    return _side_sentences(evidence.systems) + _sign_sentences(evidence, names)
+
+
+def _side_sentences(systems):
+    """Say for which side words and letters speak, all taken together, and for which side hours."""
+    hours = systems.get(label("hours"), 0.0)
+    words = sum(systems.values()) - hours
+    sentences = []
+    for noun, part in (("words and letters", words), ("hours of posting", hours)):
+        verdict = "for one person"
+        if part < 0:
+            verdict = "against it"
+        if part:
+            sentences.append(f"All {noun} taken together speak {verdict} ({part:+.2f}).")
+    return sentences
+
+
+def _sign_sentences(evidence, names):
+    """Say in how many posts of each account the strongest sign of each side is."""
+    sentences = []
+    for side, signs in (
+        ("for one person", evidence.speaks_for),
+        ("against it", evidence.speaks_against),
+    ):
+        countable = [sign for sign in signs if sign.posts_a or sign.posts_b]
+        if countable:
+            sign = countable[0]
+            sentences.append(
+                f"The strongest single sign {side} is {sign.text}: it is in {sign.posts_a} of "
+                f"{evidence.read_a} posts read of {names[0]}, and in {sign.posts_b} of "
+                f"{evidence.read_b} posts read of {names[1]}."
+            )
+    return sentences

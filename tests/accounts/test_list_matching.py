@@ -1,18 +1,25 @@
 """Two lists of accounts: partners are found, nobody is an answer, and decisions are heeded."""
 
+import re
 from collections import Counter
 from dataclasses import replace
+from html import unescape
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import escape
 
-from helpers.accounts import list_matching, match_report, reading
+from helpers.accounts import list_matching, match_page, match_report, reading
+from helpers.accounts.answer_text import percent
+from helpers.accounts.answers import LINKED
 from helpers.accounts.decided_pairs import DecidedPairs
 from helpers.accounts.encoder import ENOUGH
 from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
+from helpers.accounts.match_page import MatchWords
+from helpers.accounts.pair_evidence import list_pair_evidence
 from helpers.accounts.samples import newest_posts
 from helpers.accounts.validation import subset_of_accounts
 from helpers.core.paths import Run
@@ -187,15 +194,74 @@ def test_large_lists_are_matched_by_their_nearest_pairs(lists, matched, monkeypa
     assert len(near) < len(whole) / 2
 
 
-def test_the_evidence_adds_up_to_the_score(lists, matched, monkeypatch):
-    monkeypatch.setattr(match_report, "EVIDENCE_PAIRS", 2)
+def test_the_evidence_adds_up_to_the_score(lists, matched):
     best = matched.pairs.iloc[0]
     parts = lists.evidence(best.account_a, best.account_b)
     pair = lists.pairs_of(rows_of(lists, [(best.account_a, best.account_b)]))
     np.testing.assert_allclose(parts.contribution.sum(), lists.pair_scores(pair)[0], atol=2e-4)
-    text = match_report.evidence(lists, matched, matched.pairs)
-    assert text.startswith(match_report.EVIDENCE_TITLE)
-    assert f"{best.account_a} and {best.account_b}" in text and "Stream" in text
+    evidence = list_pair_evidence(lists, best.account_a, best.account_b)
+    assert evidence.score == pytest.approx(parts.contribution.sum())
+    assert sum(evidence.systems.values()) == pytest.approx(evidence.score)
+
+
+@pytest.fixture(scope="module")
+def record(lists, matched):
+    """What the page says, with hostile names in place of those of list A."""
+    shown = matched.pairs.assign(account_a="<b>" + matched.pairs.account_a + '</b>",=1')
+    words = MatchWords(["a.csv", "b.csv"], ["Read."], ["Trusted."], "matches.csv", "open-small")
+    patch = pytest.MonkeyPatch()
+    patch.setattr(match_page, "MAX_SHOWN", 3)
+    yield match_page.match_record(lists, matched, shown, words)
+    patch.undo()
+
+
+def test_every_number_of_the_page_is_that_of_the_table(matched, record):
+    page = match_page.render(record)
+    body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
+    words = " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
+    table = matched.pairs.set_index(["account_a", "account_b"])
+    assert len(record["pairs"]) == 3
+    for pair in record["pairs"]:
+        a = re.fullmatch('<b>(.*)</b>",=1', pair["a"])[1]
+        row = table.loc[(a, pair["b"])]
+        assert pair["state"] == LINKED and row.linked
+        assert (pair["posts_a"], pair["posts_b"]) == (row.posts_a, row.posts_b)
+        text = percent(row.probability)
+        assert f"{pair['a']} and {pair['b']} : linked, probability {text}" in words
+        assert f"likelihood ratio is {row.llr:.2f}." in words
+    linked = int(matched.pairs.linked.sum())
+    assert f"{linked} pairs are linked." in words
+    likely = int((matched.pairs.linked | (matched.pairs.probability >= 0.5)).sum())
+    assert f"{likely - 3} more linked or likely pairs are in matches.csv" in words
+    for sentence in [*record["sentences"], *record["next"], "Read.", "Trusted."]:
+        assert sentence in words
+    for letter in "ab":
+        nobody = matched.nobody[letter]
+        alone = int((nobody > 0.5).sum())
+        counts = f"{len(nobody):,} accounts of list {letter.upper()}, {len(nobody) - linked:,} have"
+        assert counts in words and f"link: {alone:,} probably have no partner" in words
+
+
+def test_hostile_names_are_only_text_and_decisions_keep_them(record):
+    page = match_page.render(record)
+    assert "<b>" not in page.replace("<b>1</b>", "").replace("<b>2</b>", "").replace("<b>3</b>", "")
+    pair = record["pairs"][0]
+    assert f'data-a="{escape(pair["key_a"])}" data-b="{escape(pair["key_b"])}"' in page
+    assert pair["key_a"].startswith("<b>") and "default-src 'none'" in unescape(page)
+
+
+def test_of_each_account_one_pair_is_shown_and_known_ones_are_not():
+    pairs = pd.DataFrame(
+        {
+            "account_a": list("ppqrs"),
+            "account_b": list("xyxzw"),
+            "probability": [0.95, 0.04, 0.03, 0.02, 1.0],
+            "linked": [True, False, False, False, True],
+            "known": [False, False, False, False, True],
+        }
+    )
+    assert list(match_page.shown_pairs(pairs).index) == [0, 3]
+    assert len(match_page.shown_pairs(pairs.head(0))) == 0
 
 
 def test_the_table_is_short_and_has_each_account_once(matched):

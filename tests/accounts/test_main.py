@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from helpers.accounts import match_report
+from helpers.accounts import match_page
 from helpers.accounts.__main__ import main
 from helpers.accounts.commands import CARE, _has_vectors
 from helpers.accounts.gallery import equal_queries
@@ -155,7 +155,7 @@ def two_lists(tmp_path_factory):
 @pytest.fixture
 def little_work(monkeypatch):
     """Less evidence is shown, and less is fitted: how well it is fitted is tested elsewhere."""
-    monkeypatch.setattr(match_report, "EVIDENCE_PAIRS", 2)
+    monkeypatch.setattr(match_page, "MAX_SHOWN", 2)
     monkeypatch.setattr(match_fitting, "FIT_LISTS", dict.fromkeys(match_fitting.FIT_LISTS, 1))
 
 
@@ -173,12 +173,13 @@ def test_match(two_lists, tmp_path, capsys, monkeypatch, little_work):
     assert list(pairs.columns) == COLUMNS
     assert pairs.linked.sum() > 10
     assert (pairs.account_a == pairs.account_b)[pairs.linked].all()
-    for words in ("We estimate that", "Linked pairs: ", "probably have no partner", CARE):
+    for words in ("We estimate that", " pairs are linked.", "probably have no partner", CARE):
         assert words in printed
     assert re.search("probabilities are fitted on 3[0-4] accounts of list [AB]", printed)
     out = tmp_path / "outputs" / "mine"
-    text = (out / "matches-evidence.txt").read_text()
-    assert text.startswith(match_report.EVIDENCE_TITLE) and "demo-00" in text
+    page = (out / "matches.html").read_text()
+    assert match_page.TITLE in page and "Who of a.csv is who in b.csv?" in page
+    assert f'<summary><b>1</b> <span class="name">{pairs.account_a[0]}</span>' in page
     log = json.loads((out / "asked.jsonl").read_text())
     assert len(log["asked"]) == 34 and len(log["linked"]) == pairs.linked.sum()
     assert log["asked"][0].startswith("u"), "logs hold pseudonyms"

@@ -1,0 +1,140 @@
+"""Write who of one list of accounts is who in another, as one page to read, print and send.
+
+The page needs no network, see :mod:`helpers.accounts.pages`. Names and posts are escaped.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from ..core.terminal import printable
+from . import match_report
+from .answer_record import LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
+from .answer_text import CARE, percent
+from .answers import LIKELY, LINKED, NOT_LINKED
+from .list_matching import LEAST_PROBABILITY, MatchedLists, TwoLists
+from .pages import render_page, script_fields
+from .pair_evidence import evidence_sentences, list_pair_evidence
+
+TITLE = "<title>Two lists: "
+
+
+@dataclass(frozen=True)
+class MatchWords:
+    """What is said about a matching in words, beside the pairs.
+
+    Attributes
+    ----------
+    files : names of both lists
+    read : sentences about what was read
+    trust : sentences about what weights, probabilities and the overlap rest on
+    table : name of the file that holds all pairs
+    encoder : its name
+    """
+
+    files: list[str]
+    read: list[str]
+    trust: list[str]
+    table: str
+    encoder: str
+
+
+def shown_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs that are shown with their evidence: of each account the best one.
+
+    Parameters
+    ----------
+    pairs : ``pairs`` of a matching; known ones are left out
+    """
+    new = pairs[~pairs.known]
+    best = new.drop_duplicates("account_a").drop_duplicates("account_b")
+    linked = int(best.linked.sum())
+    likely = int((best.linked | (best.probability >= 0.5)).sum())
+    wanted = max(linked, min(likely, MAX_LIKELY_SHOWN), LEAST_SHOWN)
+    return best.head(min(wanted, MAX_SHOWN))
+
+
+def match_record(
+    lists: TwoLists,
+    matched: MatchedLists,
+    shown: pd.DataFrame,
+    words: MatchWords,
+    progress: Callable = iter,
+) -> dict:
+    """Return all that the page says.
+
+    Parameters
+    ----------
+    lists : both lists
+    matched : who of them is who
+    shown : ``matched.pairs`` with the names to show
+    words : what is said beside the pairs
+    progress : takes the pairs whose evidence is collected, and yields them
+    """
+    rows = list(shown_pairs(matched.pairs).index)
+    records = []
+    with lists.galleries["a"].model.inference(), lists.galleries["b"].model.inference():
+        for row in progress(rows):
+            records.append(_pair_record(lists, matched.pairs.loc[row], shown.loc[row]))
+    new = matched.pairs[~matched.pairs.known]
+    worth_reading = int((new.linked | (new.probability >= 0.5)).sum())
+    return asdict(words) | {
+        "headline": match_report.headline(matched),
+        "sentences": match_report.findings(matched),
+        "next": match_report.next_steps(matched),
+        "care": [match_report.ONE_PARTNER, *CARE],
+        "pairs": records,
+        "pairs_more": worth_reading - len(records),
+    }
+
+
+def _pair_record(lists, pair, shown):
+    """Return what the page says of one pair; ``shown`` has the names that are shown."""
+    evidence = list_pair_evidence(lists, pair.account_a, pair.account_b)
+    record = asdict(evidence)
+    record["posts_html"] = record.pop("posts")
+    names = [printable(shown[f"account_{letter}"]) for letter in "ab"]
+    state = NOT_LINKED
+    if pair.linked:
+        state = LINKED
+    elif pair.probability >= 0.5:
+        state = LIKELY
+    return record | {
+        "key_a": shown.account_a,
+        "key_b": shown.account_b,
+        "a": names[0],
+        "b": names[1],
+        "state": state,
+        "probability": float(pair.probability),
+        "probability_text": percent(pair.probability),
+        "posts_a": int(pair.posts_a),
+        "posts_b": int(pair.posts_b),
+        "sentences": evidence_sentences(evidence, names),
+        "score_sentence": (
+            f"The score is {evidence.score:.3f}, the sum of what each system says, in the mean of "
+            f"both directions. The natural logarithm of the likelihood ratio is {pair.llr:.2f}. It "
+            "counts all other accounts of both lists, too: a pair is worth less where one of its "
+            "accounts fits another account better."
+        ),
+    }
+
+
+def render(record: dict) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    record : result of :func:`match_record`
+    """
+    states = {pair["state"] for pair in record["pairs"]}
+    pairs_title = "The pairs that are most alike, none of them likely"
+    if states & {LINKED, LIKELY}:
+        pairs_title = "The pairs to read first"
+    fields = {
+        "pairs_title": pairs_title,
+        "least": f"{LEAST_PROBABILITY:.0%}",
+        "made": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+    return render_page("match_page", record | fields | script_fields(), style="answer_page")

@@ -262,7 +262,7 @@ def _write_matches(targets, shown, record):
     with write_target(*of_pairs) as partial:
         shown.to_csv(partial, index=False)
     with write_target(*of_page) as partial:
-        partial.write_text(match_page.render(record), "utf-8")
+        partial.write_text(match_page.render_matches(record), "utf-8")
     print(
         f"All {len(shown):,} pairs with a probability of {list_matching.LEAST_PROBABILITY:.0%} or "
         f"more: {paths.display_path(of_pairs[0])}."

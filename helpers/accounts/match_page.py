@@ -41,7 +41,7 @@ class MatchWords:
     encoder: str
 
 
-def shown_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
+def pairs_to_read(pairs: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs that are shown with their evidence: of each account the best one.
 
     Parameters
@@ -73,7 +73,7 @@ def match_record(
     words : what is said beside the pairs
     progress : takes the pairs whose evidence is collected, and yields them
     """
-    rows = list(shown_pairs(matched.pairs).index)
+    rows = list(pairs_to_read(matched.pairs).index)
     records = []
     with lists.galleries["a"].model.inference(), lists.galleries["b"].model.inference():
         for row in progress(rows):
@@ -81,9 +81,9 @@ def match_record(
     new = matched.pairs[~matched.pairs.known]
     worth_reading = int((new.linked | (new.probability >= 0.5)).sum())
     return asdict(words) | {
-        "headline": match_report.headline(matched),
+        "headline": match_report.count_sentence(matched),
         "sentences": match_report.findings(matched),
-        "next": match_report.next_steps(matched),
+        "next": match_report.decision_steps(matched),
         "care": [match_report.ONE_PARTNER, *CARE],
         "pairs": records,
         "pairs_more": worth_reading - len(records),
@@ -121,7 +121,7 @@ def _pair_record(lists, pair, shown):
     }
 
 
-def render(record: dict) -> str:
+def render_matches(record: dict) -> str:
     """Return the page as HTML.
 
     Parameters

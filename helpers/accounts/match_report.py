@@ -133,7 +133,7 @@ def _linked_pairs(matched):
     return matched.pairs[matched.pairs.linked & ~matched.pairs.known]
 
 
-def headline(matched: MatchedLists) -> str:
+def count_sentence(matched: MatchedLists) -> str:
     """Say how many pairs are linked."""
     linked = len(_linked_pairs(matched))
     if linked == 0:
@@ -172,7 +172,7 @@ def findings(matched: MatchedLists) -> list[str]:
     return sentences
 
 
-def next_steps(matched: MatchedLists) -> list[str]:
+def decision_steps(matched: MatchedLists) -> list[str]:
     """Say what to do with the answer."""
     steps = []
     if len(_linked_pairs(matched)):

@@ -216,7 +216,7 @@ def record(lists, matched):
 
 
 def test_every_number_of_the_page_is_that_of_the_table(matched, record):
-    page = match_page.render(record)
+    page = match_page.render_matches(record)
     body = re.sub(r"<(style|script)>.*?</\1>", "", page, flags=re.S)
     words = " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split())
     table = matched.pairs.set_index(["account_a", "account_b"])
@@ -243,7 +243,7 @@ def test_every_number_of_the_page_is_that_of_the_table(matched, record):
 
 
 def test_hostile_names_are_only_text_and_decisions_keep_them(record):
-    page = match_page.render(record)
+    page = match_page.render_matches(record)
     assert "<b>" not in page.replace("<b>1</b>", "").replace("<b>2</b>", "").replace("<b>3</b>", "")
     pair = record["pairs"][0]
     assert f'data-a="{escape(pair["key_a"])}" data-b="{escape(pair["key_b"])}"' in page
@@ -260,8 +260,8 @@ def test_of_each_account_one_pair_is_shown_and_known_ones_are_not():
             "known": [False, False, False, False, True],
         }
     )
-    assert list(match_page.shown_pairs(pairs).index) == [0, 3]
-    assert len(match_page.shown_pairs(pairs.head(0))) == 0
+    assert list(match_page.pairs_to_read(pairs).index) == [0, 3]
+    assert len(match_page.pairs_to_read(pairs.head(0))) == 0
 
 
 def test_the_table_is_short_and_has_each_account_once(matched):

@@ -198,7 +198,7 @@ class AuthorEncoder:
         if use.startswith("gallery"):
             config = fit_gallery_scoring(model, dev, ENOUGH)
             fused = Model.from_json(config.members, self.encoders)
-            return fit_list_scoring(config, fused, dev, ENOUGH)
+            return fit_list_scoring(config, fused, dev)
         return fit_pair_scoring(model, dev, ALONE)
 
     def _systems(self, use: str) -> dict[str, Encoder | Member]:
@@ -250,7 +250,7 @@ class AuthorEncoder:
         store, hours : those of :meth:`calibrated_on`, which comes first
         """
         use = self.use(True, hours)
-        config = fit_list_scoring(self.uses[use], self.model(True, hours), store, ENOUGH)
+        config = fit_list_scoring(self.uses[use], self.model(True, hours), store)
         return self.with_config(use, config)
 
     def model(

@@ -31,7 +31,7 @@ from .gallery import LINK_COSTS, AccountGallery
 from .passages import passage_hashes, without_passages
 from .reading import FULL_GALLERY, STORED_POSTS, OwnPosts
 from .samples import MAX_TOKENS, in_memory, newest_posts
-from .scoring import HALF_POSTS
+from .scoring import HALF_POSTS, LOG_ODDS_SLOPE
 
 COLUMNS = "account_a account_b probability llr linked posts_a posts_b known".split()
 LEAST_PROBABILITY = 0.01  # of a pair that is reported
@@ -332,7 +332,8 @@ def _known_config(lists, known):
         return None
     known = known[:MAX_FIT_ACCOUNTS]
     grid = np.stack(np.meshgrid(*known.T, indexing="ij"), -1).reshape(-1, 2)
-    return fit_match(lists.pair_scores(grid).reshape(len(known), -1))
+    scores = lists.pair_scores(grid).reshape(len(known), -1)
+    return fit_match(scores, expected_slope=LOG_ODDS_SLOPE)
 
 
 def _frame(lists, pairs, **columns):

@@ -15,6 +15,9 @@ FIT_ACCOUNTS = 300  # accounts from which they are drawn, at most
 MIN_FIT_ACCOUNTS = 10
 FIT_ROUNDS = 20  # of scaling rows and columns, while a line is looked for
 SCALES = (0.05, 2.0)  # of log-likelihood ratios, from and to
+# Prior standard deviation of the logarithm of the slope. Where few accounts are all told apart, the
+# likeliest slope is infinite, and strangers who are a little alike would be linked.
+SLOPE_SPREAD = 0.5
 
 
 def draw_lists(
@@ -49,7 +52,23 @@ class _KnownLists:
     same: np.ndarray
 
 
-def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
+@dataclass(frozen=True)
+class _SlopePrior:
+    """A normal prior of the logarithm of the slope; none where no slope is expected."""
+
+    expected: float | None
+    accounts: int
+
+    def loss(self, slope):
+        """Return minus the log-density of a slope, as a share of one account in the mean."""
+        if self.expected is None:
+            return 0.0
+        return np.log(slope / self.expected) ** 2 / (2 * SLOPE_SPREAD**2 * self.accounts)
+
+
+def fit_match(
+    scores: np.ndarray, seed: int = 0, expected_slope: float | None = None
+) -> MatchConfig:
     """Fit the line of the log-weights on accounts whose queries and targets are known.
 
     Lists are drawn at each overlap of FIT_LISTS. The line is the one that makes the true partners,
@@ -60,6 +79,8 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     ----------
     scores : (N, N), scores of N queries with N targets, in the same order of accounts
     seed : seed of the lists
+    expected_slope : the slope around which the prior of SLOPE_SPREAD lies, 1 for scores that are
+        log-odds; by default there is no prior
 
     Raises
     ------
@@ -76,8 +97,11 @@ def fit_match(scores: np.ndarray, seed: int = 0) -> MatchConfig:
     known_lists = _known_lists(scores, np.random.default_rng(seed))
     spread = scores.std()
     begin = [0.0, -scores.diagonal().mean() / spread]  # of log(slope * spread), and of intercept
-    optimum = optimize.minimize(_loss, begin, (known_lists, spread), method="Nelder-Mead", tol=1e-3)
-    line = replace(_line(optimum.x, spread), accounts=min(len(scores), FIT_ACCOUNTS))
+    accounts = min(len(scores), FIT_ACCOUNTS)
+    prior = _SlopePrior(expected_slope, accounts)
+    arguments = (known_lists, spread, prior)
+    optimum = optimize.minimize(_loss, begin, arguments, method="Nelder-Mead", tol=1e-3)
+    line = replace(_line(optimum.x, spread), accounts=accounts)
 
     llrs = [sinkhorn(lists.candidates, line, lists.overlap).llr() for lists in known_lists]
     same = [lists.same[tuple(lists.candidates.pairs.T)] for lists in known_lists]
@@ -101,15 +125,18 @@ def _line(values, spread):
     return MatchConfig(float(np.exp(values[0]) / spread), float(values[1]))
 
 
-def _loss(values, known_lists, spread):
-    """Return minus the mean log-probability of the truth, the mean over overlaps."""
+def _loss(values, known_lists, spread, prior):
+    """Return minus the mean log-probability of the truth, the mean over overlaps, with the prior's.
+
+    ``values`` are the logarithm of slope * spread, and the intercept.
+    """
     line = _line(values, spread)
     losses = {overlap: [] for overlap in FIT_LISTS}
     for lists in known_lists:
         matching = sinkhorn(lists.candidates, line, lists.overlap, FIT_ROUNDS)
         of_truth = truth_probability(matching, lists.same)
         losses[lists.overlap].append(-np.log(np.maximum(of_truth, SMALLEST)).mean())
-    return np.mean([np.mean(loss) for loss in losses.values()])
+    return np.mean([np.mean(loss) for loss in losses.values()]) + prior.loss(line.slope)
 
 
 def _cllr_of_scale(scale, llr, same):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import escape
 
-from helpers.accounts import list_matching, match_page, match_report, reading
+from helpers.accounts import list_matching, match_page, match_report, reading, scoring
 from helpers.accounts.answer_text import percent
 from helpers.accounts.answers import LINKED
 from helpers.accounts.decided_pairs import DecidedPairs
@@ -134,6 +134,13 @@ def test_own_calibration_does_not_depend_on_the_order_of_the_lists(encoder, post
     assert fitted.uses[use] == reverse.uses[use] != encoder.uses[use]
     few = [subset_of_accounts(side, np.arange(ENOUGH - 1)) for side in posts]
     assert list_matching.calibrated_on_list(encoder, *few) == (encoder, "", 0)
+
+
+def test_few_accounts_give_all_their_posts_to_the_fit(own_calibration, posts):
+    encoder, letter, accounts = own_calibration
+    counts = posts["ab".index(letter)].store.posts_per_author()
+    assert (counts >= 2 * scoring.LIST_POSTS).sum() < accounts < scoring.LIST_ACCOUNTS
+    assert encoder.uses[encoder.use(True, posts[0].hours)].match.accounts == accounts
 
 
 def test_decisions_are_heeded(lists, matched):

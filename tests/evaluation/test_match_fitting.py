@@ -97,6 +97,20 @@ def test_a_line_is_the_likeliest_of_those_near_it(line):
         assert likelihood(MatchConfig(slope * line.slope, line.intercept + shift)) < best
 
 
+def test_a_prior_bounds_the_slope_of_few_accounts_that_are_all_told_apart():
+    scores = scores_of_known(15, seed=5) + 10 * np.eye(15)
+    told_apart = scores.diagonal().min() > (scores - 20 * np.eye(15)).max()
+    assert told_apart, "so the likeliest slope is infinite"
+    assert fit_match(scores).slope > 3
+    assert 0.5 < fit_match(scores, expected_slope=1.0).slope < 2
+
+
+def test_a_prior_hardly_moves_the_slope_of_many_accounts(line):
+    with_prior = fit_match(scores_of_known(200, seed=1), expected_slope=1.0)
+    assert with_prior.slope == pytest.approx(line.slope, rel=0.1)
+    assert with_prior.slope < line.slope
+
+
 def test_a_line_is_fitted_on_ten_accounts_or_more():
     with pytest.raises(ValueError, match="10 accounts or more, not on 9"):
         fit_match(np.eye(9))

@@ -27,6 +27,7 @@ MAX_SHOWN = 20  # pairs that are shown with their evidence,
 MAX_LIKELY_SHOWN = 10  # and so many at most where the last ones are only likely
 LEAST_SHOWN = 3  # pairs that are shown even if none is linked or likely
 MAX_UNJUDGED = 200  # accounts that are listed as not judged
+HIGHEST = "The value is the highest that is allowed here; the pair may be likelier."
 
 
 def shown_pairs(answer: Answer) -> pd.DataFrame:
@@ -120,7 +121,7 @@ def _pair_record(pair, evidence: PairEvidence, names):
     record["posts_html"] = record.pop("posts")
     sentences = []
     if pair.highest:
-        sentences.append("The value is the highest that is allowed here; the pair may be likelier.")
+        sentences.append(HIGHEST)
     shown = [shown_name(name, names) for name in (pair.account_a, pair.account_b)]
     sentences += evidence_sentences(evidence, shown)
     if evidence.words_of_topic:

@@ -234,7 +234,7 @@ class MatchedLists:
     Attributes
     ----------
     pairs : COLUMNS of all pairs with at least LEAST_PROBABILITY, linked ones first, then by
-        probability; known pairs have no llr
+        probability and score; known pairs have no llr
     nobody : letter of a list -> the probability of each account, by its name, that it has no
         partner; accounts of known pairs are left out
     overlap : share of the shorter list that has a partner, as it was given or estimated; known
@@ -295,8 +295,10 @@ def match_lists(
     likely_pairs = _likely_pairs(lists, rows, matching, linked, config)
     known_pairs = _frame(lists, known, probability=1.0, llr=np.nan, linked=True, known=True)
     pairs = pd.concat([likely_pairs, known_pairs])
+    # pairs of the highest possible probability are told apart by their scores
     pairs = pairs.sort_values(
-        ["linked", "probability", *COLUMNS[:2]], ascending=[False, False, True, True]
+        ["linked", "probability", "score", *COLUMNS[:2]],
+        ascending=[False, False, False, True, True],
     )
     chances = (matching.nobody_of_queries, matching.nobody_of_targets)
     nobody = {
@@ -316,6 +318,7 @@ def _likely_pairs(lists, rows, matching, linked, config):
     return _frame(
         lists,
         np.stack([of_list[side] for of_list, side in sides], 1),
+        score=matching.candidates.scores[reported],
         probability=matching.probability[reported],
         llr=matching.llr(config.llr_scale)[reported],
         linked=linked[reported],

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..core.terminal import printable
 from . import match_report
-from .answer_record import LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
+from .answer_record import HIGHEST, LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
 from .answer_text import CARE, percent
 from .answers import LIKELY, LINKED, NOT_LINKED
 from .list_matching import LEAST_PROBABILITY, MatchedLists, TwoLists
@@ -77,7 +77,7 @@ def match_record(
     records = []
     with lists.galleries["a"].model.inference(), lists.galleries["b"].model.inference():
         for row in progress(rows):
-            records.append(_pair_record(lists, matched.pairs.loc[row], shown.loc[row]))
+            records.append(_pair_record(lists, matched, row, shown.loc[row]))
     new = matched.pairs[~matched.pairs.known]
     worth_reading = int((new.linked | (new.probability >= 0.5)).sum())
     return asdict(words) | {
@@ -90,8 +90,9 @@ def match_record(
     }
 
 
-def _pair_record(lists, pair, shown):
-    """Return what the page says of one pair; ``shown`` has the names that are shown."""
+def _pair_record(lists, matched, row, shown):
+    """Return what the page says of the pair in a row; ``shown`` has the names that are shown."""
+    pair = matched.pairs.loc[row]
     evidence = list_pair_evidence(lists, pair.account_a, pair.account_b)
     record = asdict(evidence)
     record["posts_html"] = record.pop("posts")
@@ -101,6 +102,9 @@ def _pair_record(lists, pair, shown):
         state = LINKED
     elif pair.probability >= 0.5:
         state = LIKELY
+    sentences = []
+    if pair.probability >= matched.highest:
+        sentences.append(HIGHEST)
     return record | {
         "key_a": shown.account_a,
         "key_b": shown.account_b,
@@ -111,7 +115,7 @@ def _pair_record(lists, pair, shown):
         "probability_text": percent(pair.probability),
         "posts_a": int(pair.posts_a),
         "posts_b": int(pair.posts_b),
-        "sentences": evidence_sentences(evidence, names),
+        "sentences": [*sentences, *evidence_sentences(evidence, names)],
         "score_sentence": (
             f"The score is {evidence.score:.3f}, the sum of what each system says, in the mean of "
             f"both directions. The natural logarithm of the likelihood ratio is {pair.llr:.2f}. It "

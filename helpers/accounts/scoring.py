@@ -18,8 +18,7 @@ from .samples import MAX_TOKENS, distant_halves, halves, last_posts
 SIZES = (4, 8, 16, 32)  # numbers of posts per sample on which calibration is fitted
 # posts of each half on which the calibration for galleries is fitted: from, to
 HALF_POSTS = (8, 32)
-LIST_POSTS = 16  # posts of each half on which the matching of lists is fitted,
-LIST_ACCOUNTS = 100  # if so many accounts have them; fewer are all told apart too easily
+LIST_POSTS = 16  # posts of each half on which the matching of lists is fitted
 LOG_ODDS_SLOPE = 1.0  # the scores of a fitted model are log-odds among neighbours
 NEAREST_OTHERS = 100  # other accounts that each half is compared with, those nearest to it
 # Prior standard deviations of own weights times that of their scores. At the least of them members
@@ -187,21 +186,24 @@ def fit_gallery_scoring(
     return _scoring_config(near, whole, weights, intercept, len(first))
 
 
-def fit_list_scoring(config: ScoringConfig, model: Model, store: TokenStore) -> ScoringConfig:
+def fit_list_scoring(
+    config: ScoringConfig, model: Model, store: TokenStore, min_accounts: int
+) -> ScoringConfig:
     """Fit the log-weights with which two lists are matched, on first and last posts of accounts.
 
-    They are LIST_POSTS posts each; if fewer than LIST_ACCOUNTS have twice as many, HALF_POSTS.
+    They are LIST_POSTS posts each; if too few accounts have twice as many, HALF_POSTS.
 
     Parameters
     ----------
     config : result of :func:`fit_gallery_scoring`
     model : the model of this config
     store : posts of the accounts
+    min_accounts : number of accounts that must have enough posts for LIST_POSTS
     """
     if config.match is not None:  # scores that say nothing, see fit_gallery_scoring
         return config
     first, last = distant_halves(store, LIST_POSTS, LIST_POSTS)
-    if len(first) < LIST_ACCOUNTS:
+    if len(first) < min_accounts:
         first, last = distant_halves(store, *HALF_POSTS)
     scores = model.score_matrix(first, last, MAX_TOKENS)
     return replace(config, match=fit_match(scores, expected_slope=LOG_ODDS_SLOPE))

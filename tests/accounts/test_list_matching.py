@@ -16,7 +16,7 @@ from helpers.accounts import list_matching, match_page, match_report, reading, s
 from helpers.accounts.answer_text import percent
 from helpers.accounts.answers import LINKED
 from helpers.accounts.decided_pairs import DecidedPairs
-from helpers.accounts.encoder import ENOUGH
+from helpers.accounts.encoder import ENOUGH, OWN_LIST_ACCOUNTS
 from helpers.accounts.list_matching import COLUMNS, TwoLists, decide, match_lists
 from helpers.accounts.match_page import MatchWords
 from helpers.accounts.pair_evidence import list_pair_evidence
@@ -139,7 +139,7 @@ def test_own_calibration_does_not_depend_on_the_order_of_the_lists(encoder, post
 def test_few_accounts_give_all_their_posts_to_the_fit(own_calibration, posts):
     encoder, letter, accounts = own_calibration
     counts = posts["ab".index(letter)].store.posts_per_author()
-    assert (counts >= 2 * scoring.LIST_POSTS).sum() < accounts < scoring.LIST_ACCOUNTS
+    assert (counts >= 2 * scoring.LIST_POSTS).sum() < accounts < OWN_LIST_ACCOUNTS
     assert encoder.uses[encoder.use(True, posts[0].hours)].match.accounts == accounts
 
 

@@ -184,7 +184,7 @@ def _reason_for_cap(answer):
     return (
         f"The reason: we begin with the guess that {percent(answer.costs.prior)} of the accounts "
         f"have a second one, and the probabilities rest on {answer.gallery.use.accounts:,} "
-        "accounts whose owners were known, which are too few to support more."
+        "accounts that were cut in halves, which are too few to support more."
     )
 
 
@@ -229,7 +229,8 @@ def error_sentences(answer: Answer) -> list[str]:
         return [
             "How often a link is wrong cannot be said for this file. To check it, accounts are cut "
             f"into two halves, and {_number(answer.choice.able).lower()} of the accounts has "
-            f"{2 * MIN_POSTS_OF_HALF} posts or more, enough for that. {ENOUGH} are needed."
+            f"{2 * MIN_POSTS_OF_HALF} posts or more, enough for that. {ENOUGH} such accounts are "
+            "needed."
         ]
     errors = answer.errors
     tried = (
@@ -244,9 +245,8 @@ def error_sentences(answer: Answer) -> list[str]:
     share = errors.wrong_share(answer.costs.prior)
     if share is None:
         return [
-            "How often a link is wrong cannot be said for this file, because no true link was "
-            f"found. {tried} None was linked with its own half, so expect that second accounts "
-            f"stay unseen. {hidden}"
+            f"How often a link is wrong cannot be said for this file. {tried} None of them was "
+            f"linked with its own half, so expect that second accounts stay unseen. {hidden}"
         ]
     most = errors.most_wrong_share(answer.costs.prior)
     wrong = f"about {share * 100:.0f} are wrong"
@@ -344,8 +344,8 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
         )
     if LIKELY in states:
         steps.append(
-            "Likely pairs are a reason to look, not to act. Look for other traces; more posts help "
-            f"where fewer than {NEWEST_POSTS} were read."
+            "Likely pairs are a reason to look, not to act. Look for other traces, or wait for "
+            f"more posts: up to {NEWEST_POSTS} of each account are read."
         )
     if states and not states & {LINKED, LIKELY}:
         steps.append("Nothing here is a reason to act.")

@@ -179,7 +179,7 @@ def answer_question(
     accounts = _accounts(gallery, queries, ranking, pairs, calibrated)
     pairs = _with_states(pairs, accounts, gallery, costs)
     pairs = _with_decisions(pairs, decisions, joint_names)
-    errors, compared = _measured_on_halves(choice, costs, question.seed)
+    errors, compared = _measured_on_halves(choice, costs, gallery.use.accounts, question.seed)
     return Answer(
         posts,
         joint_names,
@@ -195,13 +195,16 @@ def answer_question(
     )
 
 
-def _measured_on_halves(choice, costs, seed):
-    """Return link errors among halves of accounts, and the comparison with the best TF-IDF."""
+def _measured_on_halves(choice, costs, accounts, seed):
+    """Return link errors among halves of accounts, and the comparison with the best TF-IDF.
+
+    ``accounts`` is the number of accounts that the calibration of the answer rests on.
+    """
     if choice.gallery is None:
         return None, pd.DataFrame()
     errors = None
     if len(choice.gallery) >= ENOUGH:
-        errors = count_link_errors(choice.gallery, choice.older, costs)
+        errors = count_link_errors(choice.gallery, choice.older, costs, accounts)
     return errors, validation.compare_with_tfidf(choice.gallery, choice.older, seed)
 
 

@@ -1,6 +1,6 @@
 """Count how often links are wrong, on accounts of the user that are cut in halves."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
@@ -68,7 +68,9 @@ def _wrong_share(right, wrong, wrong_alone, prior):
     return wrong_links / links
 
 
-def count_link_errors(gallery: AccountGallery, older: Samples, costs: DetectionCosts) -> LinkErrors:
+def count_link_errors(
+    gallery: AccountGallery, older: Samples, costs: DetectionCosts, accounts: int
+) -> LinkErrors:
     """Link halves of accounts as accounts are linked: by the lower of both directions.
 
     Parameters
@@ -76,10 +78,15 @@ def count_link_errors(gallery: AccountGallery, older: Samples, costs: DetectionC
     gallery : N newer halves
     older : N older halves, in the same order
     costs : costs of errors and the prior, from which probabilities and the threshold follow
+    accounts : number of accounts that the answer's calibration rests on. It bounds the likelihood
+        ratios here, too: the calibration of this gallery rests on fewer, since these halves took no
+        part in it, and its own bounds could forbid every link
     """
+    use = replace(gallery.use, accounts=accounts)
     blocks = []
     for part, scores in gallery.model.scores(older, gallery.targets, MAX_TOKENS):
-        blocks.append(gallery.llr(scores, older.count[part][:, None]))
+        posts = (older.count[part][:, None], gallery.targets.count)
+        blocks.append(use.llr(scores, *posts, gallery.reference_count))
     llr = np.concatenate(blocks)
     is_linked = _linked(llr, costs)
     own_is_linked = is_linked.diagonal()

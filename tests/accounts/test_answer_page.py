@@ -129,7 +129,7 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
     assert "Then we hid the right half: 1 of the 100 was linked with somebody else" in text
     assert "of 100 such links about 15 are wrong" in text and "up to 42 wrong ones of 100" in text
     none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
-    assert "cannot be said for this file" in none and "30 are needed" in none
+    assert "cannot be said for this file" in none and "30 such accounts are needed" in none
 
 
 def test_probabilities_are_never_rounded_to_certainty():

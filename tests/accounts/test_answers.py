@@ -141,7 +141,7 @@ def test_merged_posts_are_in_the_order_of_their_times(mine, encoder):
 
 def test_link_errors_are_those_of_ranking_each_half(mine, encoder):
     gallery, older = split_half_trials(mine, encoder)
-    errors = count_link_errors(gallery, older, COSTS)
+    errors = count_link_errors(gallery, older, COSTS, gallery.use.accounts)
     names = list(gallery.names)
     ranking = gallery.rank(older, [f"half of {name}" for name in names], len(names), COSTS)
     ranking = ranking[ranking.target != NOBODY]
@@ -176,6 +176,12 @@ def test_link_errors_are_those_of_ranking_each_half(mine, encoder):
     own = probability["half of demo-0001", "demo-0001"]
     row = names.index("demo-0001")
     assert own == pytest.approx(chance(ratios[row, row], ratios[:, row]), rel=1e-4)
+
+
+def test_link_errors_have_the_bounds_of_the_answer(mine, encoder):
+    gallery, older = split_half_trials(mine, encoder)
+    assert count_link_errors(gallery, older, COSTS, accounts=1).right == 0
+    assert count_link_errors(gallery, older, COSTS, accounts=10**6).right > 0
 
 
 def test_the_share_of_wrong_links():

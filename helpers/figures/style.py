@@ -104,7 +104,7 @@ def set_title(figure: go.Figure, finding: str, note: str = "") -> go.Figure:
     sentence = finding[:1].upper() + finding[1:]
     if note:
         sentence += f" ({note})"
-    lines = wrap(sentence, int(width / LETTER_WIDTH))
+    lines = wrap(sentence, int(width / LETTER_WIDTH), break_on_hyphens=False)
     top = 34 + 20 * len(lines)
     if figure.layout.annotations:  # panels have titles of their own
         top += 22

@@ -29,6 +29,8 @@ def render(record: dict) -> str:
         "pairs_title": _pairs_title(record["counts"]),
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "files": (PAIRS, ACCOUNTS, RECORD),
+        "table": PAIRS,
+        "accounts_title": "accounts",
     }
     return render_page("answer_page", record | fields | script_fields())
 

@@ -152,6 +152,8 @@ def match(options: Namespace) -> None:
     with _folders(options.run, f"{options.run}-a", f"{options.run}-b"):
         out = Path(options.out or paths.Run(options.run).folder / "matches.csv")
         page = out.with_suffix(".html")
+        if page == out:
+            raise ValueError(f"--out {out}: name a CSV file; the page is written beside it")
         inputs = [location for location, _ in sides]
         if options.decisions:
             inputs.append(options.decisions)

@@ -138,6 +138,7 @@ def render_matches(record: dict) -> str:
         pairs_title = "The pairs to read first"
     fields = {
         "pairs_title": pairs_title,
+        "accounts_title": "account of A, of B",
         "least": f"{LEAST_PROBABILITY:.0%}",
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
     }

@@ -257,6 +257,14 @@ def test_hostile_names_are_only_text_and_decisions_keep_them(record):
     assert pair["key_a"].startswith("<b>") and "default-src 'none'" in unescape(page)
 
 
+def test_a_page_without_pairs_asks_for_no_decision(lists, matched):
+    nothing = replace(matched, pairs=matched.pairs.head(0))
+    words = MatchWords(["a.csv", "b.csv"], ["Read."], ["Trusted."], "matches.csv", "open-small")
+    page = match_page.render_matches(match_page.match_record(lists, nothing, nothing.pairs, words))
+    assert "No pair is linked." in page and "say so with --overlap" in page
+    assert "Decide at each pair" not in page and "Your decision" not in page
+
+
 def test_of_each_account_one_pair_is_shown_and_known_ones_are_not():
     pairs = pd.DataFrame(
         {

@@ -233,6 +233,7 @@ def test_match_heeds_decisions(two_lists, tmp_path, capsys, little_work):
         (["all.csv", "--side", "nick"], "it has 36: 'demo-0001', 'demo-0002', 'demo-0003', "),
         (["a.csv", "--side", "year"], "it has 1: '2001'"),
         (["a.csv", "b.csv", "--overlap", "1.5"], "--overlap 1.5: a share above 0"),
+        (["a.csv", "b.csv", "--out", "pairs.html"], "--out pairs.html: name a CSV file"),
         (["a.csv", "a.csv"], "list A has 0 accounts with enough posts"),
     ],
 )

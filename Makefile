@@ -45,7 +45,7 @@ help:
 	@echo "make first                 the first notebook as a page to open in a browser: seconds, once everything is installed"
 	@echo "make mine POSTS=posts.csv [AUTHOR=user TIME=date TOPIC=room TEXT=message NAMES=1 DECISIONS=decisions.csv]  which"
 	@echo "                           accounts of your file may be one person: one page, nothing is trained; NAMES=1 shows names"
-	@echo "make match A=a.csv B=b.csv [AUTHOR= ... NAMES=1 DECISIONS=]  who of one list of accounts is who in another one"
+	@echo "make match A=a.csv B=b.csv [AUTHOR= ... NAMES=1 DECISIONS=]  which accounts of two lists belong to one person"
 	@echo "make risk POSTS=corpus.csv [AUTHOR= TIME= TOPIC= TEXT=]  how many authors of a corpus could be linked again by style,"
 	@echo "                           before you release it: one page"
 	@echo "make lab [PORT= ARGS=]     JupyterLab on working copies of the notebooks, in outputs/lab"

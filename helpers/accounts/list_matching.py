@@ -320,7 +320,7 @@ def _likely_pairs(lists, rows, matching, linked, config):
         np.stack([of_list[side] for of_list, side in sides], 1),
         score=matching.candidates.scores[reported],
         probability=matching.probability[reported],
-        llr=matching.llr(config.llr_scale)[reported],
+        llr=matching.llr(config.llr_scale, config.llr_shift)[reported],
         linked=linked[reported],
         known=False,
     )

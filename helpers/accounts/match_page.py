@@ -1,4 +1,4 @@
-"""Write who of one list of accounts is who in another, as one page to read, print and send.
+"""Write which accounts of two lists belong to one person, as a page to read, print and send.
 
 The page needs no network, see :mod:`helpers.accounts.pages`. Names and posts are escaped.
 """

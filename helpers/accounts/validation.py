@@ -245,7 +245,7 @@ def _messages(table, better, accounts):
     if table[cheapest].DCF < used.DCF:
         messages.append(
             f"The {cheapest} calibration is not used: its Cllr is {table[cheapest].Cllr:.2f}. But "
-            f"its detection cost (DCF) is lower: {table[cheapest].DCF:.2f}, against {used.DCF:.2f}."
+            f"its detection cost (DCF) is lower: {table[cheapest].DCF:.3f}, against {used.DCF:.3f}."
         )
     loss = used.Cllr - used.minCllr
     if loss > MAX_CALIBRATION_LOSS:

@@ -172,7 +172,7 @@ def match_drawn_lists(
                 "accounts": queries,
                 "answers": _answers(scores[rows], pairs, matching.probability, same),
                 "nobody": matching.nobody_of_queries,
-                "llr": matching.llr(config.llr_scale),
+                "llr": matching.llr(config.llr_scale, config.llr_shift),
                 "same": same.ravel(),
                 "overlaps": [assumed],
             }

@@ -14,7 +14,8 @@ FIT_LISTS = {0.5: 4, 0.1: 8, 0.01: 8}
 FIT_ACCOUNTS = 300  # accounts from which they are drawn, at most
 MIN_FIT_ACCOUNTS = 10
 FIT_ROUNDS = 20  # of scaling rows and columns, while a line is looked for
-SCALES = (0.05, 2.0)  # of log-likelihood ratios, from and to
+SCALES = (0.05, 2.0)  # bounds of the factor of log-likelihood ratios
+SHIFTS = (-3.0, 3.0)  # bounds of what is added to them
 # Prior standard deviation of the logarithm of the slope. Where few accounts are all told apart, the
 # likeliest slope is infinite, and strangers who are a little alike would be linked.
 SLOPE_SPREAD = 0.5
@@ -72,8 +73,8 @@ def fit_match(
     """Fit the line of the log-weights on accounts whose queries and targets are known.
 
     Lists are drawn at each overlap of FIT_LISTS. The line is the one that makes the true partners,
-    or nobody, most likely; each overlap counts alike. The scale of the log-likelihood ratios then
-    has the least Cllr.
+    or nobody, most likely; each overlap counts alike. The scale and the shift of the log-likelihood
+    ratios then have the least Cllr.
 
     Parameters
     ----------
@@ -106,8 +107,9 @@ def fit_match(
     llrs = [sinkhorn(lists.candidates, line, lists.overlap).llr() for lists in known_lists]
     same = [lists.same[tuple(lists.candidates.pairs.T)] for lists in known_lists]
     pairs = (np.concatenate(llrs), np.concatenate(same))
-    scale = optimize.minimize_scalar(_cllr_of_scale, bounds=SCALES, args=pairs)
-    return replace(line, llr_scale=float(scale.x))
+    optimum = optimize.minimize(_calibrated_cllr, [1.0, 0.0], pairs, bounds=[SCALES, SHIFTS])
+    scale, shift = optimum.x.tolist()
+    return replace(line, llr_scale=scale, llr_shift=shift)
 
 
 def _known_lists(scores, rng):
@@ -139,8 +141,9 @@ def _loss(values, known_lists, spread, prior):
     return np.mean([np.mean(loss) for loss in losses.values()]) + prior.loss(line.slope)
 
 
-def _cllr_of_scale(scale, llr, same):
-    return cllr(scale * llr, same)
+def _calibrated_cllr(values, llr, same):
+    scale, shift = values
+    return cllr(scale * llr + shift, same)
 
 
 def truth_probability(matching: Matching, same: np.ndarray) -> np.ndarray:

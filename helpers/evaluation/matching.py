@@ -1,4 +1,4 @@
-r"""Matching: who of one list of accounts is who in another, decided for all of them together.
+r"""Matching: which accounts of two lists belong together, decided for all of them at once.
 
 Each account has at most one partner. So a pair counts for less where one of its two accounts fits
 another account better. The log-weight of a pair is a line of its score, and every account may
@@ -45,7 +45,8 @@ class MatchConfig:
     ----------
     slope : above 0; 0 where the scores say nothing
     intercept : added to slope * score
-    llr_scale : factor of the log-likelihood ratios, see :meth:`Matching.llr`
+    llr_scale, llr_shift : factor of the log-likelihood ratios and what is added to the product, see
+        :meth:`Matching.llr`
     accounts : number of accounts that it was fitted on, which bounds what it can prove, see
         :meth:`highest_probability`; None if it was not fitted
     """
@@ -53,6 +54,7 @@ class MatchConfig:
     slope: float
     intercept: float
     llr_scale: float = 1.0
+    llr_shift: float = 0.0
     accounts: int | None = None
 
     def highest_probability(self, overlap: float, accounts: int) -> float:
@@ -92,19 +94,19 @@ class Matching:
     nobody_of_targets: np.ndarray
     overlap: float
 
-    def llr(self, scale: float = 1.0) -> np.ndarray:
+    def llr(self, scale: float = 1.0, shift: float = 0.0) -> np.ndarray:
         """Return the log-likelihood ratio (N,) of each pair, against its prior at this overlap.
 
         Parameters
         ----------
-        scale : factor of the ratios, ``llr_scale`` of the config. The probabilities of likely pairs
-            are right without it, but pairs of one author that seem unlikely would get ratios that
-            are far too low
+        scale, shift : ``llr_scale`` and ``llr_shift`` of the config: factor of the ratios and what
+            is added. The probabilities of likely pairs are right without them, but pairs of one
+            author that seem unlikely would get ratios that are far too low
         """
         size = (self.candidates.queries, self.candidates.targets)
         prior = self.overlap / max(size)  # of min(size) * overlap pairs among all
         chance = np.clip(self.probability, SMALLEST, 1 - SMALLEST)
-        return scale * (logit(chance) - logit(prior))
+        return scale * (logit(chance) - logit(prior)) + shift
 
 
 def sinkhorn(

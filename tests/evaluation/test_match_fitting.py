@@ -64,7 +64,7 @@ def test_probabilities_of_other_lists_are_cautious(line, overlap):
         queries, targets = draw_lists(200, overlap, rng)
         result = sinkhorn(all_candidates(scores[np.ix_(queries, targets)]), line, overlap)
         probabilities.append(result.probability)
-        llrs.append(result.llr(line.llr_scale))
+        llrs.append(result.llr(line.llr_scale, line.llr_shift))
         trues.append((queries[:, None] == targets).ravel())
     probability, llr, same = [np.concatenate(parts) for parts in (probabilities, llrs, trues)]
     assert cllr(llr, same) < 1.4 * min_cllr(llr, same)

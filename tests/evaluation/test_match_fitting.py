@@ -67,7 +67,7 @@ def test_probabilities_of_other_lists_are_cautious(line, overlap):
         llrs.append(result.llr(line.llr_scale, line.llr_shift))
         trues.append((queries[:, None] == targets).ravel())
     probability, llr, same = [np.concatenate(parts) for parts in (probabilities, llrs, trues)]
-    assert cllr(llr, same) < 1.4 * min_cllr(llr, same)
+    assert cllr(llr, same) < 1.2 * min_cllr(llr, same)  # 1.27 without a shift
     likely = probability > 0.2
     assert likely.sum() > 90
     too_cautious = same[likely].mean() - probability[likely].mean()

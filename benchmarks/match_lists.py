@@ -19,10 +19,12 @@ from helpers.accounts.passages import without_passages
 from helpers.core import results
 from helpers.evaluation import drawn_lists, ranking
 from helpers.evaluation.bootstrap import metric_table
+from helpers.evaluation.lists import precision_at_mean
 from helpers.tokens.store import build_store
 
 POSTS = 16
 DRAWS = {1.0: 1, 0.5: 20, 0.1: 100, 0.01: 100}  # overlap: number of pairs of lists
+MEAN_PROBABILITY = 0.9  # of the likeliest answers whose precision is measured
 WAYS = (drawn_lists.ALONE, drawn_lists.AS_LIST, drawn_lists.MATCHED)
 
 
@@ -75,7 +77,10 @@ def measure(
         system = drawn_lists.name_of_way(name, drawn_lists.MATCHED)
         size = len(lists.accounts) // count
         row = {"model": system, "label": system, "queries": size, "targets": size}
-        calibration = metric_table(lists.calibration())
+        matched = lists.answers[drawn_lists.MATCHED]
+        precision = precision_at_mean(matched, MEAN_PROBABILITY)
+        found = lists.calibration() | {f"right, mean {MEAN_PROBABILITY:.0%}": precision}
+        calibration = metric_table(found)
         results.record(file, calibration, protocol=f"{protocol}, calibration", **row, **about)
         print(split, protocol, calibration.value.round(3).to_dict(), flush=True)
 

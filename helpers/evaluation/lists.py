@@ -82,6 +82,26 @@ def best_answers(candidates: Candidates, values: np.ndarray, same: np.ndarray) -
     return Answers(target, value, rank, partner)
 
 
+def precision_at_mean(answers: Answers, mean: float) -> float:
+    """Return the precision of the likeliest answers whose mean probability is ``mean``.
+
+    If the probabilities hold, it is about ``mean``.
+
+    Parameters
+    ----------
+    answers : whose values are probabilities
+    mean : the least mean probability of the answers that are taken, likeliest first
+
+    Returns
+    -------
+    The share of right ones; NaN if the likeliest answer is less likely than ``mean``
+    """
+    order = np.argsort(-answers.value, kind="stable")
+    means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
+    taken = order[: (means >= mean).sum()]
+    return answers.right[taken].mean() if len(taken) else np.nan
+
+
 def list_metrics(
     answers: Answers,
     accounts: np.ndarray,

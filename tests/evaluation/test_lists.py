@@ -14,6 +14,7 @@ from helpers.evaluation.lists import (
     cumulative_answers,
     join_answers,
     list_metrics,
+    precision_at_mean,
     precision_curve,
 )
 from tests.oracles import slow_answers, slow_list_metrics
@@ -98,6 +99,17 @@ def test_metrics_and_intervals_are_those_of_a_loop_over_thresholds(seed):
         resampled.append(slow_list_metrics(expanded(answers, weights[row_of_account])))
     low, high = np.percentile(resampled, INTERVAL_ENDS, axis=0)
     np.testing.assert_allclose(table[["low", "high"]], np.stack([low, high], 1))
+
+
+def test_the_precision_at_a_mean_probability_is_that_of_the_likeliest_answers():
+    value = np.array([0.5, 1.0, 0.8, 0.1])
+    partner = np.array([0, 1, -1, 3])
+    answers = Answers(np.array([0, 1, 2, 3]), value, np.ones(4), partner)
+    assert precision_at_mean(answers, 1.0) == 1  # the second answer alone
+    assert precision_at_mean(answers, 0.9) == 1 / 2  # and the third, which has no partner
+    assert precision_at_mean(answers, 0.7) == 2 / 3
+    unlikely = Answers(np.zeros(1), value[:1], np.ones(1), partner[:1])
+    assert np.isnan(precision_at_mean(unlikely, 0.9))
 
 
 def test_differences_are_paired():

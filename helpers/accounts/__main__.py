@@ -21,7 +21,7 @@ COMMANDS = {  # command -> its positional arguments, and what it does
     ),
     "match": (
         "posts [others]",
-        "tell who of a first list of accounts is who in a second one, all decided together",
+        "tell which accounts of two lists belong to one person, all decided together",
     ),
     "mine": ("posts", "find accounts that may be one person's, and make a page of the answer"),
     "review": (

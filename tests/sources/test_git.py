@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -93,6 +94,18 @@ def test_the_folder_of_most_files_is_the_topic(repository):
         (f"{BODY}\n- one thing\n    and its rest", f"{BODY}\n- one thing\n    and its rest"),
         (f"{BODY}\nConflicts:\n\tnova/a.py\n\tnova/b.py\n\n{BODY}", f"{BODY}\n\n{BODY}"),
         ("Since commit 62e88623d977 it waits for bug 1257949, which is old.",) * 2,
+        (f"{BODY} This is part of blueprint async-workers.", BODY),
+        (f"{BODY} This should resolve\nbug 934464. {BODY}", f"{BODY} {BODY}"),
+        (f"* Fixes bugs 848403 and 848404\n* {BODY}", f"* {BODY}"),
+        (f"{BODY}\nAlso fixes lp:1171727.\n", BODY),
+        (f"{BODY} As part of blueprint workers, readers\nno longer wait.",) * 2,
+        ("The flags are documented\nin a note of bug 1468508.",) * 2,
+        (f"{BODY} This blueprint\nproposal is of last year.",) * 2,
+        (f"{BODY} For example:\n\n[cache]\nsize = 5\nkeep=egg:store#lru\n\n{BODY}",)
+        + (f"{BODY} For example:\n\n\n{BODY}",),
+        ("It waits with size = 5 and\nkeep=True.",) * 2,
+        (f"{BODY}\nAttributeError: no cache\n{BODY}", f"{BODY}\n{BODY}"),
+        (f"{BODY} Changes:\n0a1b2c3d Add a cache\n* 1b2c3d4e Drop it", f"{BODY} Changes:"),
     ],
 )
 def test_what_is_not_prose_is_left_out(body, text):
@@ -116,6 +129,16 @@ def test_what_is_not_prose_is_left_out(body, text):
 )
 def test_trailers(line, is_trailer):
     assert bool(TRAILER.match(line)) == is_trailer
+
+
+@pytest.mark.parametrize("unit", ["\n\n", "this\n\n", "this is part of ", "bug  ", "bp/a, ", "* "])
+def test_hostile_messages_take_linear_time(unit):
+    seconds = []
+    for size in (2**17, 2**19):
+        began = time.perf_counter()
+        without_trailers(unit * (size // len(unit)))
+        seconds.append(time.perf_counter() - began)
+    assert seconds[1] < 10 * seconds[0] + 0.5
 
 
 def test_what_is_no_message_of_a_person_is_counted(repository):

@@ -54,10 +54,10 @@ class VectorIndex:
     """
 
     def __init__(self, vectors: np.ndarray, coded: bool | None = None):
-        vectors = _check_vectors(vectors)
+        _check_vectors(vectors)
         if not len(vectors):
             raise ValueError("the index is empty: there are no vectors to compare with")
-        self.vectors = vectors.astype(np.float16)
+        self.vectors = np.ascontiguousarray(vectors, np.float16)
         self.codes = None
         if coded or (coded is None and len(vectors) > EXACT_ROWS):
             self._encode(coded)
@@ -84,7 +84,8 @@ class VectorIndex:
         ValueError
             For queries of another width, not finite or not of unit length, and for k below 1.
         """
-        queries = torch.from_numpy(_check_vectors(queries, self.vectors.shape[1]))
+        _check_vectors(queries, self.vectors.shape[1])
+        queries = torch.from_numpy(np.ascontiguousarray(queries, np.float32))
         if k < 1:
             raise ValueError(f"k = {k}: at least one row is asked for")
         k = min(k, len(self.vectors))
@@ -138,15 +139,12 @@ class VectorIndex:
             yield (products >= least).nonzero()[:, 0].numpy()
 
 
-def _check_vectors(vectors: np.ndarray, width: int | None = None) -> np.ndarray:
-    """Return vectors (N, D) as float32.
-
-    Raises ValueError where one is not finite or not of unit length, or D is not ``width``.
-    """
-    vectors = np.ascontiguousarray(vectors, np.float32)
+def _check_vectors(vectors: np.ndarray, width: int | None = None) -> None:
+    """Raise ValueError for vectors of another width, not finite or not of unit length."""
     if vectors.ndim != 2 or width not in (None, vectors.shape[1]):
         raise ValueError(f"vectors of shape {vectors.shape}: (N, {width or 'D'}) is needed")
-    squares = np.einsum("nd,nd->n", vectors, vectors)
-    if not (abs(squares - 1) <= 2e-3).all():  # NaN and infinity fail this comparison, too
-        raise ValueError("vectors must be finite and have unit length")
-    return vectors
+    for begin in range(0, len(vectors), CHUNK_ROWS):
+        chunk = vectors[begin : begin + CHUNK_ROWS].astype(np.float32)
+        squares = np.einsum("nd,nd->n", chunk, chunk)
+        if not (abs(squares - 1) <= 2e-3).all():  # NaN and infinity fail this comparison, too
+            raise ValueError("vectors must be finite and have unit length")

@@ -126,7 +126,7 @@ def _is_repeated(hashes, post_offsets, gallery_hashes):
     for part in range(HASH_PARTS):
         places = np.flatnonzero((part_of_hash == part) & (hashes > 0))
         post = pd.Series(np.searchsorted(post_offsets, places, side="right"))
-        by_hash = post.groupby(hashes[places])
+        by_hash = post.groupby(hashes[places], sort=False)
         # a repetition within one post, "ha ha ha", is style and stays
         in_several = by_hash.transform("max") > by_hash.transform("min")
         gallery_part = gallery_hashes[gallery_hashes % HASH_PARTS == part]

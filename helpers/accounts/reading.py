@@ -14,6 +14,7 @@ from ..cleaning.pseudonyms import pseudonym_key, pseudonymiser
 from ..core.artifacts import fingerprint_of
 from ..core.locks import folder_lock
 from ..core.paths import Run
+from ..core.progress import progress_bar
 from ..corpus.collect import CollectConfig, collect, parts_folder
 from ..evaluation.score_norm import reference_targets
 from ..sources.table import author_names
@@ -34,7 +35,8 @@ from .samples import (
     newest_posts,
 )
 
-MAX_ACCOUNTS = 100_000  # of more accounts, those with most posts are kept
+MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
+CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
 UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
 # up to so many accounts, queries are compared with all; of more, with those that the index finds
 FULL_GALLERY = 5000
@@ -108,10 +110,21 @@ class OwnPosts:
                 tensors, state = read_checkpoint(self.vectors_path)
                 if state["fingerprint"] == fingerprint:
                     return tensors["vectors"].numpy()
-            vectors = encoder.vectors(newest_posts(self.store), self.hours).astype(np.float16)
+            vectors = self._make_vectors(encoder)
             tensors = {"vectors": torch.from_numpy(vectors)}
             save_checkpoint(self.vectors_path, tensors, {"fingerprint": fingerprint})
         return vectors
+
+    def _make_vectors(self, encoder):
+        """Make what :meth:`vectors` returns, CHUNK_ACCOUNTS at a time to save memory."""
+        samples = newest_posts(self.store)
+        if len(samples) <= CHUNK_ACCOUNTS:
+            return encoder.vectors(samples, self.hours).astype(np.float16)
+        parts = []
+        for begin in progress_bar(range(0, len(samples), CHUNK_ACCOUNTS), desc="vectors"):
+            chunk = samples[begin : begin + CHUNK_ACCOUNTS]
+            parts.append(encoder.vectors(chunk, self.hours, progress=False).astype(np.float16))
+        return np.concatenate(parts)
 
     def gallery_for(
         self, encoder: AuthorEncoder, queries: Samples, seed: int = 0

@@ -180,7 +180,7 @@ def test_cllr_decides_and_the_other_calibration_is_named_where_it_costs_less(
     assert used is encoder and "The shipped calibration is used: Cllr 0.10" in said[0]
     assert said[1] == (
         "The own calibration is not used: its Cllr is 0.20. But its detection cost (DCF) is "
-        "lower: 0.30, against 0.60."
+        "lower: 0.300, against 0.600."
     )
 
 
@@ -304,6 +304,13 @@ def test_a_part_of_a_gallery_is_kept_and_grown_as_one(mine, encoder, many, tmp_p
     assert not grown.drawn[-1] and grown.drawn.sum() == 30
     fewer = grown.without_accounts(["new", part.names[part.drawn][0]])
     assert fewer.drawn.sum() == 29 and len(fewer) == len(part) - 1
+
+
+def test_vectors_that_are_made_in_chunks_are_the_same(mine, encoder, monkeypatch):
+    whole = mine._make_vectors(encoder)
+    monkeypatch.setattr(reading, "CHUNK_ACCOUNTS", 7)
+    assert len(whole) > 14
+    np.testing.assert_allclose(mine._make_vectors(encoder), whole, atol=1e-3)
 
 
 def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, monkeypatch):

@@ -3,6 +3,8 @@
 Equal bytes, seconds, peak memory.
 
     python benchmarks/collection.py 10000 100000 1000000      needs the extra `distributed`
+    python benchmarks/collection.py --loop 1000000            partitions as `daft` makes them, one
+                                                              or many, in a plain loop
     python benchmarks/collection.py --oracle 20000            near-duplicates against every pair
                                                               that shares three words in a row
 
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections import defaultdict
 from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
@@ -30,6 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from helpers.core.artifacts import file_fingerprint
+from helpers.corpus import daft_engine
 from helpers.corpus.collect import ENGINES, PART
 from helpers.corpus.near_duplicates import MIN_WORDS, SHINGLE
 from helpers.corpus.posts_table import open_database
@@ -37,6 +41,20 @@ from helpers.corpus.posts_table import open_database
 SIMILARITY = 0.8
 PARTS = 8
 GROUP = 10_000  # rows of a row group, as sources write them
+
+
+def merge_in_a_loop(partition_posts, *arguments, **options):
+    """Make the partitions of the engine `daft` one after the other in this process."""
+    daft_engine.PARTITION_POSTS = partition_posts
+    daft_engine.map_parts = lambda function, jobs, workers: [function(*job) for job in jobs]
+    return daft_engine.merge_partitions(*arguments, **options)
+
+
+LOOPS = {
+    "duckdb": ENGINES["duckdb"],
+    "one partition": partial(merge_in_a_loop, 10**12),
+    "loop": partial(merge_in_a_loop, daft_engine.PARTITION_POSTS),
+}
 
 
 def posts(count, seed=0):
@@ -70,7 +88,7 @@ def merge(engine, folder, strip=True):
     work = folder / "collect" / "merge"
     target = folder / f"{engine}.table"
     with open_database(work, "1GB", 2) as connection:
-        counts = ENGINES[engine](
+        counts = (ENGINES | LOOPS)[engine](
             connection,
             work,
             sorted(folder.glob("*.parquet")),
@@ -119,17 +137,17 @@ def measured(engine, folder, *options):
     return json.loads(process.stdout.read().splitlines()[-1]) | {"all": peak}
 
 
-def compare(count):
-    """Print what both engines took for the same posts, and check that they made the same table."""
+def compare(count, engines):
+    """Print what engines took for the same posts, and check that they made the same table."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), count)
-        rows = {engine: measured(engine, folder) for engine in ENGINES}
+        rows = {engine: measured(engine, folder) for engine in engines}
     for engine, row in rows.items():
         memory = f"largest process {row['peak']:6,.0f} MB, all at once {row['all']:6,.0f} MB"
         seconds = f"{row['seconds']:8,.1f} s"
-        print(f"{count:>10,} {engine:7} {seconds}, {memory}, {row['file']}", flush=True)
-    assert rows["duckdb"]["file"] == rows["daft"]["file"]
-    assert rows["duckdb"]["counts"] == rows["daft"]["counts"]
+        print(f"{count:>10,} {engine:13} {seconds}, {memory}, {row['file']}", flush=True)
+        assert row["file"] == rows["duckdb"]["file"]
+        assert row["counts"] == rows["duckdb"]["counts"]
 
 
 def shingles(text):
@@ -195,7 +213,8 @@ def main():
     )
     parser.add_argument("counts", type=int, nargs="*", default=[10_000, 100_000])
     parser.add_argument("--oracle", type=int)
-    parser.add_argument("--engine", choices=ENGINES, help=argparse.SUPPRESS)
+    parser.add_argument("--loop", action="store_true")
+    parser.add_argument("--engine", choices=ENGINES | LOOPS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--keep-signatures", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -204,7 +223,7 @@ def main():
     if arguments.oracle:
         return oracle(arguments.oracle)
     for count in arguments.counts:
-        compare(count)
+        compare(count, LOOPS if arguments.loop else ENGINES)
 
 
 if __name__ == "__main__":

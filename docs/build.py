@@ -63,8 +63,9 @@ A cell is ``0.813 ± 0.004`` (mean and standard deviation over seeds), ``0.721 (
 (one seed, 95% interval) or ``+0.068 (0.043 to 0.094)`` (a difference). It is an error where a
 stored difference is not that of the rows it was made of.
 
-Two tables have one option alone. ``verdicts: [5, 4, 3, 1]``: the comparisons with the papers that
-these draws measured, each from the first draw that has it. ``glossary: true``: every term.
+Two tables have one option alone. ``verdicts: [5, 4, 3]``: the comparisons with the papers that
+these draws measured, under each protocol from the first draw that has it. ``glossary: true``: every
+term.
 
 **2. Values**, at the top of a page: one name a line, with what is chosen as in a table, and YAML's
 own anchors (a name that begins with "_" is only there to be merged)::
@@ -79,7 +80,7 @@ own anchors (a name that begins with "_" is only there to be merged)::
     best: {<<: *d5, systems: ["TF-IDF*"], settings: {new: {draw: 5}, old: {draw: 4}}, pick: max}
     posts: {json: outputs/open/data_card.json, key: posts}
     paper: {published: khan2021_table2, row: "model == 'TP_16'", metric: EER}
-    papers: {verdicts: [5, 4, 3, 1]}
+    papers: {verdicts: [5, 4, 3]}
     -->
 
 * ``include`` takes in the values of a file.
@@ -89,7 +90,8 @@ own anchors (a name that begins with "_" is only there to be merged)::
   or with ``systems`` and ``pick`` (min or max) of the lowest or highest system in each.
 * ``published`` is the mean of the rows that a pandas query finds in a published table.
 * ``verdicts`` counts comparisons: ``papers``, of them ``papers.published`` (as published),
-  ``papers.open`` (not distinguishable) and ``papers.other`` (the other way).
+  ``papers.none`` (no difference where the paper has one), ``papers.open`` (not distinguishable) and
+  ``papers.other`` (the other way).
 
 **3. A number in a sentence**: ``<!-- = lead -->+0.068 (0.043 to 0.094)<!-- / -->``. Behind "=" is a
 value, which is shown as in a table, or an expression (``+ - * / **``, comparisons, ``and or not``,

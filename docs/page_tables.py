@@ -177,14 +177,14 @@ def header_of(column: Column, choice: Choice) -> str:
 
 
 def claims_of(draws: list[int]) -> pd.DataFrame:
-    """Return the measured comparisons with the papers, each from the first draw that has it."""
+    """Return the comparisons with the papers, under each protocol, from the first draw with it."""
     tables = []
     for draw in draws:
         path = Choice(draw=draw).path
         rows = _verdicts_of(path, path.stat().st_mtime)
         tables.append(rows[rows["ours"] != ""].assign(draw=draw))
     measured = pd.concat(tables)
-    first_draw = measured.groupby(["id", "claim"])["draw"].transform("first")
+    first_draw = measured.groupby(["id", "claim", "note"])["draw"].transform("first")
     return measured[measured["draw"] == first_draw]
 
 

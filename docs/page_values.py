@@ -17,13 +17,20 @@ import pandas as pd
 import yaml
 from page_rows import ROOT, Choice, Value
 
+from helpers.published import claims
+
 BLOCK = re.compile(r"<!-- values\n(.*?)-->\n", re.S)
 INLINE = re.compile(r"(<!-- = (.+?) -->).*?(?=<!-- / -->)")
 HOLDS = re.compile(r"<!-- holds: (.+?) -->", re.S)
 FORMAT = re.compile(r"(.+):(\+?,?(?:\.\d)?[fd%])")
 GROUP_OPTIONS = ("systems", "settings", "pick")
 PICKS = {"max": max, "min": min}
-WORDS = {"published": "as published", "open": "not told apart", "other": "other sign"}
+VERDICTS = {
+    "published": claims.AGREE,
+    "none": ("no difference",),
+    "open": ("not told apart", "no interval"),
+    "other": ("other sign", "a difference"),
+}
 PUBLISHED = ROOT / "helpers" / "published"
 OPERATORS = {
     ast.Add: operator.add,
@@ -82,7 +89,9 @@ def values_of(name: str, option: dict[str, Any]) -> dict[str, Any]:
         return {name: table.query(option["row"])[option["metric"]].mean()}
     if "verdicts" in option:
         verdicts = page_tables.claims_of(option["verdicts"])["verdict"]
-        counts = {f"{name}.{key}": int((verdicts == word).sum()) for key, word in WORDS.items()}
+        counts = {
+            f"{name}.{key}": int(verdicts.isin(words).sum()) for key, words in VERDICTS.items()
+        }
         return {name: len(verdicts)} | counts
     systems = option.get("systems")
     settings = option.get("settings")

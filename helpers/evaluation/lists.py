@@ -98,8 +98,10 @@ def precision_at_mean(answers: Answers, mean: float) -> float:
     """
     order = np.argsort(-answers.value, kind="stable")
     means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
-    taken = order[: (means >= mean).sum()]
-    return answers.right[taken].mean() if len(taken) else np.nan
+    likeliest = order[: (means >= mean).sum()]
+    if not len(likeliest):
+        return np.nan
+    return answers.right[likeliest].mean()
 
 
 def list_metrics(

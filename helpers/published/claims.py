@@ -11,7 +11,7 @@ models (of several rows the mean is taken), or only a ``sign``, a key of SIGNS. 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,18 @@ COLUMNS = ["id", "where", "claim", "published", "ours", "verdict", "note"]
 # what a paper says without a table -> its words, and the sign of the difference
 SIGNS = {"+": (": higher", 1), "0": (": no difference", 0), "-": (": lower", -1)}
 PAPERS = {"khan2021": "Khan et al.", "tyo2021": "Tyo et al.", "sawatphol2022": "Sawatphol et al."}
+MARGIN = 0.02  # differences up to this size count as none; all metrics lie between 0 and 1
 # verdict -> its words on pages, in the order in which pages list the verdicts
 WORDS = {
     "other sign": "the other way",
     "a difference": "a difference, published as none",
+    "no difference": f"no difference above {MARGIN}",
     "as published": "as published",
-    "no difference told": "no difference found",
+    "none, as published": f"no difference above {MARGIN}, as published",
     "not told apart": "not distinguishable",
+    "no interval": "no interval was measured",
 }
+AGREE = ("as published", "none, as published")
 
 
 def verdict(says: float, low: float, high: float) -> str:
@@ -42,21 +46,27 @@ def verdict(says: float, low: float, high: float) -> str:
     Parameters
     ----------
     says : float
-        the paper's difference, of which only the sign counts; 0 for no difference
+        the paper's difference; 0 for none, 1 or -1 where the paper gives only its sign
     low, high : float
-        ends of the interval of the measured difference
+        ends of the interval of the measured difference; NaN where it has none
 
     Returns
     -------
-    A key of ``WORDS``.
+    A key of ``WORDS``. There is *no difference* where the interval lies within MARGIN of 0 (an
+    equivalence test); it is as published where the paper's difference does, too.
     """
-    if low <= 0 <= high:
-        return "not told apart" if says else "no difference told"
-    if not says:
-        return "a difference"
-    if says * low > 0:
+    if pd.isna(low) or pd.isna(high):
+        return "no interval"
+    is_none = -MARGIN <= low and high <= MARGIN
+    says_none = abs(says) <= MARGIN
+    has_sign = low > 0 or high < 0
+    if has_sign and says * low > 0:
         return "as published"
-    return "other sign"
+    if is_none:
+        return "none, as published" if says_none else "no difference"
+    if not has_sign:
+        return "not told apart"
+    return "other sign" if says else "a difference"
 
 
 def verdicts(results: pd.DataFrame) -> pd.DataFrame:
@@ -65,9 +75,9 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results : DataFrame
-        tidy rows. Only rows with an interval are used. Of several seeds only the lowest is used,
-        and of several ``max_tokens`` only the smallest, since an interval belongs to one training;
-        rows without a seed, such as differences over all seeds, are kept.
+        tidy rows. Of several seeds and ``max_tokens`` a comparison reads the lowest that both of
+        its models have, since an interval belongs to one training; rows without a seed, such as
+        differences over all seeds, belong to each.
 
     Returns
     -------
@@ -78,9 +88,7 @@ def verdicts(results: pd.DataFrame) -> pd.DataFrame:
     ``note`` says what is missing. The table is empty where docs/coverage.md does not exist, as in
     an installed package.
     """
-    for name in ("seed", "max_tokens"):
-        is_first = results[name].isna() | (results[name] == results[name].min())
-        results = results[results["low"].notna() & is_first]
+    results = results.sort_values("low", key=pd.isna, kind="stable")  # with an interval first
     results_of = dict(list(results.groupby(["split", "protocol"], sort=False)))
     claims_of_row = defaultdict(list)
     for claim in _claims().itertuples():
@@ -117,42 +125,59 @@ def _comparisons(
 ) -> Iterator[tuple[str, ...]]:
     """Yield one comparison for each protocol in which both models of a claim were measured.
 
-    A paired difference is used where the results hold one. Else its interval is taken from the ends
-    of the intervals of the two models, which makes it wider.
-
     Parameters
     ----------
-    results_of : (split, protocol) -> tidy rows
+    results_of : (split, protocol) -> tidy rows, those with an interval first
     claim : row of claims.csv
 
     Yields
     ------
     claim, published, ours, verdict, note : str
     """
-    metric = label(claim.metric)
     for (split, protocol), rows in results_of.items():
         if split != claim.split or not re.fullmatch(claim.protocol, protocol):
             continue
-        difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)
-        model = _interval(rows, claim.metric, claim.model, "")
-        base = _interval(rows, claim.metric, claim.base, "")
-        if difference is not None:
-            _, low, high = difference
-            ours = format_interval(*difference, "+")
-        elif model is not None and base is not None:
-            low = model["low"] - base["high"]
-            high = model["high"] - base["low"]
-            ours = f"{format_interval(*model)} against {format_interval(*base)}"
-        else:
-            continue
-        says, published = _published(claim)
-        yield (
-            claim.claim,
-            f"{metric}{published}",
-            f"{metric} {ours}",
-            verdict(says, low, high),
-            _where(protocol, claim.split),
-        )
+        compared = map(partial(_compare, claim), _settings(rows))
+        ours, low, high = next(filter(None, compared), ("", None, None))
+        if ours:
+            says, published = _published(claim)
+            metric = label(claim.metric)
+            of_claim = (f"{metric}{published}", f"{metric} {ours}", verdict(says, low, high))
+            yield claim.claim, *of_claim, _where(protocol, claim.split)
+
+
+def _settings(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Yield the rows of each seed and number of tokens, lowest first; rows without one in each."""
+    for tokens in _numbers(rows["max_tokens"]):
+        of_tokens = rows[rows["max_tokens"].isna() | (rows["max_tokens"] == tokens)]
+        for seed in _numbers(of_tokens["seed"]):
+            yield of_tokens[of_tokens["seed"].isna() | (of_tokens["seed"] == seed)]
+
+
+def _numbers(column: pd.Series) -> list:
+    """Return the different numbers of a column, lowest first; [None] where it holds none."""
+    numbers = sorted(column.dropna().unique())
+    if not numbers:
+        return [None]
+    return numbers
+
+
+def _compare(claim: Any, rows: pd.DataFrame) -> tuple[str, float, float] | None:
+    """Return our side of a claim in words, and the interval of the difference; None of no rows.
+
+    A paired difference is used where the results hold one. Else its interval is taken from the ends
+    of the intervals of the two models, which makes it wider.
+    """
+    difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)
+    if difference is not None:
+        value, low, high = difference
+        return format_interval(value, low, high, "+"), low, high
+    model = _interval(rows, claim.metric, claim.model, "")
+    base = _interval(rows, claim.metric, claim.base, "")
+    if model is None or base is None:
+        return None
+    ours = f"{format_interval(*model)} against {format_interval(*base)}"
+    return ours, model["low"] - base["high"], model["high"] - base["low"]
 
 
 def _published(claim: Any) -> tuple[float, str]:

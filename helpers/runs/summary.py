@@ -13,7 +13,7 @@ from ..core.errors import packages_of
 from ..core.names import GLOSSARY, explain, label
 from ..core.paths import Run
 from ..core.results import INTERVAL, KEY, format_interval, names_of_models, read, wide
-from ..published.claims import WORDS, verdicts
+from ..published.claims import AGREE, MARGIN, WORDS, verdicts
 
 MAIN_PROTOCOLS = ("ranking", "linking", "verification")  # shown in this order before all others
 
@@ -127,6 +127,8 @@ def results_html(files: Run, **about: object) -> str:
         explain=explain,
         glossary=GLOSSARY,
         words=WORDS,
+        agree=AGREE,
+        margin=MARGIN,
         **about,
     )
 

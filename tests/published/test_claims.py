@@ -40,7 +40,18 @@ def results(*rows, **about):
         (-0.1, 0.01, 0.2, "other sign"),
         (0.1, -0.01, 0.2, "not told apart"),
         (0.1, 0.0, 0.2, "not told apart"),
-        (0, -0.1, 0.1, "no difference told"),
+        (0, -0.1, 0.1, "not told apart"),
+        (0, -0.02, 0.02, "none, as published"),
+        (0, 0.001, 0.02, "none, as published"),
+        (0, 0.001, 0.021, "a difference"),
+        (0.015, -0.01, 0.01, "none, as published"),
+        (0.015, -0.01, -0.001, "none, as published"),
+        (0.015, 0.001, 0.01, "as published"),
+        (0.03, -0.01, 0.01, "no difference"),
+        (-1, -0.01, 0.02, "no difference"),
+        (-1, -0.01, 0.021, "not told apart"),
+        (0.03, -0.01, -0.001, "no difference"),
+        (0.1, np.nan, np.nan, "no interval"),
         (0, 0.1, 0.2, "a difference"),
         (0, -0.2, -0.1, "a difference"),
     ],
@@ -50,8 +61,10 @@ def test_a_verdict_follows_from_its_interval(says, low, high, verdict):
 
 
 def test_every_verdict_has_words():
-    cases = itertools.product((-1, 0, 1), (-2, -0.5, 1))
-    assert {claims.verdict(says, low, low + 1) for says, low in cases} == {*claims.WORDS}
+    intervals = [(-2, -1), (-0.5, 0.5), (1, 2), (-0.01, 0.01), (np.nan, np.nan)]
+    cases = itertools.product((-1, 0, 1), intervals)
+    assert {claims.verdict(says, *interval) for says, interval in cases} == {*claims.WORDS}
+    assert set(claims.AGREE) < {*claims.WORDS}
     for words in claims.WORDS.values():
         assert "told" not in words and "sign" not in words
 
@@ -78,9 +91,13 @@ def test_two_models_are_told_apart_where_their_intervals_are():
     for low, high, verdict in ((0.35, 0.46, "not told apart"), (0.56, 0.6, "other sign")):
         frame = claims.verdicts(results(rows[0], (*rows[1][:4], low, high)))
         assert frame.verdict[frame.ours != ""].tolist() == [verdict]
-    without_interval = (*rows[1][:4], np.nan, np.nan)
-    for one_side in (rows[:1], [rows[0], without_interval]):
-        assert (claims.verdicts(results(*one_side)).ours == "").all()
+    assert (claims.verdicts(results(*rows[:1])).ours == "").all()
+    without_interval = claims.verdicts(results(rows[0], (*rows[1][:4], np.nan, np.nan)))
+    (comparison,) = without_interval[without_interval.ours != ""].itertuples()
+    assert comparison.verdict == "no interval"
+    assert comparison.ours == "MRR 0.500 (0.450-0.550) against 0.400"
+    other_seed = claims.verdicts(pd.concat([results(rows[0]), results(rows[1], seed=1)]))
+    assert (other_seed.ours == "").all(), "two trainings are no pair"
 
     equal_rows = [(*row[:3], 0.1, 0.0, 0.2) for row in rows]
     frame = claims.verdicts(pd.concat([results(*rows), results(*equal_rows, seed=1)]))
@@ -149,6 +166,42 @@ def test_stored_results_have_verdicts_that_follow_from_their_rows():
     (comparison,) = verdicts[verdicts.note == "linking, seen"].itertuples()
     assert comparison.verdict == verdict
     assert f"{stream.value:.3f}" in comparison.ours and f"{words.value:.3f}" in comparison.ours
+
+
+DRAWS = sorted(paths.ROOT.glob("outputs/open/draw-*/results.csv"))
+
+
+@pytest.mark.parametrize("path", DRAWS, ids=lambda path: path.parent.name)
+def test_no_measured_claim_is_left_out(path):
+    """A plain loop: wherever rows of both models, or of their difference, are of one training."""
+    rows = read(path)
+    rows = rows.assign(seed=rows.seed.fillna(-1), max_tokens=rows.max_tokens.fillna(-1))
+    shown = claims.verdicts(read(path))
+    shown = set(zip(shown.claim, shown.note)) - set(zip(shown.claim, shown.note[shown.ours == ""]))
+    counted = 0
+    for claim in CLAIMS.itertuples():
+        is_of_claim = rows.protocol.str.fullmatch(claim.protocol) & (rows.split == claim.split)
+        for keys, group in rows[is_of_claim].groupby(["protocol", "seed", "max_tokens"]):
+            of_metric = group[group.metric == claim.metric]
+            both = [
+                (of_metric.model.str.fullmatch(side) & (of_metric.base == "")).any()
+                for side in (claim.model, claim.base)
+            ]
+            differs = group[group.metric == f"{claim.metric}_difference"]
+            is_pair = differs.model.str.fullmatch(claim.model) & differs.base.str.fullmatch(
+                claim.base
+            )
+            if all(both) or is_pair.any():
+                counted += 1
+                assert (claim.claim, claims._where(keys[0], claim.split)) in shown
+    assert counted or path.parent.name == "draw-2"
+
+
+def test_the_papers_own_split_says_no():
+    """Draw 3 measured R07 in the split of Sawatphol et al.: TF-IDF has the higher R@8."""
+    frame = claims.verdicts(read(paths.ROOT / "outputs/open/draw-3/results.csv"))
+    own_split = frame[(frame.id == "R07") & frame.note.str.contains("cross-topic")]
+    assert own_split.verdict.tolist() == ["other sign"]
 
 
 def test_a_claim_about_a_row_that_the_paper_lacks_is_an_error(monkeypatch):

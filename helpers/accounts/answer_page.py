@@ -38,7 +38,7 @@ def render(record: dict) -> str:
 def _pairs_title(counts):
     """Return what is said above the pairs that are shown, by the number of pairs of each state."""
     if counts[LINKED] or counts[LIKELY]:
-        return "The pairs to read first"
+        return "The likeliest pairs: read these"
     return "The pairs that are most alike, none of them likely"
 
 

@@ -112,14 +112,13 @@ def _dropped_sentences(card):
 
 def headline(answer: Answer) -> str:
     """Say in one sentence how many pairs are linked, or why none is."""
-    linked = int((answer.pairs.state == LINKED).sum())
+    linked = answer.pairs[answer.pairs.state == LINKED]
     threshold = percent(answer.costs.min_probability)
-    if linked == 1:
-        return f"1 pair of accounts is linked: it has a probability of {threshold} or more."
-    if linked:
+    if len(linked):
+        verb = "is" if len(linked) == 1 else "are"
         return (
-            f"{linked:,} pairs of accounts are linked: each has a probability of {threshold} or "
-            "more."
+            f"{_count(len(linked), 'pair')} of accounts {verb} linked, with {_chances(linked)}; a "
+            f"link needs {threshold}."
         )
     judged = answer.pairs[answer.pairs.state != TOO_LITTLE]
     if judged.empty:
@@ -134,6 +133,14 @@ def headline(answer: Answer) -> str:
         f"No pair of accounts is linked. The likeliest pair has a probability of {highest}; a link "
         f"needs {threshold}."
     )
+
+
+def _chances(pairs):
+    """Return the probabilities of pairs as text, the lowest and the highest."""
+    lowest, highest = percent(pairs.probability.min()), percent(pairs.probability.max())
+    if lowest == highest:
+        return f"a probability of {highest}"
+    return f"probabilities from {lowest} to {highest}"
 
 
 def _can_link(answer):
@@ -182,8 +189,8 @@ def answer_sentences(answer: Answer) -> list[str]:
 
 def _reason_for_cap(answer):
     return (
-        f"The reason: we begin with the guess that {percent(answer.costs.prior)} of the accounts "
-        f"have a second one, and the probabilities rest on {answer.gallery.use.accounts:,} "
+        f"The reason: we assume that {percent(answer.costs.prior)} of the accounts have a second "
+        f"one, and the probabilities rest on {answer.gallery.use.accounts:,} "
         "accounts that were cut in halves, which are too few to support more."
     )
 
@@ -203,8 +210,8 @@ def unjudged_sentences(answer: Answer) -> list[str]:
             kinds.update(_kinds_of_problem(account))
         parts = [f"{count:,} {kind}" for kind, count in kinds.most_common()]
     return [
-        f"{_count(len(unjudged), 'account')} cannot be judged: {'; '.join(parts)}. Nothing is said "
-        "about their pairs, neither that they are one person's nor that they are not."
+        f"{_count(len(unjudged), 'account')} cannot be judged: {'; '.join(parts)}. About pairs "
+        "of such accounts this page says nothing, neither for one person nor against it."
     ]
 
 
@@ -227,10 +234,10 @@ def error_sentences(answer: Answer) -> list[str]:
     """Say how often a link like these is wrong, or why this cannot be said."""
     if answer.errors is None:
         return [
-            "How often a link is wrong cannot be said for this file. To check it, accounts are cut "
-            f"into two halves, and {_number(answer.choice.able).lower()} of the accounts has "
-            f"{2 * MIN_POSTS_OF_HALF} posts or more, enough for that. {ENOUGH} such accounts are "
-            "needed."
+            "How often a link is wrong cannot be said for this file. The test needs "
+            f"{ENOUGH} accounts with {2 * MIN_POSTS_OF_HALF} posts or more, which are cut into "
+            f"halves; here {_number(answer.choice.able).lower()} "
+            f"{_has(answer.choice.able)} so many."
         ]
     errors = answer.errors
     tried = (
@@ -238,7 +245,7 @@ def error_sentences(answer: Answer) -> list[str]:
         "as if these were two accounts."
     )
     hidden = (
-        "Then we hid the right half: "
+        "In a second test the right half was taken away, so that any link would have been wrong: "
         f"{_number(errors.wrong_alone).lower()} of the {errors.accounts:,} "
         f"{_was(errors.wrong_alone)} linked with somebody else."
     )
@@ -246,21 +253,20 @@ def error_sentences(answer: Answer) -> list[str]:
     if share is None:
         return [
             f"How often a link is wrong cannot be said for this file. {tried} None of them was "
-            f"linked with its own half, so expect that second accounts stay unseen. {hidden}"
+            f"linked with its own half, so expect that second accounts are missed. {hidden}"
         ]
     most = errors.most_wrong_share(answer.costs.prior)
-    wrong = f"about {share * 100:.0f} are wrong"
+    wrong = f"about {share * 100:.0f} of 100 such links are wrong; it may be"
     if share < 0.005:
-        wrong = "none or hardly any is wrong"
+        wrong = "hardly a link is wrong, as far as this test shows; but it may be"
     missed = errors.accounts - errors.right
     return [
         f"{tried} {errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with "
-        f"their own half; the other {missed:,} would have stayed unseen. {hidden}",
-        f"If {percent(answer.costs.prior)} of the accounts have a second one, then of 100 such "
-        f"links {wrong}. {errors.accounts:,} accounts cannot tell this exactly: reckon with up to "
-        f"{most * 100:.0f} wrong ones of 100.",
-        "The two halves of an account follow each other. Where months lie between two accounts of "
-        "one person, fewer are found than this says.",
+        f"their own half; the other {missed:,} were missed. {hidden}",
+        f"If {percent(answer.costs.prior)} of the accounts have a second one, {wrong} up to "
+        f"{most * 100:.0f} of 100, since {errors.accounts:,} accounts are few for such a test.",
+        "The two halves of an account follow each other in time. Of second accounts that begin "
+        "months later, more are missed than in this test.",
     ]
 
 
@@ -268,6 +274,12 @@ def _was(count):
     if count in (0, 1):
         return "was"
     return "were"
+
+
+def _has(count):
+    if count in (0, 1):
+        return "has"
+    return "have"
 
 
 def _number(count):
@@ -339,13 +351,13 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
     steps = []
     if LINKED in states:
         steps.append(
-            "Read the posts of each linked pair below, first what speaks against it. Ask a second "
-            "person before you act."
+            "Read the posts of each linked pair below, first what speaks against it. Before you "
+            "act, ask a second person, and ask whoever writes there."
         )
     if LIKELY in states:
         steps.append(
-            "Likely pairs are a reason to look, not to act. Look for other traces, or wait for "
-            f"more posts: up to {NEWEST_POSTS} of each account are read."
+            "Likely pairs are a reason to look, not to act. Look for other traces, or run this "
+            "again when these accounts have more posts."
         )
     if states and not states & {LINKED, LIKELY}:
         steps.append("Nothing here is a reason to act.")
@@ -354,9 +366,9 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
     for account in answer.accounts.itertuples():
         problems.update(problem.split()[0] for problem in account.problem.split("; ") if problem)
     if problems:
-        steps.append("Accounts that cannot be judged are not cleared.")
+        steps.append("Accounts that cannot be judged are neither suspected nor cleared.")
     if problems & {"only", "hardly"}:
-        steps.append("Ask again when those with too few posts or words have more.")
+        steps.append("Run this again when accounts with too few posts or words have more.")
     if "writes" in problems:
         steps.append(
             "Have somebody who knows the language read the accounts for whose language no "
@@ -364,9 +376,10 @@ def next_steps(answer: Answer, file_name: str) -> list[str]:
         )
     if (answer.pairs.state != TOO_LITTLE).any():
         steps.append(
-            "Say at each pair below what you decided, and save it as decisions.csv. Then ask "
-            f"again: authorbook mine {file_name} --decisions decisions.csv. Accounts of one person "
-            "are then read as one account, and pairs of two people do not come back."
+            "Decide at each pair below, and save the decisions under the last pair. Whoever runs "
+            f"the program gives it that file: authorbook mine {file_name} --decisions "
+            "decisions.csv. Accounts of one person are then read as one account, and pairs of two "
+            "people do not come back; so say “one person” only if you know it."
         )
     if not answer.shown_names:
         steps.append("Accounts have pseudonyms here; ask again with --names to see their names.")
@@ -386,10 +399,12 @@ def _steps_without_links(answer):
 
 
 CARE = [
+    "Do not take a second account for an offence: people lose passwords and change addresses.",
     "Do not act on the number alone: a probability is no proof, and some pair is always on top of "
     "a list.",
     "Do not act on a pair that is likely but not linked.",
-    "Do not take one topic for one person: people who write about the same things are alike.",
+    "Do not take one topic for one person: people who write about the same things are alike. Do "
+    "not take hours of posting for one person either: people of one region share them.",
     "Do not trust the numbers for accounts that several people share, for bots, for translated "
     "posts, or for people who quote much.",
 ]
@@ -410,10 +425,10 @@ def asked_sentence(answer: Answer) -> str:
             "miss a pair."
         )
     return (
-        f"{sentence} We begin with the guess that {percent(answer.costs.prior)} of the accounts "
-        f"have a second one; unless you name a guess, {_source_of_guess(answer)}. "
-        "To link two strangers counts as "
-        f"{answer.costs.false_accept / answer.costs.miss:g} times as bad as to miss a second "
+        f"{sentence} We assume that {percent(answer.costs.prior)} of the accounts have a second "
+        f"one; unless you named this share with --prior, {_source_of_guess(answer)}. A link "
+        "between two strangers counts as "
+        f"{answer.costs.false_accept / answer.costs.miss:g} times as bad as a missed second "
         f"account, so a link needs a probability of {percent(answer.costs.min_probability)}."
     )
 
@@ -422,4 +437,4 @@ def _source_of_guess(answer):
     """Say where the share of accounts with a second one comes from, where nobody names it."""
     if len(answer.queries) < ENOUGH or not answer.gallery.normalised:
         return f"it is always this one for fewer than {ENOUGH} accounts"
-    return "it is made from the scores of all accounts"
+    return "it was estimated from the posts of all accounts"

@@ -135,7 +135,7 @@ def render_matches(record: dict) -> str:
     states = {pair["state"] for pair in record["pairs"]}
     pairs_title = "The pairs that are most alike, none of them likely"
     if states & {LINKED, LIKELY}:
-        pairs_title = "The pairs to read first"
+        pairs_title = "The likeliest pairs: read these"
     fields = {
         "pairs_title": pairs_title,
         "accounts_title": "account of A, of B",

@@ -224,12 +224,18 @@ def activity_sentences(a: Samples, b: Samples) -> list[str]:
     if same_days:
         sentence = f"Both wrote on {same_days} of the same days"
         if same_minutes:
-            sentence += f", and in {same_minutes} of the same minutes"
-            sentence += ", which speaks against one person"
-        sentences.append(sentence + ".")
+            sentence += f", and in {same_minutes} of the same minutes. Posts in one minute speak "
+            sentence += "against one person; the probability"
+        else:
+            sentence += "; the probability"
+        sentences.append(f"{sentence} does not count this.")
     elif min(times[0][-1], times[1][-1]) < max(times[0][0], times[1][0]):
         pause = max(times[0][0], times[1][0]) - min(times[0][-1], times[1][-1])
-        sentences.append(f"Between them lie {pause // 86400:,} days.")
+        days_between = pause // 86400
+        if days_between < 2:
+            sentences.append("One begins within two days of the other's last post.")
+        else:
+            sentences.append(f"Between them lie {days_between:,} days without a post.")
     else:
         sentences.append("None of these posts of A and B are from the same day.")
     return sentences

@@ -117,19 +117,26 @@ def test_only_the_page_s_own_script_may_run(record):
     ],
 )
 def test_the_headline_is_the_user_s_answer(answer, states, words):
-    pairs = answer.pairs.head(len(states)).assign(state=states)
-    assert answer_text.headline(replace(answer, pairs=pairs)).startswith(words)
+    chances = [0.97, 0.93, 0.5][: len(states)]
+    pairs = answer.pairs.head(len(states)).assign(state=states, probability=chances)
+    headline = answer_text.headline(replace(answer, pairs=pairs))
+    assert headline.startswith(words)
+    if states.count(LINKED) == 1:
+        assert headline.endswith("linked, with a probability of 97%; a link needs 91%.")
+    if states.count(LINKED) == 2:
+        assert headline.endswith("linked, with probabilities from 93% to 97%; a link needs 91%.")
 
 
 def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
     costs = answer.costs.model_copy(update={"prior": 0.1})
     some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
     text = " ".join(answer_text.error_sentences(some))
-    assert "60 of the 100 were linked with their own half; the other 40 would" in text
-    assert "Then we hid the right half: 1 of the 100 was linked with somebody else" in text
-    assert "of 100 such links about 15 are wrong" in text and "up to 42 wrong ones of 100" in text
+    assert "60 of the 100 were linked with their own half; the other 40 were missed" in text
+    assert "the right half was taken away" in text
+    assert "1 of the 100 was linked with somebody else" in text
+    assert "about 15 of 100 such links are wrong; it may be up to 42 of 100, since" in text
     none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
-    assert "cannot be said for this file" in none and "30 such accounts are needed" in none
+    assert "cannot be said for this file. The test needs 30 accounts" in none
 
 
 def test_probabilities_are_never_rounded_to_certainty():
@@ -201,6 +208,6 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
 
 
 def test_the_guess_is_explained_as_it_was_made(answer):
-    assert "made from the scores of all accounts" in answer_text.asked_sentence(answer)
+    assert "estimated from the posts of all accounts" in answer_text.asked_sentence(answer)
     few = replace(answer, queries=answer.queries[:29])
     assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)

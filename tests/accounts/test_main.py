@@ -66,7 +66,7 @@ def test_nearest_with_names_and_without(invented, tmp_path, capsys):
     assert "demo-0003" in printed and CARE in printed and "nobody of these" in printed
     assert main(["nearest", str(invented), "newcomer", "-k", "2"]) == 0
     printed = capsys.readouterr().out
-    assert "demo-" not in printed and "of 10,000 pairs of two people were linked" in printed
+    assert "demo-" not in printed and "of 10,000 pairs by two people were linked" in printed
     log = [json.loads(line) for line in open(tmp_path / "outputs" / "mine" / "asked.jsonl")]
     assert (
         len(log) == 2 and log[0]["asked"] == log[1]["asked"] and log[0]["asked"][0].startswith("u")

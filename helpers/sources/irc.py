@@ -31,6 +31,8 @@ NICK_FORMS = ("exact", "marks", "status")
 OPENING = 586_000_000  # July 1988, before IRC opened, in seconds UTC
 LOG_SUFFIXES = (".log", ".weechatlog", ".irclog")
 MAX_JOIN_SECONDS = 86_400
+MIN_WORDS_TO_TELL = 100_000  # words of all channels, from which on common words are told
+COMMON_USES = 5  # of a common word
 MAX_WORDS = 1_000_000  # different words that are counted; of more, those that occur once go
 # names of files that name no channel: "irc.log", "log.txt"
 NO_CHANNEL = set("irc ircd log logs irclog irclogs chat channel messages msg index txt".split())
@@ -62,10 +64,11 @@ COMMAND = re.compile(
     r"|(?:scribe(?:nick)?|agenda|chair|meeting|regrets|present|topic) ?[+-]?:(?:\s|$)",
     re.I,
 )
-# the start of a quoted line: "> as it says", "[10:15] <", "10:15 -!- jane has left"; not the faces
+# the start of a quoted line: "> as it says", "[10:15] <", "10:15 -!- jane has left", what a program
+# that evaluates code printed ("rakudo 5cca0b4fc: OUTPUT: «"); not the faces
 # >:( and >.<
 QUOTE = re.compile(
-    r"\s*>(?![:=.(<_])|\s*\[?\d\d:\d\d(?::\d\d)?\]?\s+<"
+    r"\s*>(?![:=.(<_])|\s*\[?\d\d:\d\d(?::\d\d)?\]?\s+<|.{0,80}\bOUTPUT: ?«"
     r"|.{0,20}(?:-!-|\*\*\*|<--|-->)\s\S{1,64}\s(?:[(\[]|joined|left|has )"
 )
 # who is quoted: "<jane> said", "[10:15] <@jane> said", and at the start of a line "jane> said"
@@ -108,12 +111,16 @@ class Survey:
         first words of lines that bots answer
     programs : frozenset
         nicks of bots, in lower case
+    common_words : frozenset
+        words that are used COMMON_USES times or more; empty where MIN_WORDS_TO_TELL words or fewer
+        cannot tell which are common
     """
 
     nicks: frozenset
     masked: frozenset
     triggers: frozenset
     programs: frozenset
+    common_words: frozenset = frozenset()
 
 
 def parts(
@@ -306,7 +313,11 @@ def _survey(files, settings):
     triggers = {word for word in answers if _is_trigger(word, answers[word], uses[word])}
     # "jane:" is a person where she says more than is said to her, "m:" is not
     addressed = {word for word in triggers if spoken[word[:-1].casefold()] > uses[word]}
-    return Survey(nicks, masked, frozenset(triggers - addressed), frozenset(programs))
+    common_words = frozenset()
+    if words.total() > MIN_WORDS_TO_TELL:
+        common_words = frozenset(word for word, uses in words.items() if uses >= COMMON_USES)
+    commands = frozenset(triggers - addressed)
+    return Survey(nicks, masked, commands, frozenset(programs), common_words)
 
 
 def _with_stems(spoken):
@@ -446,8 +457,7 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
     addressees = []
     while match := ADDRESSEE.match(text):
         addressee = same_nick(match[1], nick_forms).casefold()
-        is_known = addressee in survey.masked or match[2] == ":" and addressee in survey.nicks
-        if not is_known:
+        if not _is_addressee(addressee, match[2], survey):
             break
         addressees.append(f"@user{match[2]} ")
         text = text[match.end() :]
@@ -456,3 +466,13 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
     # first names first, because what follows one may be a last name
     text = mask_user_names(mask_first_names(text), key, survey.masked, person_of)
     return drop_edge_marks(text)
+
+
+def _is_addressee(word, mark, survey):
+    """Return whether a first word is a nick, or unknown and so rare that it is one misspelt."""
+    if word in survey.masked:
+        return True
+    if mark != ":":
+        return False
+    is_rare = bool(survey.common_words) and word not in survey.common_words
+    return word in survey.nicks or (is_rare and len(word) >= MIN_STEM_CHARS)

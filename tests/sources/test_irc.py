@@ -138,6 +138,7 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "[10:19] <joe> [10:15] <jane> one",
         "[10:19] <joe> jane> one",
         "[10:19] <joe> 10:15 -!- jack [~j@example.org] has quit",
+        "[10:19] <joe> jane, rakudo-moar 577a04ae4: OUTPUT: «3␤»",
         "[10:20] <joe> my $x = f(3);",
         "[10:20] <joe> panda install ./path",
         "[25:61] <joe> never",
@@ -157,7 +158,7 @@ def test_every_line_is_a_post_or_joined_or_counted(tmp_path):
         "bot": 1,
         "guest": 1,
         "command": 5,
-        "quote": 4,
+        "quote": 5,
         "code": 2,
         "bad_time": 1,
         "unread_line": 1,
@@ -184,6 +185,18 @@ def test_nicks_are_masked(tmp_path):
         "@user: @user: it is no mo",
         "@user++ @joe joey",
     ]
+
+
+def test_a_nick_that_is_misspelt_is_masked_where_it_is_spoken_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(irc, "MIN_WORDS_TO_TELL", 20)
+    often = "".join(f"[10:0{number}] <jane> note: this one stays\n" for number in range(8))
+    log(tmp_path, f"{often}[10:15] <jane> simon_sibl: it does\n[10:25] <jane> ask simon_sibl\n")
+    got = texts(tmp_path, join_seconds=0)
+    assert got[0] == "note: this one stays"
+    assert got[-2:] == ["@user: it does", "ask simon_sibl"]
+    monkeypatch.setattr(irc, "MIN_WORDS_TO_TELL", 10**6)
+    irc._survey.cache_clear()
+    assert texts(tmp_path, join_seconds=0)[-2] == "simon_sibl: it does", "too few words tell"
 
 
 def test_nicks_of_other_channels_and_years_are_masked(tmp_path):

@@ -40,8 +40,14 @@ GLOSSARY = _read_column("glossary.csv", "term", "sentence")
 
 
 def label(identifier: object) -> str:
-    """Return the readable name of an identifier; without one, turn its underscores into spaces."""
-    return NAMES.get(str(identifier), str(identifier).replace("_", " "))
+    """Return the readable name of an identifier; without one, turn its underscores into spaces.
+
+    A metric with ``_difference`` at its end has the name of the metric, and "difference".
+    """
+    text = str(identifier)
+    if text not in NAMES and text.endswith("_difference"):
+        return f"{label(text.removesuffix('_difference'))} difference"
+    return NAMES.get(text, text.replace("_", " "))
 
 
 def _long_label(identifier: str) -> str:

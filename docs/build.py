@@ -90,8 +90,8 @@ own anchors (a name that begins with "_" is only there to be merged)::
   or with ``systems`` and ``pick`` (min or max) of the lowest or highest system in each.
 * ``published`` is the mean of the rows that a pandas query finds in a published table.
 * ``verdicts`` counts comparisons: ``papers``, of them ``papers.published`` (as published),
-  ``papers.none`` (no difference where the paper has one), ``papers.open`` (not distinguishable) and
-  ``papers.other`` (the other way).
+  ``papers.none`` (no difference where the paper has one), ``papers.open`` (not distinguishable, or
+  no interval) and ``papers.other`` (the other way, or a difference that is published as none).
 
 **3. A number in a sentence**: ``<!-- = lead -->+0.068 (0.043 to 0.094)<!-- / -->``. Behind "=" is a
 value, which is shown as in a table, or an expression (``+ - * / **``, comparisons, ``and or not``,

@@ -256,15 +256,16 @@ def error_sentences(answer: Answer) -> list[str]:
             f"linked with its own half, so expect that second accounts are missed. {hidden}"
         ]
     most = errors.most_wrong_share(answer.costs.prior)
-    wrong = f"about {share * 100:.0f} of 100 such links are wrong; it may be"
+    wrong = f"about {share * 100:.0f} in 100 such links will be wrong"
     if share < 0.005:
-        wrong = "hardly a link is wrong, as far as this test shows; but it may be"
+        wrong = "hardly a link will be wrong, as far as this test shows"
+    if round(most * 100) > round(share * 100):
+        wrong += f"; it may be up to {most * 100:.0f} in 100, since no more accounts were tested"
     missed = errors.accounts - errors.right
     return [
         f"{tried} {errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with "
-        f"their own half; the other {missed:,} were missed. {hidden}",
-        f"If {percent(answer.costs.prior)} of the accounts have a second one, {wrong} up to "
-        f"{most * 100:.0f} of 100, since {errors.accounts:,} accounts are few for such a test.",
+        f"their own half, {missed:,} {_was(missed)} missed. {hidden}",
+        f"If {percent(answer.costs.prior)} of the accounts have a second one, {wrong}.",
         "The two halves of an account follow each other in time. Of second accounts that begin "
         "months later, more are missed than in this test.",
     ]
@@ -437,4 +438,4 @@ def _source_of_guess(answer):
     """Say where the share of accounts with a second one comes from, where nobody names it."""
     if len(answer.queries) < ENOUGH or not answer.gallery.normalised:
         return f"it is always this one for fewer than {ENOUGH} accounts"
-    return "it was estimated from the posts of all accounts"
+    return "it was estimated from the posts of those that were asked about"

@@ -196,7 +196,14 @@ def _sides(options):
 def _match(options, encoder, sides, decisions, targets):
     """Print and write the answer of :func:`match`, in whose folders nobody else works."""
     read = [
-        _read(options, location, f"{options.run}-{letter}", encoder, where)
+        _read(
+            options,
+            location,
+            f"{options.run}-{letter}",
+            encoder,
+            where=where,
+            max_accounts=reading.MAX_SCORED_ACCOUNTS,
+        )
         for letter, (location, where) in zip("ab", sides, strict=True)
     ]
     posts = [posts for posts, _ in read]
@@ -381,11 +388,11 @@ def _columns(options):
     return {kind: column for kind, column in columns.items() if column}
 
 
-def _read(options, location, run, encoder, where=None):
+def _read(options, location, run, encoder, **how):
     """Return the posts of a file, and a dict pseudonym -> name to show, empty without --names."""
     location = str(Path(location).absolute())
     columns = _columns(options)
-    posts = reading.read_posts(paths.Run(run), location, encoder, columns, where=where)
+    posts = reading.read_posts(paths.Run(run), location, encoder, columns, **how)
     if not options.names:
         return posts, {}
     return posts, reading.own_names(location, columns)

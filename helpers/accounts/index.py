@@ -21,9 +21,10 @@ import torch
 
 from ..evaluation.scores import round_scores
 
-# up to so many rows, codes are not worth their memory: a query takes 17 ms without them
+# up to so many rows, codes are not worth their memory: a query takes 17 ms without them (of 256
+# dimensions; of the 1,028 of the encoder that ships 54 ms)
 EXACT_ROWS = 500_000
-CHUNK_ROWS = 2**14  # rows that are turned into codes at a time
+CHUNK_ROWS = 2**14  # rows that are checked, or turned into codes, at a time
 CANDIDATES = 2048  # best estimates that are ranked again by the true score; 20 k if that is more
 # Two products of float16 may be wrongly ordered if they differ by less. Each is off by at most
 # 2**-11 for the rounded query and 2**-11 for its own rounding, so two differ by up to 0.002.
@@ -38,7 +39,7 @@ class VectorIndex:
     ----------
     vectors : (N, D)
         N accounts, D dimensions. They are kept as float16, which changes a score by about 1e-5 and
-        at most 2**-11.
+        at most 2**-11; an array that is float16 already is not copied.
     coded : bool, optional
         False multiplies every row, True reads codes. By default codes are read for more than
         EXACT_ROWS rows; if FAISS is not installed, a warning is given and every row is multiplied.

@@ -62,7 +62,9 @@ def _read_both(options, run, uncleaned_run, encoder):
             "--split time needs the times of posts: name their column with --time, or deal the "
             "posts at random with --split half"
         )
-    posts = reading.read_posts(run, location, encoder, columns)
+    posts = reading.read_posts(
+        run, location, encoder, columns, max_accounts=reading.MAX_SCORED_ACCOUNTS
+    )
     print(
         f"{posts.card['posts']:,} posts of {posts.card['authors']:,} authors were read. Now they "
         "are read once more without cleaning, then measured: minutes for hundreds of authors, an "

@@ -233,9 +233,9 @@ def activity_sentences(a: Samples, b: Samples) -> list[str]:
         pause = max(times[0][0], times[1][0]) - min(times[0][-1], times[1][-1])
         days_between = pause // 86400
         if days_between < 2:
-            sentences.append("One begins within two days of the other's last post.")
+            sentences.append("Less than two days lie between these posts of A and of B.")
         else:
-            sentences.append(f"Between them lie {days_between:,} days without a post.")
+            sentences.append(f"Between these posts of A and of B lie {days_between:,} days.")
     else:
         sentences.append("None of these posts of A and B are from the same day.")
     return sentences

@@ -36,6 +36,8 @@ from .samples import (
 )
 
 MAX_ACCOUNTS = 1_000_000  # of more accounts, those with most posts are kept
+# the same where all accounts are scored, in lists that are matched and before a release
+MAX_SCORED_ACCOUNTS = 100_000
 CHUNK_ACCOUNTS = 100_000  # accounts whose vectors are made at a time
 UNREADABLE_SHARE = 0.2  # a larger share of tokens for unknown letters is an error
 # up to so many accounts, queries are compared with all; of more, with those that the index finds
@@ -180,6 +182,7 @@ def read_posts(
     columns: dict | None = None,
     pseudonymise: bool = True,
     where: dict | None = None,
+    max_accounts: int = MAX_ACCOUNTS,
 ) -> OwnPosts:
     """Read, clean and tokenise a file of posts, CSV, TSV, JSON lines or Parquet.
 
@@ -200,10 +203,12 @@ def read_posts(
         no name.
     where : dict, optional
         column of the file -> the one value of the rows to read.
+    max_accounts : int, optional
+        of more accounts, those with most posts are kept.
 
     Returns
     -------
-    The MAX_ACCOUNTS accounts with most posts, of those with at least MIN_POSTS. Passages that
+    The ``max_accounts`` accounts with most posts, of those with at least MIN_POSTS. Passages that
     several posts share are removed, so that some accounts may have fewer posts left.
 
     Raises
@@ -213,10 +218,10 @@ def read_posts(
         fewer than two accounts have MIN_POSTS posts.
     """
     with folder_lock(run.folder, wait=True):
-        return _read_posts(run, location, encoder, columns, pseudonymise, where)
+        return _read_posts(run, location, encoder, columns, pseudonymise, where, max_accounts)
 
 
-def _read_posts(run, location, encoder, columns, pseudonymise, where):
+def _read_posts(run, location, encoder, columns, pseudonymise, where, max_accounts):
     """Do what :func:`read_posts` does, in whose folder nobody else is at work."""
     columns = column_types(location, columns or {})
     config = CollectConfig(
@@ -234,7 +239,7 @@ def _read_posts(run, location, encoder, columns, pseudonymise, where):
     whole_store = tokenise_posts(run, encoder.tokenizer)
     count = whole_store.posts_per_author()
     enough = _accounts_with_posts(count, card)
-    largest = enough[np.argsort(-count[enough], kind="stable")[:MAX_ACCOUNTS]]
+    largest = enough[np.argsort(-count[enough], kind="stable")[:max_accounts]]
     accounts = np.sort(largest)
     newest = in_memory(newest_posts(whole_store, accounts, STORED_POSTS)).store
     store, dropped_tokens = without_passages(newest, encoder.kinds)

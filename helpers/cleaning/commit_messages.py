@@ -24,23 +24,24 @@ REFERENCE = re.compile(
     r"(?:\A|(?<=[.!?]\s)|(?<=\n\n)|^[ \t]{{0,8}}[-*+][ \t])\s{{0,3}}"
     r"(?:(?:this|it|the|an?|and|also|should|will|is|as|in|of|for|to|on|{about})\s{{1,3}}){{0,12}}"
     r"(?:{bug}|{plan})(?:\s?(?:,|&|\band\b)\s{{0,3}}(?:{bug}|{plan}|#?\d{{4,}})){{0,9}}"
-    r"[ \t]{{0,3}}(?:\.(?=\s|$)|$(?=\n?(?:\Z|\n|[ \t]{{0,8}}[-*+]|(?-i:[A-Z]))))".format(
+    r"[ \t]{{0,3}}(?:\.(?=\s|$)[ \t]{{0,3}}|{end})".format(
         about="patch|change|commit|part(?:ly|ial|ially)?|first|second|last|step|towards|work"
         "|fix(?:es|ed|ing)?|resolv(?:es?|ing)|clos(?:es?|ing)|address(?:es|ing)?|relate[sd]"
         "|implement(?:s|ing|ation)?|complet(?:es?|ing)|support(?:s|ing)?|launchpad|see",
         bug=r"(?:bugs?|lp|launchpad)[\s:#]{1,3}(?:lp[\s:#]{0,3})?\d{4,}",
+        end=r"$(?=\Z|\n(?:\Z|\n|[ \t]{0,8}[-*+]|(?-i:[A-Z])))",
         plan=r"(?:blueprints?|bp)[\s:/]{1,3}[\w./-]{0,80}\w",
     ),
     re.I | re.M,
 )
-# program text that :mod:`helpers.cleaning.code_lines` takes for prose: a heading in a file of
-# settings, a line of an exception, of ``git log --oneline``
-OUTPUT = re.compile(
-    r"\s*(?:\[[\w:.-]+\]\s*$|File \"[^\"]+\", line \d"
-    r"|[\w.]{0,80}[A-Z]\w{0,60}(?:Error|Exception|Warning|NotFound|Match): \S"
-    r"|(?:[-*]\s*)?(?=[a-f]{0,39}\d)[0-9a-f]{7,40} [A-Z])"
-)
-SETTING = re.compile(r"\s*[\w.-]+\s*=\s*\S*[^\s.]\s*$")
+# program text that :mod:`helpers.cleaning.code_lines` takes for prose: "[cache]" in a file of
+# settings, "size = 5", a line of a traceback, of an exception, of ``git log --oneline``
+HEADING = re.compile(r"\[[\w:.-]+\]$|File \"[^\"]+\", line \d")
+SETTING = re.compile(r"[\w.-]+\s?=\s?\S*[^\s.]$")
+EXCEPTION = re.compile(r"[\w.]{0,80}[A-Z]\w{0,60}(?:Error|Exception|Warning|NotFound|Match): \S")
+LOGGED = re.compile(r"(?:[-*]\s?)?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40} [A-Z]")
+# a line that goes on with an exception: it begins with a small letter, a quotation or a bracket
+CONTINUED = re.compile(r"[a-z\"'({\[<]")
 # "[1] https://example.org/x", "[1]: ...", a line that is an address
 FOOTNOTE = re.compile(r"\s*(?:\[\w{1,9}\]:?|\(?\d{1,2}[.)])?\s*(?:https?|ftp)://\S+\s*$")
 # "62e88623d977", "I5563360b43c4b648f5b035099b0e1d2e71d32503": a commit, or a change under review
@@ -64,37 +65,46 @@ def without_trailers(body: str) -> str:
         a commit message without its first line
     """
     lines = []
-    in_conflicts = in_output = False
-    for line in REFERENCE.sub(" ", body).expandtabs(4).splitlines():
-        if CONFLICTS.match(line):
+    in_conflicts = False
+    output = ""
+    for line in REFERENCE.sub("", body.expandtabs(4)).splitlines():
+        text = line.strip()
+        if CONFLICTS.match(text):
             in_conflicts = True
-        elif in_conflicts and line.strip() and not line.startswith((" ", "#")):
+        elif in_conflicts and text and not line.startswith((" ", "#")):
             in_conflicts = False
-        in_output = is_output(line, lines, in_output)
-        line = HASH.sub("@code", line)
-        if in_conflicts or in_output or TRAILER.match(line) or FOOTNOTE.match(line):
+        output = kind_of_output(text, lines[-1].strip() if lines else "", output)
+        text = HASH.sub("@code", text)
+        if in_conflicts or output or TRAILER.match(text) or FOOTNOTE.match(text):
             continue
-        lines.append(line)
+        lines.append(HASH.sub("@code", line.rstrip()))
     return "\n".join(without_code(without_blocks(lines)))
 
 
-def is_output(line: str, before: list[str], in_output: bool) -> bool:
+def kind_of_output(text: str, last: str, output: str) -> str:
     """Say whether a line is output of a program or part of a file of settings.
 
     Parameters
     ----------
-    line : str
-        a line of a message
-    before : list of str
-        the lines before it that were kept
-    in_output : bool
-        whether the line before it was output
+    text : str
+        a line of a message, without blanks at its ends
+    last : str
+        the last line before it that was kept
+    output : str
+        what the line before it is, as this function returns it
+
+    Returns
+    -------
+    "" for prose, "exception", or "lines"
     """
-    if OUTPUT.match(line):
-        return True
-    last = before[-1].strip() if before else ""
-    begins = in_output or not last or last.endswith(":")
-    return begins and SETTING.match(line) is not None
+    if output == "exception" and CONTINUED.match(text):
+        return "exception"
+    begins = bool(output) or not last or last.endswith(":")
+    if (begins or last.endswith(".")) and EXCEPTION.match(text):
+        return "exception"
+    if HEADING.match(text) or (begins and (SETTING.match(text) or LOGGED.match(text))):
+        return "lines"
+    return ""
 
 
 def without_blocks(lines: list[str]) -> list[str]:

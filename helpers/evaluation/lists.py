@@ -98,7 +98,7 @@ def precision_at_mean(answers: Answers, mean: float) -> float:
     """
     order = np.argsort(-answers.value, kind="stable")
     means = np.cumsum(answers.value[order]) / np.arange(1, 1 + len(order))
-    likeliest = order[: (means >= mean).sum()]
+    likeliest = order[: (means >= mean - 1e-9).sum()]  # sums of floats are not exact
     if not len(likeliest):
         return np.nan
     return answers.right[likeliest].mean()

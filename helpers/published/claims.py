@@ -11,7 +11,7 @@ models (of several rows the mean is taken), or only a ``sign``, a key of SIGNS. 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ WORDS = {
     "other sign": "the other way",
     "a difference": "a difference, published as none",
     "no difference": f"no difference above {MARGIN}",
+    "none, of unknown size": f"no difference above {MARGIN}; the paper gives no size",
     "as published": "as published",
     "none, as published": f"no difference above {MARGIN}, as published",
     "not told apart": "not distinguishable",
@@ -62,8 +63,10 @@ def verdict(says: float, low: float, high: float) -> str:
     has_sign = low > 0 or high < 0
     if has_sign and says * low > 0:
         return "as published"
+    if is_none and says_none:
+        return "none, as published"
     if is_none:
-        return "none, as published" if says_none else "no difference"
+        return "none, of unknown size" if abs(says) == 1 else "no difference"
     if not has_sign:
         return "not told apart"
     return "other sign" if says else "a difference"
@@ -137,9 +140,10 @@ def _comparisons(
     for (split, protocol), rows in results_of.items():
         if split != claim.split or not re.fullmatch(claim.protocol, protocol):
             continue
-        compared = map(partial(_compare, claim), _settings(rows))
-        ours, low, high = next(filter(None, compared), ("", None, None))
-        if ours:
+        compared = [comparison for part in _settings(rows) for comparison in _compare(claim, part)]
+        if compared:
+            # one with an interval rather than without, then a paired one, then the first setting
+            _, ours, low, high = min(compared, key=_preference)
             says, published = _published(claim)
             metric = label(claim.metric)
             of_claim = (f"{metric}{published}", f"{metric} {ours}", verdict(says, low, high))
@@ -162,22 +166,30 @@ def _numbers(column: pd.Series) -> list:
     return numbers
 
 
-def _compare(claim: Any, rows: pd.DataFrame) -> tuple[str, float, float] | None:
-    """Return our side of a claim in words, and the interval of the difference; None of no rows.
+def _compare(claim: Any, rows: pd.DataFrame) -> Iterator[tuple[bool, str, float, float]]:
+    """Yield what some results say of a claim: the paired difference, then both models.
 
-    A paired difference is used where the results hold one. Else its interval is taken from the ends
-    of the intervals of the two models, which makes it wider.
+    Without a pair the interval of the difference is made of the ends of both intervals, which makes
+    it wider.
+
+    Yields
+    ------
+    is_paired : bool, ours : str in words, low, high : float, the interval
     """
     difference = _interval(rows, f"{claim.metric}_difference", claim.model, claim.base)
     if difference is not None:
         value, low, high = difference
-        return format_interval(value, low, high, "+"), low, high
+        yield True, format_interval(value, low, high, "+"), low, high
     model = _interval(rows, claim.metric, claim.model, "")
     base = _interval(rows, claim.metric, claim.base, "")
-    if model is None or base is None:
-        return None
-    ours = f"{format_interval(*model)} against {format_interval(*base)}"
-    return ours, model["low"] - base["high"], model["high"] - base["low"]
+    if model is not None and base is not None:
+        ours = f"{format_interval(*model)} against {format_interval(*base)}"
+        yield False, ours, model["low"] - base["high"], model["high"] - base["low"]
+
+
+def _preference(comparison):
+    is_paired, _, low, _ = comparison
+    return pd.isna(low), not is_paired
 
 
 def _published(claim: Any) -> tuple[float, str]:

@@ -81,6 +81,8 @@ CODE_WORD = re.compile(
 )
 MIN_CODE_WORDS = 0.5  # share of the words of a line that is code
 MAX_TRIGGER_CHARS = 24
+STEM_CHARS = 6  # which a misspelt nick shares with the right one
+NICK = re.compile(r"[a-z\[\]\\`^{}|_][\w\[\]\\`^{}|-]*")  # in small letters
 MIN_STEM_CHARS = 4  # of a nick without the digits at its end
 MIN_ANSWERS = 2  # a first word that bots answer so often, and
 MIN_ANSWERED = 0.5  # this share of the time, is a command to them: "n: say 1", ".tell jane"
@@ -114,6 +116,8 @@ class Survey:
     common_words : frozenset
         words that are used COMMON_USES times or more; empty where MIN_WORDS_TO_TELL words or fewer
         cannot tell which are common
+    beginnings : frozenset
+        the first STEM_CHARS characters of nicks
     """
 
     nicks: frozenset
@@ -121,6 +125,7 @@ class Survey:
     triggers: frozenset
     programs: frozenset
     common_words: frozenset = frozenset()
+    beginnings: frozenset = frozenset()
 
 
 def parts(
@@ -315,9 +320,10 @@ def _survey(files, settings):
     addressed = {word for word in triggers if spoken[word[:-1].casefold()] > uses[word]}
     common_words = frozenset()
     if words.total() > MIN_WORDS_TO_TELL:
-        common_words = frozenset(word for word, uses in words.items() if uses >= COMMON_USES)
+        common_words = frozenset(word for word, count in words.items() if count >= COMMON_USES)
     commands = frozenset(triggers - addressed)
-    return Survey(nicks, masked, commands, frozenset(programs), common_words)
+    beginnings = frozenset(nick[:STEM_CHARS] for nick in nicks if len(nick) >= STEM_CHARS)
+    return Survey(nicks, masked, commands, frozenset(programs), common_words, beginnings)
 
 
 def _with_stems(spoken):
@@ -469,10 +475,11 @@ def mask_nicks(text: str, key: str, survey: Survey, nick_forms: str = "marks") -
 
 
 def _is_addressee(word, mark, survey):
-    """Return whether a first word is a nick, or unknown and so rare that it is one misspelt."""
+    """Return whether a first word is a nick, or a rare word that begins like one: misspelt."""
     if word in survey.masked:
         return True
     if mark != ":":
         return False
     is_rare = bool(survey.common_words) and word not in survey.common_words
-    return word in survey.nicks or (is_rare and len(word) >= MIN_STEM_CHARS)
+    is_like_nick = NICK.fullmatch(word) is not None and word[:STEM_CHARS] in survey.beginnings
+    return word in survey.nicks or (is_rare and is_like_nick)

@@ -131,10 +131,14 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
     costs = answer.costs.model_copy(update={"prior": 0.1})
     some = replace(answer, errors=LinkErrors(100, 60, 2, 1), costs=costs)
     text = " ".join(answer_text.error_sentences(some))
-    assert "60 of the 100 were linked with their own half; the other 40 were missed" in text
+    assert "60 of the 100 were linked with their own half, 40 were missed" in text
     assert "the right half was taken away" in text
     assert "1 of the 100 was linked with somebody else" in text
-    assert "about 15 of 100 such links are wrong; it may be up to 42 of 100, since" in text
+    assert "about 15 in 100 such links will be wrong; it may be up to 42 in 100, since" in text
+    certain = replace(some, errors=LinkErrors(100, 99, 0, 0))
+    text = " ".join(answer_text.error_sentences(certain))
+    assert "99 of the 100 were linked with their own half, 1 was missed" in text
+    assert "hardly a link will be wrong, as far as this test shows; it may be up to" in text
     none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
     assert "cannot be said for this file. The test needs 30 accounts" in none
 
@@ -208,6 +212,8 @@ def test_pairs_that_are_not_shown_are_counted(answer, record):
 
 
 def test_the_guess_is_explained_as_it_was_made(answer):
-    assert "estimated from the posts of all accounts" in answer_text.asked_sentence(answer)
+    assert "estimated from the posts of those that were asked about" in answer_text.asked_sentence(
+        answer
+    )
     few = replace(answer, queries=answer.queries[:29])
     assert "always this one for fewer than 30 accounts" in answer_text.asked_sentence(few)

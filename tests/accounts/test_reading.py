@@ -118,10 +118,9 @@ def test_few_posts_are_counted_and_too_few_are_an_error(tmp_path, encoder):
     assert mine.card["accounts_with_few_posts"] == 1 and len(mine.names) == 6
 
 
-def test_only_the_largest_are_kept(tmp_path, encoder, monkeypatch):
-    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
+def test_only_the_largest_are_kept(tmp_path, encoder):
     written(tmp_path / "a.csv", authors=6)
-    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder)
+    mine = reading.read_posts(Run("most"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
     assert mine.card["accounts_beyond_the_largest"] == 2 and len(mine.gallery(encoder)) == 4
 
 
@@ -337,8 +336,7 @@ def test_vectors_are_kept_for_these_posts_and_this_encoder(tmp_path, encoder, mo
     uses = {"alone_hours": replace(encoder.uses["alone_hours"], members=changed)}
     other = type(encoder)(encoder.tokenizer, encoder.members, encoder.uses | uses, {})
     assert np.abs(second.vectors(other) - vectors).max() > 0.01 and embedded == [6, 6]
-    monkeypatch.setattr(reading, "MAX_ACCOUNTS", 4)
-    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder)
+    fewer = reading.read_posts(Run("kept"), str(tmp_path / "a.csv"), encoder, max_accounts=4)
     assert len(fewer.vectors(encoder)) == 4
     fewer.vectors_path.write_bytes(fewer.vectors_path.read_bytes()[:-5])
     assert len(fewer.vectors(encoder)) == 4 and embedded == [6, 6, 4, 4], "damaged, so made anew"

@@ -48,7 +48,7 @@ def results(*rows, **about):
         (0.015, -0.01, -0.001, "none, as published"),
         (0.015, 0.001, 0.01, "as published"),
         (0.03, -0.01, 0.01, "no difference"),
-        (-1, -0.01, 0.02, "no difference"),
+        (-1, -0.01, 0.02, "none, of unknown size"),
         (-1, -0.01, 0.021, "not told apart"),
         (0.03, -0.01, -0.001, "no difference"),
         (0.1, np.nan, np.nan, "no interval"),
@@ -62,7 +62,7 @@ def test_a_verdict_follows_from_its_interval(says, low, high, verdict):
 
 def test_every_verdict_has_words():
     intervals = [(-2, -1), (-0.5, 0.5), (1, 2), (-0.01, 0.01), (np.nan, np.nan)]
-    cases = itertools.product((-1, 0, 1), intervals)
+    cases = itertools.product((-1, 0, 0.5, 1), intervals)
     assert {claims.verdict(says, *interval) for says, interval in cases} == {*claims.WORDS}
     assert set(claims.AGREE) < {*claims.WORDS}
     for words in claims.WORDS.values():
@@ -115,6 +115,26 @@ def test_a_paired_difference_counts_and_not_two_intervals():
     with_pair = claims.verdicts(results(*rows, paired, **about)).set_index("id").loc["R15"]
     assert alone.verdict == "not told apart"
     assert with_pair.verdict == "as published" and with_pair.ours == "R@8 +0.020 (0.010 to 0.030)"
+
+
+def test_a_comparison_with_an_interval_and_a_pair_comes_first():
+    about = {"protocol": "retrieval, leak_aware", "split": "test_cross"}
+    rows = [("supcon", "", "R@8", 0.5, 0.4, 0.6), ("supcon_arr", "", "R@8", 0.52, 0.42, 0.62)]
+    pair = ("supcon_arr", "supcon", "R@8_difference", 0.02, 0.01, 0.03)
+    bare = [(*row[:4], np.nan, np.nan) for row in [*rows, pair]]
+
+    def ours(*parts):
+        frame = claims.verdicts(pd.concat(parts)).set_index("id")
+        return frame.ours["R15"]
+
+    later = results(pair, max_tokens=128, **about)
+    assert ours(results(*rows, max_tokens=32, **about), later).startswith("R@8 +0.020 (0.010")
+    assert (
+        ours(results(*rows, bare[2], **about))
+        == "R@8 0.520 (0.420-0.620) against 0.500 (0.400-0.600)"
+    )
+    second = results(*rows, seed=1, **{**about})
+    assert "(0.420-0.620)" in ours(results(*bare[:2], **about), second)
 
 
 @pytest.mark.parametrize("root", [None, Path("nowhere")])

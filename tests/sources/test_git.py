@@ -105,6 +105,11 @@ def test_the_folder_of_most_files_is_the_topic(repository):
         + (f"{BODY} For example:\n\n\n{BODY}",),
         ("It waits with size = 5 and\nkeep=True.",) * 2,
         (f"{BODY}\nAttributeError: no cache\n{BODY}", f"{BODY}\n{BODY}"),
+        (f"{BODY}\nAttributeError: the cache\nis not there\n\n{BODY}", f"{BODY}\n\n{BODY}"),
+        ("It fails with\nKeyError: 'x' from the cache.",) * 2,
+        ("It was slow. The fix for bug 934464\nmade it slower.",) * 2,
+        (f"{BODY} It came with\n20110307 That one is the date of a release, and it stays.",) * 2,
+        (f"Conflicts:\n\ta.py\n\nThis fixes bug 934464. It waits.\n{BODY}", f"It waits.\n{BODY}"),
         (f"{BODY} Changes:\n0a1b2c3d Add a cache\n* 1b2c3d4e Drop it", f"{BODY} Changes:"),
     ],
 )
@@ -131,7 +136,9 @@ def test_trailers(line, is_trailer):
     assert bool(TRAILER.match(line)) == is_trailer
 
 
-@pytest.mark.parametrize("unit", ["\n\n", "this\n\n", "this is part of ", "bug  ", "bp/a, ", "* "])
+@pytest.mark.parametrize(
+    "unit", ["\n\n", "this\n\n", "this is part of ", "bug  ", "bp/a, ", "* ", " ", "\t"]
+)
 def test_hostile_messages_take_linear_time(unit):
     seconds = []
     for size in (2**17, 2**19):

@@ -190,10 +190,14 @@ def test_nicks_are_masked(tmp_path):
 def test_a_nick_that_is_misspelt_is_masked_where_it_is_spoken_to(tmp_path, monkeypatch):
     monkeypatch.setattr(irc, "MIN_WORDS_TO_TELL", 20)
     often = "".join(f"[10:0{number}] <jane> note: this one stays\n" for number in range(8))
-    log(tmp_path, f"{often}[10:15] <jane> simon_sibl: it does\n[10:25] <jane> ask simon_sibl\n")
+    words = ["Unfortunately", "TL;DR", "src/foo.c", "simon_sibling", "simon_sibl"]
+    lines = [f"[10:{number}] <jane> {word}: it does\n" for number, word in enumerate(words, 10)]
+    event = "[09:00] *** simon_sibling joined\n"
+    log(tmp_path, f"{event}{often}{''.join(lines)}[10:25] <jane> ask simon_sibl\n")
     got = texts(tmp_path, join_seconds=0)
     assert got[0] == "note: this one stays"
-    assert got[-2:] == ["@user: it does", "ask simon_sibl"]
+    assert got[-6:-3] == [f"{word}: it does" for word in words[:3]]
+    assert got[-3:] == ["@user: it does", "@user: it does", "ask simon_sibl"]
     monkeypatch.setattr(irc, "MIN_WORDS_TO_TELL", 10**6)
     irc._survey.cache_clear()
     assert texts(tmp_path, join_seconds=0)[-2] == "simon_sibl: it does", "too few words tell"

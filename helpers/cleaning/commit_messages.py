@@ -8,12 +8,14 @@ from .code_lines import is_code, without_code
 # "bp/x", "Part of blueprint x": who did what, and which bug or plan it belongs to
 TRAILER = re.compile(
     r"\s*(?:[A-Za-z]+(?:-[A-Za-z]+)+ ?:\s*\S"  # "Signed-off-by: Jane", "Closes-Bug: #1257949"
-    r"|(?:(?:{verbs}|{issues})[ :/#-]*)*(?:{issues})[ :/#-]*\S*\s*$"  # "part of blueprint x"
+    r"|(?:(?:{verbs}|{issues})[ :/#-]*)*(?:{issues})[ :/#-]*\S*\s*{partly}\s*$"  # "for bp x"
+    r"|(?:reported|suggested|tested|reviewed|found|requested)[ -]by ?: *\S"
     r"|(?:(?:{verbs})[ :/#-]*)+#?(?:lp)?\d{{5,}}\W*$"  # "Fixes 1257949"
     r"|(?:cc|author|date|link|commit|merge|change[- ]?id) ?: *\S"
     r"|(?:[A-Z][A-Za-z]+Impact|CVE-\d+\S*)\s*:?.{{0,80}}$)".format(
         verbs="partial(?:ly)?|part|partly|closes?|closing|fix(?:es|ed)?|resolves?|related?|relates"
         "|addresses|implements?|completes?|supports?|for|of|see|the|this|to",
+        partly=r"(?:\(?part(?:ly|ial|ially)?\)?)?",
         issues="blueprint|bp|bugs?|lp|story|task|issue|bugzilla|coverity|id|number",
     ),
     re.I,
@@ -35,11 +37,13 @@ REFERENCE = re.compile(
     re.I | re.M,
 )
 # program text that :mod:`helpers.cleaning.code_lines` takes for prose: "[cache]" in a file of
-# settings, "size = 5", a line of a traceback, of an exception, of ``git log --oneline``
-HEADING = re.compile(r"\[[\w:.-]+\]$|File \"[^\"]+\", line \d")
+# settings, "size = 5", a line of a log, of a traceback, of an exception, of ``git log --oneline``
+HEADING = re.compile(
+    r"\[[\w:.-]+\]$|File \"[^\"]+\", line \d|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):\S"
+)
 SETTING = re.compile(r"[\w.-]+\s?=\s?\S*[^\s.]$")
 EXCEPTION = re.compile(r"[\w.]{0,80}[A-Z]\w{0,60}(?:Error|Exception|Warning|NotFound|Match): \S")
-LOGGED = re.compile(r"(?:[-*]\s?)?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40} [A-Z]")
+LOGGED = re.compile(r"(?:[-*]\s?)?(?=[a-f]{0,39}\d)(?=\d{0,39}[a-f])[0-9a-f]{7,40} (\S)")
 # a line that goes on with an exception: it begins with a small letter, a quotation or a bracket
 CONTINUED = re.compile(r"[a-z\"'({\[<]")
 # "[1] https://example.org/x", "[1]: ...", a line that is an address
@@ -102,7 +106,11 @@ def kind_of_output(text: str, last: str, output: str) -> str:
     begins = bool(output) or not last or last.endswith(":")
     if (begins or last.endswith(".")) and EXCEPTION.match(text):
         return "exception"
-    if HEADING.match(text) or (begins and (SETTING.match(text) or LOGGED.match(text))):
+    if HEADING.match(text) or (begins and SETTING.match(text)):
+        return "lines"
+    logged = LOGGED.match(text)
+    # a paragraph may begin with the name of a commit: "0a1b2c3d added a cache"
+    if logged and begins and (logged[1].isupper() or output or last.endswith(":")):
         return "lines"
     return ""
 

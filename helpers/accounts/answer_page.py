@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..core.artifacts import atomic_write, make_folder, write_json
 from .answer_record import accounts_table, pairs_table
-from .answers import LIKELY, LINKED, Answer
+from .answer_text import pairs_title
+from .answers import Answer
 from .pages import render_page, script_fields
 
 PAGE = "report.html"
@@ -26,20 +27,13 @@ def render(record: dict) -> str:
         result of :func:`helpers.accounts.answer_record.answer_record`
     """
     fields = {
-        "pairs_title": _pairs_title(record["counts"]),
+        "pairs_title": pairs_title({state for state, count in record["counts"].items() if count}),
         "made": f"{datetime.now(UTC):%Y-%m-%d}",
         "files": (PAIRS, ACCOUNTS, RECORD),
         "table": PAIRS,
         "accounts_title": "accounts",
     }
     return render_page("answer_page", record | fields | script_fields())
-
-
-def _pairs_title(counts):
-    """Return what is said above the pairs that are shown, by the number of pairs of each state."""
-    if counts[LINKED] or counts[LIKELY]:
-        return "The likeliest pairs: read these"
-    return "The pairs that are most alike, none of them likely"
 
 
 def write_answer(answer: Answer, record: dict, folder: Path) -> Path:

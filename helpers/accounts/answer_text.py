@@ -135,6 +135,19 @@ def headline(answer: Answer) -> str:
     )
 
 
+def pairs_title(states: set[str]) -> str:
+    """Return what is said above the pairs that a page shows.
+
+    Parameters
+    ----------
+    states : set
+        states of these pairs, as :mod:`helpers.accounts.answers` has them
+    """
+    if states & {LINKED, LIKELY}:
+        return "The likeliest pairs: read these"
+    return "The pairs that are most alike, none of them likely"
+
+
 def _chances(pairs):
     """Return the probabilities of pairs as text, the lowest and the highest."""
     lowest, highest = percent(pairs.probability.min()), percent(pairs.probability.max())
@@ -261,10 +274,14 @@ def error_sentences(answer: Answer) -> list[str]:
         wrong = "hardly a link will be wrong, as far as this test shows"
     if round(most * 100) > round(share * 100):
         wrong += f"; it may be up to {most * 100:.0f} in 100, since no more accounts were tested"
+    result = f"{errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with"
     missed = errors.accounts - errors.right
+    if missed:
+        result += f" their own half, {missed:,} {_was(missed)} missed."
+    else:
+        result += " their own half."
     return [
-        f"{tried} {errors.right:,} of the {errors.accounts:,} {_was(errors.right)} linked with "
-        f"their own half, {missed:,} {_was(missed)} missed. {hidden}",
+        f"{tried} {result} {hidden}",
         f"If {percent(answer.costs.prior)} of the accounts have a second one, {wrong}.",
         "The two halves of an account follow each other in time. Of second accounts that begin "
         "months later, more are missed than in this test.",

@@ -12,7 +12,7 @@ import pandas as pd
 from ..core.terminal import printable
 from . import match_report
 from .answer_record import HIGHEST, LEAST_SHOWN, MAX_LIKELY_SHOWN, MAX_SHOWN
-from .answer_text import CARE, percent
+from .answer_text import CARE, pairs_title, percent
 from .answers import LIKELY, LINKED, NOT_LINKED
 from .list_matching import LEAST_PROBABILITY, MatchedLists, TwoLists
 from .pages import render_page, script_fields
@@ -132,12 +132,8 @@ def render_matches(record: dict) -> str:
     ----------
     record : result of :func:`match_record`
     """
-    states = {pair["state"] for pair in record["pairs"]}
-    pairs_title = "The pairs that are most alike, none of them likely"
-    if states & {LINKED, LIKELY}:
-        pairs_title = "The likeliest pairs: read these"
     fields = {
-        "pairs_title": pairs_title,
+        "pairs_title": pairs_title({pair["state"] for pair in record["pairs"]}),
         "accounts_title": "account of A, of B",
         "least": f"{LEAST_PROBABILITY:.0%}",
         "made": f"{datetime.now(UTC):%Y-%m-%d}",

@@ -139,6 +139,9 @@ def test_how_often_a_link_is_wrong_is_said_or_why_not(answer):
     text = " ".join(answer_text.error_sentences(certain))
     assert "99 of the 100 were linked with their own half, 1 was missed" in text
     assert "hardly a link will be wrong, as far as this test shows; it may be up to" in text
+    all_found = replace(some, errors=LinkErrors(100, 100, 0, 0))
+    text = " ".join(answer_text.error_sentences(all_found))
+    assert "100 of the 100 were linked with their own half. In a second test" in text
     none = " ".join(answer_text.error_sentences(replace(answer, errors=None)))
     assert "cannot be said for this file. The test needs 30 accounts" in none
 

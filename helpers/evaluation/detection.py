@@ -250,6 +250,64 @@ def detection_metrics(
     -------
     A row for each metric, columns value, low and high.
     """
+    values = _mean_metrics(tallies, [None] * len(tallies), costs)
+    low, high = percentile_interval(_resampled(tallies, costs, seed, resamples), len(METRICS))
+    return metric_table(dict(zip(METRICS, values)), low, high)
+
+
+def detection_differences(
+    tallies: list[ScoreCounts],
+    base: list[ScoreCounts],
+    costs: DetectionCosts = PAPER,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return the differences of METRICS between two models on the same trials.
+
+    Intervals are paired: both models are measured on the same resamples of accounts.
+
+    Parameters
+    ----------
+    tallies, base : list[ScoreCounts]
+        counts of the trials of each topic, by the model and by the one that is subtracted.
+    costs, seed, resamples
+        as in :func:`detection_metrics`.
+
+    Returns
+    -------
+    A row for each metric, named ``EER_difference`` and so on; columns value, low and high.
+
+    Raises
+    ------
+    ValueError
+        If the trials differ in their accounts or numbers.
+    """
+    if not _are_same_trials(tallies, base):
+        raise ValueError("scores to compare are not of the same trials")
+    of_model = detection_metrics(tallies, costs, resamples=0).value
+    of_base = detection_metrics(base, costs, resamples=0).value
+    metrics = np.reshape(_resampled(tallies, costs, seed, resamples), (-1, len(METRICS)))
+    base_metrics = np.reshape(_resampled(base, costs, seed, resamples), (-1, len(METRICS)))
+    low, high = percentile_interval(metrics - base_metrics, len(METRICS))
+    return metric_table((of_model - of_base).add_suffix("_difference"), low, high)
+
+
+def _are_same_trials(tallies, base):
+    """Return whether two lists of counts are of as many trials of the same accounts."""
+    if len(tallies) != len(base):
+        return False
+    for counts, base_counts in zip(tallies, base):
+        if not np.array_equal(counts.accounts, base_counts.accounts):
+            return False
+        for kind in ("same", "different"):
+            trials = getattr(counts, kind).sum(1)
+            if not np.array_equal(trials, getattr(base_counts, kind).sum(1)):
+                return False
+    return True
+
+
+def _resampled(tallies, costs, seed, resamples):
+    """Return METRICS (5,) of each resample of the accounts, means over topics."""
     accounts = np.concatenate([counts.accounts for counts in tallies])
     row = np.unique(accounts, return_inverse=True)[1]
     ends = np.cumsum([len(counts.accounts) for counts in tallies])
@@ -258,9 +316,7 @@ def detection_metrics(
     for weights in resample_weights(accounts, resamples, seed):
         weights_of_tally = [weights[rows] for rows in rows_of_tally]
         resampled.append(_mean_metrics(tallies, weights_of_tally, costs))
-    values = _mean_metrics(tallies, [None] * len(tallies), costs)
-    low, high = percentile_interval(resampled, len(METRICS))
-    return metric_table(dict(zip(METRICS, values)), low, high)
+    return resampled
 
 
 def _mean_metrics(tallies, weights_of_tally, costs):

@@ -44,6 +44,13 @@ class PairsConfig(Config):
     test: int = Field(1000, ge=20, le=10**8)
     seed: int = Field(0, ge=0)
 
+    @property
+    def protocol(self) -> str:
+        """The protocol under which results are recorded: "verification_given" for PAN's pairs."""
+        if self.kind == "balanced":
+            return "verification"
+        return f"verification_{self.kind}"
+
     def pairs_of(self, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         """Make the pairs of "dev" and of "test" from tables of documents by split.
 

@@ -6,13 +6,42 @@ import numpy as np
 from scipy import special
 
 from ..encoders.base import Encoder
-from .models import Member, Model, as_model
+from ..encoders.baselines import fusion_members
+from .models import Member, Model, as_model, with_as_norm, with_s_norm
 from .ranking import positive_targets
 from .trials import Trials
 
 MAX_QUERIES = 1000  # most dev queries on which weights are fitted
 RIDGE = 1e-3  # penalty on squared shares, which keeps a useless member's weight at 0
 MIN_SPREAD = 1e-6  # a smaller spread of scores counts as this, so that nothing is divided by 0
+
+
+def member_sets(
+    stream: Encoder,
+    features: str,
+    raw: dict[str, Encoder],
+    s_normed: dict[str, Member],
+    as_normed: dict[str, Member],
+) -> tuple[dict[str, Encoder | Member], ...]:
+    """Return what is summed with a stream encoder: in Stream+LSA, Fusion and Fusion, AS-norm.
+
+    Each sum has the profiles that read only the stream's features. Stream+LSA has LSA-WCCN and raw
+    scores, the two others have every counting system and normalised scores.
+
+    Parameters
+    ----------
+    stream : the trained encoder, a member of each under the name "stream"
+    features : its features, "T", "TP" or "TPS"
+    raw, s_normed, as_normed : the counting systems and the profiles "hours" and "topics" by name,
+        with raw, s-normed and AS-normed scores
+    """
+    partners = fusion_members(features)
+    every = [name for name in raw if name in partners or name not in ("hours", "topics")]
+    return (
+        {name: raw[name] for name in partners} | {"stream": stream},
+        {name: s_normed[name] for name in every} | {"stream": with_s_norm(stream)},
+        {name: as_normed[name] for name in every} | {"stream": with_as_norm(stream)},
+    )
 
 
 def fit_weights(

@@ -307,6 +307,40 @@ def linking_metrics(
     return detection.detection_metrics(counts, costs, seed, resamples)
 
 
+def linking_differences(
+    scored: pd.DataFrame,
+    base: pd.DataFrame,
+    costs: DetectionCosts = PAPER,
+    seed: int = 0,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Return the differences of error rates between two models, with paired intervals.
+
+    Parameters
+    ----------
+    scored, base : trials scored by :func:`score_linking`, by the model and by the one that is
+        subtracted
+    costs : costs of a miss and of a false link, and the prior
+    seed, resamples : seed and number of bootstrap resamples
+
+    Returns
+    -------
+    The table of :func:`helpers.evaluation.detection.detection_differences`.
+
+    Raises
+    ------
+    ValueError
+        If the trials differ.
+    """
+    counts = _counts_by_topic(scored)
+    base_counts = _counts_by_topic(base)
+    if list(counts) != list(base_counts):
+        raise ValueError("scores to compare are not of the same topics")
+    return detection.detection_differences(
+        list(counts.values()), list(base_counts.values()), costs, seed, resamples
+    )
+
+
 def linking_curves(scored: pd.DataFrame) -> list[pd.DataFrame]:
     """Return :func:`helpers.evaluation.detection.det_curve` of each topic, in topic order."""
     return [detection.det_curve(counts) for counts in _counts_by_topic(scored).values()]

@@ -105,9 +105,9 @@ def evaluate_verification(
     -------
     A table (columns value, low, high) of PAN's metrics, n_unanswered, dev_overall and, if
     ``same_topic`` is given, hardest_AUC; and the pairs of "dev" and "test", with columns ``same``,
-    ``distance`` and ``score``. For the intervals authors are resampled. A pair of two authors
-    counts as often as the product of both authors' counts; n_unanswered and dev_overall have no
-    interval.
+    ``distance`` and ``score``, and "resampled", the metrics of test in each resample. For the
+    intervals authors are resampled. A pair of two authors counts as often as the product of both
+    authors' counts; n_unanswered and dev_overall have no interval.
 
     Raises
     ------
@@ -126,11 +126,48 @@ def evaluate_verification(
     scores, same = check_answers(scored["test"].score, test.same)
     measure = partial(_measure, scores, same, same_topic, config.definition)
     values = measure(np.ones(len(same)))
-    resampled = [list(measure(times).values()) for times in _pair_weights(test, config)]
-    table = metric_table(values, *percentile_interval(resampled, len(values)))
+    resampled = [measure(times) for times in _pair_weights(test, config)]
+    scored["resampled"] = pd.DataFrame(resampled, columns=list(values))
+    ends = percentile_interval(scored["resampled"].to_numpy(), len(values))
+    table = metric_table(values, *ends)
     table.loc["n_unanswered", ["low", "high"]] = np.nan
     overall = pan_metrics(scored["dev"].score.to_numpy(), dev.same, config.definition)["overall"]
     return pd.concat([table, metric_table({"dev_overall": overall})]), scored
+
+
+def verification_differences(
+    measured: tuple[pd.DataFrame, dict[str, pd.DataFrame]],
+    base: tuple[pd.DataFrame, dict[str, pd.DataFrame]],
+) -> pd.DataFrame:
+    """Return the differences of PAN's metrics between two models on the same test pairs.
+
+    Intervals are paired: both models are measured on the same resamples of authors.
+
+    Parameters
+    ----------
+    measured, base : what :func:`evaluate_verification` returned for the model and for the one that
+        is subtracted, with the same trials and settings
+
+    Returns
+    -------
+    A row for each metric that has an interval, named ``AUC_difference`` and so on; columns value,
+    low and high.
+
+    Raises
+    ------
+    ValueError
+        If the pairs or the numbers of resamples differ.
+    """
+    table, scored = measured
+    base_table, base_scored = base
+    resampled, base_resampled = scored["resampled"], base_scored["resampled"]
+    is_same = np.array_equal(scored["test"].same, base_scored["test"].same)
+    if not is_same or resampled.shape != base_resampled.shape:
+        raise ValueError("models to compare were not measured on the same pairs and resamples")
+    names = [name for name in resampled if name != "n_unanswered"]
+    values = (table.value - base_table.value)[names].add_suffix("_difference")
+    differences = (resampled - base_resampled)[names].to_numpy()
+    return metric_table(values, *percentile_interval(differences, len(names)))
 
 
 def _measure(scores, same, same_topic, definition, times):

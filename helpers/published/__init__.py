@@ -173,6 +173,20 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
     return pd.concat([rows, ratios])
 
 
+def linking_row(experiment) -> str:
+    """Return the row of khan2021's Tables 2 and 9 to which a trained stream encoder belongs.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        settings of its training. With the pooling "iur" the row is "iur"; else it names features
+        and most posts of a training sample, such as "TP_16"
+    """
+    if experiment.encoder.pooling == "iur":
+        return "iur"
+    return f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
+
+
 def row_name(key: tuple | str) -> str:
     """Return a readable name for a row of khan2021's Tables 1, 3, 4 or 7, or of a variant.
 

@@ -7,7 +7,9 @@ from which :func:`open_documents` opens all of it again.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 from pydantic import Field, model_validator
@@ -45,6 +47,22 @@ class DocumentConfig(Config):
                 f"min_chars ({self.min_chars}) must not be above max_chars ({self.max_chars})"
             )
         return self
+
+    def check_encoders(self, encoders: dict[str, Any]) -> None:
+        """Check that the encoders read the tokens of these documents.
+
+        Parameters
+        ----------
+        encoders : StreamConfig of each encoder, by the name that a message gives it
+
+        Raises
+        ------
+        ValueError
+            If one is a transformer of another pretrained model.
+        """
+        for name, encoder in encoders.items():
+            if encoder.post == "transformer" and encoder.model != self.model:
+                raise ValueError(f"{name!r} needs documents of the model {encoder.model!r}")
 
     def documents_of(self, posts: Path, out: Path) -> Path:
         """Join posts to documents, and return the path of their table.
@@ -92,6 +110,25 @@ class Documents:
     tables: dict[str, pd.DataFrame]
     stores: dict[str, TokenStore]
     tokenizer: Tokenizer
+
+    def sizes(self, max_tokens: int) -> pd.DataFrame:
+        """Return the sizes of each split: a row for each count, a column for each split.
+
+        Parameters
+        ----------
+        max_tokens : tokens that are read of a document; the last row is the share of longer ones
+        """
+        columns = {}
+        for split, store in self.stores.items():
+            lengths = np.diff(store.post_offsets)
+            columns[split] = {
+                "documents": store.posts,
+                "authors": store.authors,
+                "topics": self.tables[split].topic.nunique(),
+                "tokens": lengths.sum(),
+                f"longer than {max_tokens} tokens": f"{np.mean(lengths > max_tokens):.0%}",
+            }
+        return pd.DataFrame(columns)
 
 
 def build_stores(

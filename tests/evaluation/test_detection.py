@@ -10,12 +10,14 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_curve
 
 from helpers.evaluation import detection
+from helpers.evaluation.bootstrap import resample_weights
 from helpers.evaluation.detection import (
     PAPER,
     RELEASED,
     DetectionCosts,
     count_scores,
     det_curve,
+    detection_differences,
     detection_metrics,
     eer,
     error_rates,
@@ -302,6 +304,37 @@ class TestIntervals:
             *(part + 5 if number == 2 else part for number, part in enumerate(self.linking(20, 30)))
         )
         assert np.isfinite(detection_metrics([few, many], resamples=100)).all(axis=None)
+
+    def test_a_paired_difference_is_that_of_copied_trials(self):
+        """scikit-learn's curve of the trials of the drawn accounts, by both models."""
+        scores, same, account = self.linking(15, 20)
+        base = scores + np.random.default_rng(5).standard_normal(len(scores))
+        both = [[count_scores(part, same, account)] for part in (scores, base)]
+        table = detection_differences(*both, seed=3, resamples=25)
+
+        def crossing(part, rows):
+            p_fa, hit, _ = roc_curve(same[rows], part[rows], drop_intermediate=False)
+            return np.interp(0, p_fa + hit - 1, p_fa)
+
+        drawn = []
+        for times in resample_weights(np.arange(15), 25, seed=3):
+            rows = np.repeat(np.arange(len(account)), times[account])
+            drawn.append(crossing(scores, rows) - crossing(base, rows))
+        every = np.arange(len(account))
+        wanted = crossing(scores, every) - crossing(base, every)
+        assert table.value["EER_difference"] == pytest.approx(wanted)
+        ends = table.loc["EER_difference", ["low", "high"]].tolist()
+        np.testing.assert_allclose(ends, np.percentile(drawn, [2.5, 97.5]))
+
+    def test_a_model_does_not_differ_from_itself_and_others_trials_are_refused(self):
+        scores, same, account = self.linking(12, 20)
+        counts = [count_scores(scores, same, account)]
+        assert (detection_differences(counts, counts, resamples=20) == 0).all(axis=None)
+        without_one = [count_scores(scores[:-1], same[:-1], account[:-1])]
+        relabelled = [count_scores(scores, same, account + 1)]
+        for others in (without_one, relabelled, counts * 2):
+            with pytest.raises(ValueError, match="not of the same trials"):
+                detection_differences(counts, others)
 
     def test_both_costs_and_no_resamples(self):
         scores, same, account = self.linking(40, 30)

@@ -215,3 +215,12 @@ def test_pairs_of_a_run_are_drawn_as_the_config_says():
     assert PairsConfig(kind="given").pairs_of(named)["test"].equals(given_pairs(named["test"]))
     with pytest.raises(ValueError, match="pairs: 'kind' is 'even'"):
         PairsConfig.of({"kind": "even"}, "pairs")
+
+
+def test_each_kind_of_pairs_is_a_protocol_of_its_own():
+    protocols = {kind: PairsConfig(kind=kind).protocol for kind in ("balanced", "natural", "given")}
+    assert protocols == {
+        "balanced": "verification",
+        "natural": "verification_natural",
+        "given": "verification_given",
+    }

@@ -8,8 +8,15 @@ import pytest
 from scipy import optimize, sparse
 
 from helpers.evaluation import fusion
-from helpers.evaluation.fusion import fit_weights
-from helpers.evaluation.models import GalleryTfidf, Member, Model, as_model
+from helpers.evaluation.fusion import fit_weights, member_sets
+from helpers.evaluation.models import (
+    GalleryTfidf,
+    Member,
+    Model,
+    as_model,
+    with_as_norm,
+    with_s_norm,
+)
 from helpers.evaluation.ranking import evaluate_ranking
 from helpers.evaluation.trials import Trials
 from tests.factories import LookUp, one_token_samples, unit_rows
@@ -193,3 +200,24 @@ def test_nothing_to_compare_and_vectors_that_are_no_numbers_are_refused():
             ValueError, match=r"LookUp: the vector of sample 7 \(author 7\) is not finite"
         ):
             scores(broken, Trials(TRIALS.targets, TRIALS.targets))
+
+
+def test_sums_of_a_stream_have_the_profiles_that_its_letters_allow():
+    names = ("tfidf_word", "lsa", "lsa_masked", "hours", "topics")
+    raw = {name: member(number) for number, name in enumerate(names)}
+    normed = {name: with_s_norm(encoder) for name, encoder in raw.items()}
+    near = {name: with_as_norm(encoder) for name, encoder in raw.items()}
+    stream = member(9)
+    wanted = {
+        "T": ["lsa"],
+        "TP": ["lsa", "hours"],
+        "TPS": ["lsa", "hours", "topics"],
+    }
+    for features, partners in wanted.items():
+        late, fused, nearest = member_sets(stream, features, raw, normed, near)
+        assert late == {name: raw[name] for name in partners} | {"stream": stream}
+        every = ["tfidf_word", "lsa", "lsa_masked", *partners[1:], "stream"]
+        assert list(fused) == list(nearest) == every
+        assert {part.normaliser for part in fused.values()} == {"s_norm"}
+        assert {part.normaliser for part in nearest.values()} == {"as_norm"}
+        assert fused["lsa"] is normed["lsa"] and nearest["stream"].encoder is stream

@@ -17,6 +17,7 @@ from helpers.evaluation.linking import (
     linking_by_target_size,
     linking_by_topic,
     linking_curves,
+    linking_differences,
     linking_metrics,
     linking_trials,
     score_linking,
@@ -408,6 +409,18 @@ class TestResults:
             == table.loc["mean", ["EER", "minDCF"]].tolist()
         )
         assert ((summary.low <= summary.value) & (summary.value <= summary.high)).all()
+
+    def test_a_difference_is_that_of_both_means_over_topics(self, scored):
+        base = scored.assign(score=-scored.score)
+        table = linking_differences(scored, base, resamples=50)
+        values = linking_metrics(scored, resamples=0).value
+        apart = values - linking_metrics(base, resamples=0).value
+        assert table.value.tolist() == apart.tolist()
+        reverse = linking_differences(base, scored, resamples=50)
+        np.testing.assert_allclose(table[["low", "high"]], -reverse[["high", "low"]])
+        first_topic = scored[scored.topic == scored.topic.iloc[0]]
+        with pytest.raises(ValueError, match="not of the same topics"):
+            linking_differences(scored, first_topic)
 
     def test_curves_are_those_of_the_topics_in_order(self, scored):
         parts = [part for _, part in scored.groupby("topic", observed=True)]

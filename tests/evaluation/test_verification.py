@@ -13,6 +13,7 @@ from helpers.evaluation.verification import (
     VerificationConfig,
     evaluate_verification,
     trial_distances,
+    verification_differences,
     verification_trials,
 )
 from tests.factories import LookUp, one_token_samples, store_in_memory, unit_rows
@@ -107,6 +108,33 @@ class TestEvaluate:
             drawn.append([pan_metrics(score[rows], test.same[rows])[name] for name in METRICS])
         wanted = np.percentile(drawn, [2.5, 97.5], axis=0)
         np.testing.assert_allclose(table.loc[list(METRICS), ["low", "high"]].T, wanted)
+
+    def test_a_paired_difference_is_that_of_copied_pairs(self, sides):
+        """PAN's metrics of the pairs of the drawn authors, by both models."""
+        model, dev, test = sides
+        noise = unit_rows(80, 8, seed=9)
+        other = LookUp((model.rows + noise) / np.linalg.norm(model.rows + noise, axis=1)[:, None])
+        config = VerificationConfig(resamples=20, seed=3)
+        both = [evaluate_verification(part, dev, test, config=config) for part in (model, other)]
+        table = verification_differences(*both)
+        assert table.index.tolist() == [f"{name}_difference" for name in METRICS]
+        ours, theirs = (scored["test"].score.to_numpy() for _, scored in both)
+
+        def difference(rows):
+            metrics = [pan_metrics(part[rows], test.same[rows]) for part in (ours, theirs)]
+            return [metrics[0][name] - metrics[1][name] for name in METRICS]
+
+        np.testing.assert_allclose(table.value, difference(np.arange(40)))
+        drawn = []
+        for times in resample_weights(np.arange(20, 40), 20, seed=3):
+            one, two = times[test.queries.authors[test.pairs.T] - 20]
+            drawn.append(difference(np.repeat(np.arange(40), np.where(test.same, one, one * two))))
+        wanted = np.percentile(drawn, [2.5, 97.5], axis=0)
+        np.testing.assert_allclose(table[["low", "high"]].T, wanted, atol=1e-12)
+        assert (verification_differences(both[0], both[0]) == 0).all(axis=None)
+        longer = evaluate_verification(*sides, config=VerificationConfig(resamples=30, seed=3))
+        with pytest.raises(ValueError, match="not measured on the same pairs"):
+            verification_differences(both[0], longer)
 
     def test_settings(self, sides):
         config = VerificationConfig(decision="shift", definition="pan20", resamples=0)

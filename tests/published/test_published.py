@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from helpers import published as papers
+from helpers.encoders.stream import stream_config
+from helpers.training.experiment import Experiment
 
 SHAPES = {
     ("khan2021", 1): (7, 3),
@@ -223,3 +225,15 @@ def test_the_pairs_of_pan_are_all_of_them():
     pairs = papers.published_table("tyo2021", 0).pairs
     assert pairs.sum() == 275_565 and pairs[True].sum() / 275_565 == pytest.approx(0.5363, abs=1e-4)
     assert pairs[:, True].sum() / 275_565 == pytest.approx(0.0839, abs=1e-4)
+
+
+def test_a_trained_encoder_stands_in_the_row_of_its_features_and_sizes():
+    rest = {
+        "loss": {"name": "topk"},
+        "sampler": {"max_posts": 8},
+        "training": {"steps": 1, "lr": 1},
+    }
+    rows = {"TP_8": stream_config("khan2021", features="TP"), "iur": stream_config("iur")}
+    for row, encoder in rows.items():
+        assert papers.linking_row(Experiment.of(rest | {"encoder": encoder})) == row
+        assert row in papers.published_table("khan2021", 2).index

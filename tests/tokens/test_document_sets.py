@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.core.paths import Run
+from helpers.encoders.stream import stream_config
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.tokenizer import prepare_text
 
@@ -50,3 +51,23 @@ def test_they_are_opened_as_they_were_made(files):
     assert opened.stores["dev"].meta == made.stores["dev"].meta and opened.stores["dev"].posts == 16
     joined = make_documents(files, DocumentConfig(max_chars=18, min_chars=1))
     assert open_documents(files).stores["dev"].posts == joined.stores["dev"].posts == 8
+
+
+def test_sizes_are_those_of_the_tables(files):
+    made = make_documents(files, DocumentConfig(max_chars=18, min_chars=10))
+    sizes = made.sizes(18)
+    assert list(sizes) == ["train", "dev", "test"]
+    assert sizes.test[["documents", "authors", "topics"]].tolist() == [8, 2, 2]
+    lengths = np.diff(made.stores["test"].post_offsets)
+    assert sizes.test["tokens"] == lengths.sum() == len(made.stores["test"].tokens)
+    assert sizes.test["longer than 18 tokens"] == f"{sum(lengths > 18) / 8:.0%}"
+
+
+def test_encoders_of_another_pretrained_model_are_refused():
+    encoders = {
+        "stream": stream_config("luar"),
+        "transformer": stream_config("tyo2021", model="minilm"),
+    }
+    DocumentConfig(model="minilm").check_encoders(encoders)
+    with pytest.raises(ValueError, match="'transformer' needs documents of the model 'minilm'"):
+        DocumentConfig().check_encoders(encoders)

@@ -60,7 +60,7 @@ def bootstrap_interval(
 
 
 def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return both ends of the 95% interval of each statistic, (C,) each; NaN without any resample.
+    """Return both ends of the 95% interval of each statistic, (C,) each; NaN without any value.
 
     Parameters
     ----------
@@ -69,9 +69,12 @@ def percentile_interval(statistics: list, columns: int) -> tuple[np.ndarray, np.
     columns : int
         C, which is needed where there is no resample.
     """
-    if not len(statistics):
-        return np.full(columns, np.nan), np.full(columns, np.nan)
-    low, high = np.nanpercentile(statistics, INTERVAL_ENDS, axis=0)
+    low, high = np.full((2, columns), np.nan)
+    if len(statistics):
+        resampled = np.asarray(statistics, np.float64)
+        is_known = ~np.isnan(resampled).all(0)
+        ends = np.nanpercentile(resampled[:, is_known], INTERVAL_ENDS, axis=0)
+        low[is_known], high[is_known] = ends
     return low, high
 
 

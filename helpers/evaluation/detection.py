@@ -18,6 +18,7 @@ from ..core.config import Config
 from .bootstrap import metric_table, percentile_interval, resample_weights
 
 BLOCK_TRIALS = 2**20  # trials that are counted at a time
+RESAMPLES_AT_ONCE = 100  # resamples whose curves are in memory at a time
 # recall metrics, and the precision at which each is measured
 PRECISIONS = {"R@P90": 0.9, "R@P99": 0.99}
 METRICS = ("EER", "minDCF", "minDCF_released", *PRECISIONS)
@@ -163,12 +164,12 @@ def error_rates(
     ----------
     counts : ScoreCounts
         counts of the trials.
-    weights : (G,)
+    weights : (..., G)
         how often each account counts; by default once.
 
     Returns
     -------
-    Two arrays (2U + 2,). P_fa is NaN if no different-account trial counts, P_miss if no
+    Two arrays (..., 2U + 2). P_fa is NaN if no different-account trial counts, P_miss if no
     same-account trial does.
     """
     if weights is None:
@@ -180,50 +181,67 @@ def error_rates(
 
 def _accepted_share(trials):
     """Return the share of trials that are accepted, as the threshold falls from bin to bin."""
-    accepted = np.concatenate([[0], np.cumsum(trials[::-1])])
-    return accepted / accepted[-1]
+    accepted = np.cumsum(trials[..., ::-1], axis=-1)
+    none = np.zeros_like(accepted[..., :1])
+    return np.concatenate([none, accepted], axis=-1) / accepted[..., -1:]
 
 
-def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> float:
+def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> np.ndarray:
     """Return the equal error rate: P_fa = P_miss on the straight lines between corners.
 
     Parameters
     ----------
-    p_fa, p_miss : (K,)
+    p_fa, p_miss : (..., K)
         rates at K corners, of :func:`error_rates`.
+
+    Returns
+    -------
+    (...), one rate for each curve.
     """
-    return float(np.interp(0, p_fa - p_miss, p_fa))
+    apart = p_fa - p_miss  # rises from -1 to 1
+    before = (apart <= 0).sum(-1, keepdims=True) - 1
+    low, high = np.take_along_axis(apart, before, -1), np.take_along_axis(apart, before + 1, -1)
+    begin, end = np.take_along_axis(p_fa, before, -1), np.take_along_axis(p_fa, before + 1, -1)
+    return (begin - low * (end - begin) / (high - low))[..., 0]
 
 
-def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> float:
+def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> np.ndarray:
     """Return the lowest normalised detection cost of any threshold, at most 1.
 
     Parameters
     ----------
-    p_fa, p_miss : (K,)
+    p_fa, p_miss : (..., K)
         rates at K corners, of :func:`error_rates`.
     costs : DetectionCosts
         costs of errors, and the prior.
+
+    Returns
+    -------
+    (...), one cost for each curve.
     """
-    return float(costs.dcf(p_fa, p_miss).min())
+    return costs.dcf(p_fa, p_miss).min(-1)
 
 
-def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> float:
+def recall_at(p_fa: np.ndarray, p_miss: np.ndarray, precision: float, prior: float) -> np.ndarray:
     """Return the largest share of same-account trials accepted at a precision, 0 if none can be.
 
     Parameters
     ----------
-    p_fa, p_miss : (K,)
+    p_fa, p_miss : (..., K)
         rates at K corners, of :func:`error_rates`.
     precision : float
         least share of same-account trials among the accepted ones, at the prior.
     prior : float
         share of same-account trials where the threshold is used, which may differ from the share in
         a test.
+
+    Returns
+    -------
+    (...), one share for each curve.
     """
     right = prior * (1 - p_miss)
     wrong = (1 - prior) * p_fa
-    return float((1 - p_miss)[right >= precision * (right + wrong)].max())
+    return np.where(right >= precision * (right + wrong), 1 - p_miss, 0).max(-1)
 
 
 def detection_metrics(
@@ -286,8 +304,8 @@ def detection_differences(
         raise ValueError("scores to compare are not of the same trials")
     of_model = detection_metrics(tallies, costs, resamples=0).value
     of_base = detection_metrics(base, costs, resamples=0).value
-    metrics = np.reshape(_resampled(tallies, costs, seed, resamples), (-1, len(METRICS)))
-    base_metrics = np.reshape(_resampled(base, costs, seed, resamples), (-1, len(METRICS)))
+    metrics = _resampled(tallies, costs, seed, resamples)
+    base_metrics = _resampled(base, costs, seed, resamples)
     low, high = percentile_interval(metrics - base_metrics, len(METRICS))
     return metric_table((of_model - of_base).add_suffix("_difference"), low, high)
 
@@ -307,30 +325,34 @@ def _are_same_trials(tallies, base):
 
 
 def _resampled(tallies, costs, seed, resamples):
-    """Return METRICS (5,) of each resample of the accounts, means over topics."""
+    """Return METRICS (R, 5) of each resample of the accounts, means over topics."""
     accounts = np.concatenate([counts.accounts for counts in tallies])
     row = np.unique(accounts, return_inverse=True)[1]
     ends = np.cumsum([len(counts.accounts) for counts in tallies])
     rows_of_tally = np.split(row, ends[:-1])
-    resampled = []
-    for weights in resample_weights(accounts, resamples, seed):
-        weights_of_tally = [weights[rows] for rows in rows_of_tally]
-        resampled.append(_mean_metrics(tallies, weights_of_tally, costs))
-    return resampled
+    weights = np.array(list(resample_weights(accounts, resamples, seed)))
+    metrics = [np.empty((0, len(METRICS)))]
+    for begin in range(0, resamples, RESAMPLES_AT_ONCE):
+        part = weights[begin : begin + RESAMPLES_AT_ONCE]
+        metrics.append(_mean_metrics(tallies, [part[:, rows] for rows in rows_of_tally], costs))
+    return np.concatenate(metrics)
 
 
 def _mean_metrics(tallies, weights_of_tally, costs):
-    """Return METRICS (5,), means over the topics that have trials of both kinds; else NaN."""
+    """Return METRICS (..., 5), means over the topics that have trials of both kinds; else NaN.
+
+    Of each topic ``weights_of_tally`` holds the weights (..., G) of its accounts, or None.
+    """
     metrics = []
     for counts, weights in zip(tallies, weights_of_tally):
         rates = error_rates(counts, weights)
-        if not np.isfinite(rates).all():
-            continue
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
-        metrics.append([eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls])
-    if not metrics:
-        return np.full(len(METRICS), np.nan)
-    return np.mean(metrics, axis=0)
+        found = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
+        is_known = np.isfinite(rates).all((0, -1))
+        metrics.append(np.where(is_known, found, np.nan))
+    known = np.isfinite(metrics).sum(0)
+    with np.errstate(invalid="ignore"):
+        return np.moveaxis(np.nansum(metrics, axis=0) / known, 0, -1)
 
 
 def det_curve(counts: ScoreCounts) -> pd.DataFrame:

@@ -110,7 +110,10 @@ class LinkingConfig(Config):
 
 
 def linking_trials(
-    store: TokenStore, config: LinkingConfig, sizes: tuple[int, ...] = ()
+    store: TokenStore,
+    config: LinkingConfig,
+    sizes: tuple[int, ...] = (),
+    earlier: TokenStore | None = None,
 ) -> list[Trials]:
     """Return the trials of each topic, all queries against all targets; ``name`` is the topic.
 
@@ -123,71 +126,144 @@ def linking_trials(
     config : settings, which tell the accounts that are enrolled and those that have a target
     sizes : sizes of targets in posts, instead of ``target_posts``; each topic gives a Trials for
         each size, of the same accounts
+    earlier : another store with earlier posts of the same accounts, found by their names. Queries
+        are then the latest of these posts, whatever ``query_from`` says, as those of khan2021
+        Table 9 are of training posts; and no share of the posts in ``store`` is kept for queries
 
     Raises
     ------
     ValueError
-        If a size is above ``min_target_posts``, or if too few topics have enough accounts.
+        If a size is above ``min_target_posts``, if too few topics have enough accounts, or if both
+        stores do not have the same topics.
     """
     if sizes and max(sizes) > config.min_target_posts:
         raise ValueError(
             f"targets of {max(sizes)} posts: min_target_posts is {config.min_target_posts}"
         )
     author = np.repeat(np.arange(store.authors, dtype=np.int32), store.posts_per_author())
-    is_late = _is_since(store, author, config.target_from)
-    early = np.flatnonzero(_is_since(store, author, config.query_from) & ~is_late)
-    late = np.flatnonzero(is_late & ~_is_since(store, author, config.target_until))
+    target_from = config.target_from
+    if earlier is not None and isinstance(target_from, float):
+        target_from = 0.0
+    is_late = _is_since(store, target_from)
+    is_target = is_late & ~_is_since(store, config.target_until)
+    if earlier is None:
+        is_query = _is_since(store, config.query_from) & ~is_late
+        early = _Period(store, author, np.flatnonzero(is_query))
+    else:
+        early = _earlier_period(store, earlier)
+    late = _Period(store, author, np.flatnonzero(is_target))
 
     sizes = sizes or (config.target_posts,)
     trials = []
     targets = {}
-    for topic in _topics(store, author, early, late, config):
-        queries = _latest(store, topic.early, author, topic.enrolled, config.query_posts)
+    for topic in _topics(early, late, config):
+        queries = _latest(topic.early, topic.enrolled, config.query_posts)
         for size in sizes:
             # with targets in any topic, several topics often have the same targets
             key = (size, id(topic.late), topic.accounts.tobytes())
             if key not in targets:
-                targets[key] = _latest(store, topic.late, author, topic.accounts, size)
+                targets[key] = _latest(topic.late, topic.accounts, size)
             trials.append(Trials(queries, targets[key], name=topic.name))
     return trials
+
+
+def trials_of_splits(
+    stores: dict[str, TokenStore], configs: dict[str, LinkingConfig], sizes: tuple[int, ...]
+) -> dict[str, list[Trials]]:
+    """Return the trials of each split that has a store.
+
+    Parameters
+    ----------
+    stores : stores by split; "train" has the training posts of the accounts of "seen"
+    configs : settings by split
+    sizes : sizes of targets in posts
+
+    Returns
+    -------
+    Trials of :func:`linking_trials` by split; with "seen" also "seen_training", whose queries are
+    training posts, as in khan2021 Table 9.
+
+    Raises
+    ------
+    ValueError
+        As :func:`linking_trials`.
+    """
+    trials = {
+        split: linking_trials(stores[split], config, sizes)
+        for split, config in configs.items()
+        if split in stores
+    }
+    if "seen" in trials:
+        trials["seen_training"] = linking_trials(
+            stores["seen"], configs["seen"], sizes, stores["train"]
+        )
+    return trials
+
+
+# posts of a period, by author, then time; the accounts are those of the store of the targets
+class _Period(NamedTuple):
+    store: TokenStore
+    author: np.ndarray  # (posts of the store,), -1 for an author who is no account
+    posts: np.ndarray  # numbers of the posts in the period
+
+    def by_topic(self) -> list["_Period"]:
+        """Return the posts of each listed topic."""
+        posts = self.posts[np.argsort(self.store.topic[self.posts], kind="stable")]
+        topics = np.arange(len(self.store.meta["topics"]) + 1)
+        bounds = np.searchsorted(self.store.topic[posts], topics)
+        return [self._replace(posts=posts[begin:end]) for begin, end in zip(bounds, bounds[1:])]
+
+    def has_posts(self, accounts: int, count: int) -> np.ndarray:
+        """Return which of so many accounts have at least ``count`` of the posts."""
+        return np.bincount(self.author[self.posts], minlength=accounts) >= count
+
+
+def _earlier_period(store, earlier):
+    """Return the query period of another store, whose authors are found by name."""
+    if store.meta["topics"] != earlier.meta["topics"]:
+        raise ValueError("earlier posts and later posts do not have the same topics")
+    numbers = pd.Index(store.author_names()).get_indexer(earlier.author_names())
+    author = np.repeat(numbers.astype(np.int32), earlier.posts_per_author())
+    return _Period(earlier, author, np.flatnonzero(author >= 0))
 
 
 # a chosen topic, with its posts and its accounts
 class _Topic(NamedTuple):
     name: str
-    early: np.ndarray  # its posts in the query period
-    late: np.ndarray  # posts from which targets are made
+    early: _Period  # its posts in the query period
+    late: _Period  # posts from which targets are made
     enrolled: np.ndarray  # accounts that have a query
     accounts: np.ndarray  # accounts that have a target, the enrolled ones among them
 
 
-def _topics(store, author, early, late, config):
+def _topics(early, late, config):
     """Return the chosen topics, most popular first; accounts depend on seed and topic only."""
+    store = late.store
     min_posts = config.min_query_posts or config.query_posts
     min_enrolled = config.min_enrolled or config.enrolled
     min_accounts = config.accounts or 2
     names = store.meta["topics"]  # a number beyond these marks a post in no listed topic
-    early_of_topic = _by_topic(store, early)
+    early_of_topic = early.by_topic()
     late_of_topic = [late] * len(names)
     if config.targets == "same_topic":
-        late_of_topic = _by_topic(store, late)
+        late_of_topic = late.by_topic()
     community = communities(store) if config.same_community else None
 
     topics = []
     candidates_of_topic = {}
-    by_posts = np.argsort([-len(posts) for posts in early_of_topic], kind="stable")
+    by_posts = np.argsort([-len(period.posts) for period in early_of_topic], kind="stable")
     for number in by_posts.tolist():
-        is_active = _has_posts(store, author, late_of_topic[number], config.min_target_posts)
+        is_active = late_of_topic[number].has_posts(store.authors, config.min_target_posts)
         if config.same_community:
             is_active &= community == names[number].split("/")[0]
-        is_able = _has_posts(store, author, early_of_topic[number], min_posts) & is_active
+        is_able = early_of_topic[number].has_posts(store.authors, min_posts) & is_active
         candidates = np.flatnonzero(is_able)
         candidates_of_topic[names[number]] = len(candidates)
         if len(candidates) < min_enrolled or is_active.sum() < min_accounts:
             continue
         enrolled, accounts = _draw_accounts(candidates, np.flatnonzero(is_active), number, config)
-        early_posts = early_of_topic[number]
-        topics.append(_Topic(names[number], early_posts, late_of_topic[number], enrolled, accounts))
+        periods = (early_of_topic[number], late_of_topic[number])
+        topics.append(_Topic(names[number], *periods, enrolled, accounts))
         if len(topics) == config.topics:
             return topics
 
@@ -211,24 +287,13 @@ def _draw_accounts(candidates, active, topic, config):
     return enrolled, np.sort(np.concatenate([enrolled, not_enrolled]))
 
 
-def _by_topic(store, posts):
-    """Return the posts of each listed topic, by author, then time."""
-    posts = posts[np.argsort(store.topic[posts], kind="stable")]
-    bounds = np.searchsorted(store.topic[posts], np.arange(len(store.meta["topics"]) + 1))
-    return [posts[begin:end] for begin, end in zip(bounds, bounds[1:])]
-
-
-def _has_posts(store, author, posts, count):
-    """Return which accounts (authors,) have at least ``count`` of the posts."""
-    return np.bincount(author[posts], minlength=store.authors) >= count
-
-
-def _is_since(store, author, moment):
+def _is_since(store, moment):
     """Return which posts (posts,) are at or after a date, or after a share of their account's."""
     if isinstance(moment, str | date):
         return store.time >= _timestamp(moment)
-    number_within_account = np.arange(store.posts) - store.author_offsets[author]
-    return number_within_account >= moment * store.posts_per_author()[author]
+    posts = store.posts_per_author()
+    number_within_account = np.arange(store.posts) - np.repeat(store.author_offsets[:-1], posts)
+    return number_within_account >= moment * np.repeat(posts, posts)
 
 
 def _timestamp(day):
@@ -239,13 +304,13 @@ def _timestamp(day):
     return when.timestamp()
 
 
-def _latest(store, posts, author, accounts, max_posts):
-    """Return the last of the given posts (by author, then time) of each account, as samples."""
-    author_of_post = author[posts]
+def _latest(period, accounts, max_posts):
+    """Return the last posts of each account in a period, as samples."""
+    author_of_post = period.author[period.posts]
     end = np.searchsorted(author_of_post, accounts, "right")
     first = np.maximum(np.searchsorted(author_of_post, accounts), end - max_posts)
     place, offsets = concat_ranges(first, end - first)
-    return Samples.of_lists(store, posts[place], offsets, accounts)
+    return Samples.of_lists(period.store, period.posts[place], offsets, accounts)
 
 
 def score_linking(model: System, trials: list[Trials], max_tokens: int = 32) -> pd.DataFrame:

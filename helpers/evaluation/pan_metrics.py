@@ -16,6 +16,15 @@ AVERAGED = {  # by definition, the metrics whose mean is "overall"
 DEFINITIONS = tuple(AVERAGED)
 METRICS = (*AVERAGED["pan21"], "overall")
 
+# which same-author pairs are compared with which different-author pairs, by their topics
+COMPARISONS = {
+    "all pairs": ("all", "all"),
+    "on one topic": ("same topic", "same topic"),
+    "on two topics": ("different topic", "different topic"),
+    "easy": ("same topic", "different topic"),
+    "hard": ("different topic", "same topic"),
+}
+
 
 def auc(level: np.ndarray, same: np.ndarray, weights: np.ndarray) -> float:
     """Return the AUC of pairs with multiplicities, or NaN if all pairs that count are of one kind.
@@ -171,6 +180,27 @@ def score_overlap(scores: np.ndarray, same: np.ndarray, bins: int = 50) -> float
     of_one = np.histogram(scores[same], bins, (0, 1))[0] / same.sum()
     of_two = np.histogram(scores[~same], bins, (0, 1))[0] / (~same).sum()
     return float(np.minimum(of_one, of_two).sum())
+
+
+def auc_by_comparison(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.Series:
+    """Return the AUC of each of COMPARISONS, see :func:`auc_by_topic`.
+
+    Parameters
+    ----------
+    scores : (N,)
+        score of each pair, in [0, 1].
+    same : (N,) bool
+        whether a pair is of one author.
+    same_topic : (N,) bool
+        whether a pair is on one topic.
+
+    Returns
+    -------
+    AUC by the names of COMPARISONS; NaN for a comparison without pairs.
+    """
+    table = auc_by_topic(scores, same, same_topic)
+    areas = table.set_index(["same_author", "different_author"])["AUC"]
+    return pd.Series({name: areas[kinds] for name, kinds in COMPARISONS.items()}, name="AUC")
 
 
 def auc_by_topic(scores: np.ndarray, same: np.ndarray, same_topic: np.ndarray) -> pd.DataFrame:

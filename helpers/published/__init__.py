@@ -173,18 +173,26 @@ def with_ratios(rows: pd.DataFrame, base: str) -> pd.DataFrame:
     return pd.concat([rows, ratios])
 
 
-def linking_row(experiment) -> str:
-    """Return the row of khan2021's Tables 2 and 9 to which a trained stream encoder belongs.
+def linking_rows(experiments: dict[str, "Experiment"]) -> dict[str, str]:  # noqa: F821
+    """Return the rows of khan2021's Tables 2 and 9 to which trained stream encoders belong.
 
     Parameters
     ----------
-    experiment : Experiment
-        settings of its training. With the pooling "iur" the row is "iur"; else it names features
-        and most posts of a training sample, such as "TP_16"
+    experiments : dict[str, Experiment]
+        settings of each training, by the name of its encoder. With the pooling "iur" the row is
+        "iur"; else it names features and most posts of a training sample, such as "TP_16"
+
+    Returns
+    -------
+    The name of the first encoder of each row.
     """
-    if experiment.encoder.pooling == "iur":
-        return "iur"
-    return f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
+    rows = {}
+    for name, experiment in experiments.items():
+        row = f"{experiment.encoder.features}_{experiment.sampler.max_posts}"
+        if experiment.encoder.pooling == "iur":
+            row = "iur"
+        rows.setdefault(row, name)
+    return rows
 
 
 def row_name(key: tuple | str) -> str:

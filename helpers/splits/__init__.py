@@ -9,6 +9,7 @@ To add a rule, write it in a file of its own and add its line to :data:`RULES`;
 
 from .assignment import NoSplit
 from .by_author import AuthorSplit, GivenSplit
+from .by_pair import PairSplit
 from .by_time import TimeSplit
 from .by_topic import TopicSplit
 
@@ -17,5 +18,6 @@ RULES = {
     "time": TimeSplit,
     "authors": AuthorSplit,
     "given": GivenSplit,
+    "pairs": PairSplit,
     "topics": TopicSplit,
 }

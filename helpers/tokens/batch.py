@@ -161,7 +161,7 @@ class Samples:
         return cls(subset(store, posts, offsets), offsets[:-1], np.diff(offsets), authors)
 
 
-def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Samples:
+def chunk_documents(store: TokenStore, max_tokens: int) -> Samples:
     """Cut documents into consecutive pieces; the pieces of one document become one sample.
 
     An encoder that averages over pieces so reads a whole document, and not only its first tokens.
@@ -170,13 +170,12 @@ def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Sam
     Parameters
     ----------
     store : a token store in which each post is a document
-    rows : (N,), an index of the documents that are wanted
     max_tokens : number of tokens in a piece; the last piece of a document has the rest, and a
         document without tokens becomes one empty piece
 
     Returns
     -------
-    N samples, whose posts are the pieces
+    A sample for each document, whose posts are the pieces
     """
     tokens = np.diff(store.post_offsets)
     pieces = np.maximum(-(-tokens // max_tokens), 1)
@@ -188,7 +187,7 @@ def chunk_documents(store: TokenStore, rows: np.ndarray, max_tokens: int) -> Sam
         store, "pieces", document, post_offsets=post_offsets, author_offsets=offsets
     )
     authors = Samples.of_posts(store).authors
-    return Samples(cut_store, offsets[:-1], pieces, authors)[rows]
+    return Samples(cut_store, offsets[:-1], pieces, authors)
 
 
 def make_batch(

@@ -7,7 +7,7 @@ from which :func:`open_documents` opens all of it again.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,8 @@ from ..core.config import Config
 from ..core.locks import folder_lock
 from ..core.paths import Run
 from ..corpus.joined_posts import join_posts
-from .store import TokenStore, build_store, list_topics
+from .batch import Samples, chunk_documents
+from .store import TokenStore, build_store, list_topics, with_arrays
 from .tokenizer import Tokenizer, load_tokenizer, prepare_text
 
 SPLITS = ("train", "dev", "test")
@@ -101,12 +102,14 @@ class Documents:
 
     Attributes
     ----------
+    paths : split -> path of the table of its documents, with their texts
     tables : split -> table with the columns ``author``, ``topic`` and, if there are ids, ``id``;
         row n is post n of the split's store
     stores : split -> token store in which each post is a document
     tokenizer : the tokenizer that made the stores
     """
 
+    paths: dict[str, Path]
     tables: dict[str, pd.DataFrame]
     stores: dict[str, TokenStore]
     tokenizer: Tokenizer
@@ -129,6 +132,42 @@ class Documents:
                 f"longer than {max_tokens} tokens": f"{np.mean(lengths > max_tokens):.0%}",
             }
         return pd.DataFrame(columns)
+
+    def pieces(
+        self, split: str, size: int, unit: Literal["tokens", "characters"] = "tokens"
+    ) -> Samples:
+        """Cut the documents of a split into pieces; the pieces of one document become one sample.
+
+        Parameters
+        ----------
+        split : name of the split
+        size : number of units in a piece; the last piece of a document has the rest
+        unit : "tokens", see :func:`helpers.tokens.batch.chunk_documents`, or "characters", as in
+            the released code of tyo2021, which may cut words. For these all texts of the split are
+            in memory at once
+        """
+        if unit == "tokens":
+            return chunk_documents(self.stores[split], size)
+        texts = pd.read_parquet(self.paths[split], columns=["text"])["text"]
+        pieces = []
+        counts = []
+        for text in texts:
+            begins = range(0, max(len(text), 1), size)
+            pieces += [text[begin : begin + size] for begin in begins]
+            counts.append(len(begins))
+        tokens = self.tokenizer.encode(pieces)
+        lengths = [len(ids) for ids in tokens]
+        offsets = np.append(0, np.cumsum(counts))
+        store = with_arrays(
+            self.stores[split],
+            f"pieces of {size} characters",
+            np.repeat(np.arange(len(texts)), counts),
+            tokens=np.concatenate(tokens),
+            post_offsets=np.append(0, np.cumsum(lengths)),
+            author_offsets=offsets,
+        )
+        authors = Samples.of_posts(self.stores[split]).authors
+        return Samples(store, offsets[:-1], np.array(counts), authors)
 
 
 def build_stores(
@@ -179,7 +218,7 @@ def _make_documents(files, config, folder):
     stores = build_stores(paths, folder / "tokens", tokenizer, topics)
     tables = {split: _read_without_texts(path) for split, path in paths.items()}
     write_json(folder / "documents.json", config.model_dump())
-    return Documents(tables, stores, tokenizer)
+    return Documents(paths, tables, stores, tokenizer)
 
 
 def _read_without_texts(path):

@@ -1,6 +1,8 @@
 """Account linking: trials against loops over posts, tables against direct computation."""
 
+import random
 import time
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,7 +23,10 @@ from helpers.evaluation.linking import (
     linking_metrics,
     linking_trials,
     score_linking,
+    trials_of_splits,
 )
+from helpers.tokens.store import build_store, list_topics
+from helpers.tokens.tokenizer import prepare_text
 from tests.factories import HabitCounts, LookUp
 
 EVEN = DetectionCosts(prior=0.5, miss=1, false_accept=1)
@@ -326,6 +331,94 @@ def test_targets_of_the_same_community_only(corpus):
             set(topic.targets.authors.tolist()) <= set(wanted) and len(topic.targets.authors) > 14
         )
     assert all(len(topic.targets.authors) > 34 for topic in trials_of(store, **settings))
+
+
+class TestTrainingPeriod:
+    """khan2021 Table 9: queries from the training posts of accounts, targets later."""
+
+    TOPICS = ("bread", "bikes", "birds")
+    PLACES = {"topics": 2, "enrolled": 20, "min_enrolled": 2, "accounts": None, "query_posts": 6}
+    PLACES |= {"min_query_posts": 3, "target_posts": 2, "min_target_posts": 4}
+
+    @pytest.fixture
+    def periods(self, tmp_path, write_posts):
+        """Tables of training posts by 14 accounts, and of later posts by eleven of them."""
+        rng = random.Random(4)
+        rows = {"train": [], "seen": []}
+        for number in range(14):
+            for name, begin in (("train", 0), ("seen", 1000 * DAY)):
+                if name == "seen" and number % 4 == 3:
+                    continue
+                seconds = sorted(rng.sample(range(begin, begin + 900 * DAY), 40))
+                rows[name] += [
+                    (f"a{number:02d}", second, rng.choice(self.TOPICS), f"{name} {number} {second}")
+                    for second in seconds
+                ]
+        stores = {}
+        for name in rows:
+            path = write_posts(rows[name], f"{name}.parquet")
+            encode = prepare_text(tmp_path / "words", "bytes", 0, path).encode
+            topics = list_topics(path, known=self.TOPICS)
+            stores[name] = build_store(path, tmp_path / name, encode, topics, "bytes", 256)
+        return rows, stores
+
+    @staticmethod
+    def texts(samples):
+        """The posts of each sample, by the name of its account, as texts."""
+        store = samples.store
+        found = {}
+        for account, first, count in zip(samples.authors, samples.first, samples.count):
+            ends = store.post_offsets[first : first + count + 1]
+            found[int(account)] = [
+                bytes(store.tokens[begin:end].astype("u1").tolist()).decode()
+                for begin, end in zip(ends, ends[1:])
+            ]
+        return found
+
+    def test_queries_and_targets_are_those_of_a_loop_over_posts(self, periods):
+        rows, stores = periods
+        dates = {
+            "query_from": "1970-01-01",
+            "target_from": "1972-09-01",
+            "target_until": "1999-01-01",
+        }
+        config = LinkingConfig.of(self.PLACES | dates)
+        trials = linking_trials(stores["seen"], config, earlier=stores["train"])
+        people = sorted({row[0] for row in rows["seen"]})
+        posts_before = Counter(row[2] for row in rows["train"] if row[0] in people)
+        popular = [topic for topic, _ in posts_before.most_common()]
+        names = [part.name for part in trials]
+        assert len(names) == 2 and names == [topic for topic in popular if topic in names]
+
+        for part in trials:
+            queries, targets = {}, {}
+            for number, person in enumerate(people):
+                before = [row[3] for row in rows["train"] if row[::2][:2] == (person, part.name)]
+                after = [row[3] for row in rows["seen"] if row[::2][:2] == (person, part.name)]
+                if len(after) >= 4:  # enough posts in the topic later: the account has a target
+                    targets[number] = after[-2:]
+                    if len(before) >= 3:  # and enough before: it is looked for
+                        queries[number] = before[-6:]
+            assert self.texts(part.queries) == queries
+            assert self.texts(part.targets) == targets
+
+    def test_each_split_has_trials_and_seen_accounts_have_two_kinds(self, periods):
+        _, stores = periods
+        config = LinkingConfig.of(self.PLACES | {"min_target_posts": 2, "min_query_posts": 1})
+        configs = {"test": config, "seen": config}
+        trials = trials_of_splits(stores, configs, (2, 1))
+        assert list(trials) == ["seen", "seen_training"]
+        assert [len(part.targets.count) for part in trials["seen"]] == [11] * 4
+        queries = [self.texts(parts[0].queries) for parts in trials.values()]
+        words = [{text.split()[0] for posts in part.values() for text in posts} for part in queries]
+        assert words == [{"seen"}, {"train"}]
+        assert list(trials_of_splits({"test": stores["seen"]}, configs, (2,))) == ["test"]
+
+    def test_stores_of_other_topics_are_refused(self, periods):
+        _, stores = periods
+        other = replace(stores["train"], meta={"topics": ["cars"]})
+        with pytest.raises(ValueError, match="do not have the same topics"):
+            linking_trials(stores["seen"], LinkingConfig.of(self.PLACES), earlier=other)
 
 
 class TestScores:

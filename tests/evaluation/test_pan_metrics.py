@@ -5,10 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from helpers.core import paths
 from helpers.evaluation.pan_files import evaluate_answers as evaluate_files
-from helpers.evaluation.pan_metrics import DEFINITIONS, auc_by_topic, pan_metrics, score_overlap
+from helpers.evaluation.pan_metrics import (
+    DEFINITIONS,
+    auc_by_comparison,
+    auc_by_topic,
+    pan_metrics,
+    score_overlap,
+)
 from tests.oracles import slow_pan_metrics
 
 PAN20 = Path(os.environ.get("AUTHORBOOK_PAN20") or paths.ROOT / "data" / "pan20")
@@ -140,6 +147,15 @@ def test_auc_by_topic():
     )
     with pytest.raises(ValueError, match="1 topic labels for 200 pairs"):
         auc_by_topic(scores, same, [True])
+
+
+def test_hard_comparisons_are_of_one_author_on_two_topics_and_two_authors_on_one():
+    scores, same = trials()
+    topic = np.random.default_rng(1).random(len(same)) < 0.3
+    areas = auc_by_comparison(scores, same, topic)
+    assert list(areas.index) == ["all pairs", "on one topic", "on two topics", "easy", "hard"]
+    for name, chosen in (("hard", same != topic), ("easy", same == topic), ("on one topic", topic)):
+        assert areas[name] == pytest.approx(roc_auc_score(same[chosen], scores[chosen]))
 
 
 def test_a_topic_reader_is_seen_through():

@@ -22,11 +22,18 @@ def only(row):
     return change
 
 
+FEW = {"dev": 20, "test": 20}
+
+
 @pytest.mark.parametrize(
-    "run, row, pairs",
-    [("tyo2021", "Row 12", {"dev": 20, "test": 20}), ("tyo2021_pan21", "Final model", {})],
+    "run, split, row, pairs",
+    [
+        ("tyo2021", "authors", "Row 12", FEW),
+        ("tyo2021", "pairs", "Row 12", FEW | {"kind": "given"}),
+        ("tyo2021_pan21", "given", "Final model", {}),
+    ],
 )
-def test_it_runs(tmp_path, monkeypatch, run, row, pairs):
+def test_it_runs(tmp_path, monkeypatch, run, split, row, pairs):
     people = People()
     places = ["train", "pan21-test"] if run == "tyo2021_pan21" else ["train"]
     write_pairs(tmp_path / "train", people, 160, "7", ["Sherlock", "Doctor Who", "Naruto"])
@@ -34,7 +41,10 @@ def test_it_runs(tmp_path, monkeypatch, run, row, pairs):
     files = execute(
         run,
         {
-            "01_collect": {"location": [str(tmp_path / place) for place in places]},
+            "01_collect": {
+                "location": [str(tmp_path / place) for place in places],
+                "split": split,
+            },
             "02_tokenizer": {"kind": "bytes", "vocabulary": 256},
             "10_verify": {
                 "documents": {"model": "tiny"},
@@ -48,9 +58,12 @@ def test_it_runs(tmp_path, monkeypatch, run, row, pairs):
         tmp_path / "outputs",
         monkeypatch,
     )
-    split = json.loads((files.posts / "split.json").read_text())
-    assert split["given_pairs"] and min(part["posts"] for part in split["splits"].values()) >= 20
+    made = json.loads((files.posts / "split.json").read_text())
+    assert (
+        made["promises"]["pairs_whole"]
+        and min(part["posts"] for part in made["splits"].values()) >= 20
+    )
     rows = results.read(files).query("model == @row").set_index("metric")
     assert {"AUC", "F1", "c@1", "F_0.5u", "Brier", "overall"} <= set(rows.index)
     if run == "tyo2021_pan21":  # the given test, whole
-        assert split["splits"]["test"]["posts"] == 120 and set(rows.queries) == {60}
+        assert made["splits"]["test"]["posts"] == 120 and set(rows.queries) == {60}

@@ -142,7 +142,7 @@ class TestSamples:
         store = make_store([3, 4], lengths=lengths)
         object.__setattr__(store, "tokens", np.arange(sum(lengths)).astype("u2"))
         rows = np.array([5, 0, 2, 3, 6, 3])
-        samples = chunk_documents(store, rows, 10)
+        samples = chunk_documents(store, 10)[rows]
         batch = samples.batch(np.arange(6), 10)
         assert batch.authors.tolist() == [1, 0, 0, 1, 1, 1] == samples.authors.tolist()
         assert batch.mask.sum(1).tolist() == [4, 1, 1, 2, 1, 2], (

@@ -1,10 +1,12 @@
 """Documents of a run: made once, opened as they were, rows of tables and stores in one order."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from helpers.core.paths import Run
 from helpers.encoders.stream import stream_config
+from helpers.tokens.batch import Samples, chunk_documents
 from helpers.tokens.document_sets import DocumentConfig, make_documents, open_documents
 from helpers.tokens.tokenizer import prepare_text
 
@@ -61,6 +63,24 @@ def test_sizes_are_those_of_the_tables(files):
     lengths = np.diff(made.stores["test"].post_offsets)
     assert sizes.test["tokens"] == lengths.sum() == len(made.stores["test"].tokens)
     assert sizes.test["longer than 18 tokens"] == f"{sum(lengths > 18) / 8:.0%}"
+
+
+def test_pieces_of_a_text_are_its_characters_in_order(files):
+    """The posts of a sample, decoded, are the slices of the document's text."""
+    made = make_documents(files, DocumentConfig(max_chars=18, min_chars=10))
+    texts = pq.read_table(made.paths["test"])["text"].to_pylist()
+    samples = made.pieces("test", 7, "characters")
+    assert samples.authors.tolist() == Samples.of_posts(made.stores["test"]).authors.tolist()
+    for text, first, count in zip(texts, samples.first, samples.count, strict=True):
+        ends = samples.store.post_offsets[first : first + count + 1]
+        tokens = samples.store.tokens[ends[0] : ends[-1]]
+        pieces = [made.tokenizer.decode(part) for part in np.split(tokens, ends[1:-1] - ends[0])]
+        assert pieces == [text[begin : begin + 7] for begin in range(0, len(text), 7)]
+    whole = made.pieces("test", 1000, "characters")
+    assert set(whole.count) == {1}
+    of_tokens = chunk_documents(made.stores["test"], 7)
+    assert made.pieces("test", 7).count.tolist() == of_tokens.count.tolist()
+    assert np.array_equal(whole.store.tokens, made.stores["test"].tokens)
 
 
 def test_encoders_of_another_pretrained_model_are_refused():

@@ -1,0 +1,84 @@
+"""The split by given pairs, against a loop over pairs; what it promises, and what it cannot."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from helpers.splits import PairSplit
+from helpers.splits.assignment import make_split
+
+SPLITS = PairSplit.splits
+
+
+@pytest.fixture
+def posts(tmp_path):
+    """60 pairs of texts by 100 authors; an author may have several pairs."""
+    rng = random.Random(3)
+    rows = []
+    for pair in range(60):
+        for side in "ab":
+            author = f"a{rng.randrange(100):03d}"
+            rows.append((author, f"text {pair} {side}", f"it's/{pair}/{side}"))
+    rows.sort()
+    author, text, ids = map(list, zip(*rows))
+    seconds = pa.array([0] * len(rows), pa.timestamp("s", "UTC"))
+    columns = {"author": author, "time": seconds, "topic": ["x"] * len(rows), "text": text}
+    pq.write_table(pa.table(columns | {"id": ids}), tmp_path / "pairs.parquet")
+    return tmp_path / "pairs.parquet"
+
+
+def authors_of_pairs(path):
+    """The authors of each pair, by the pair's id."""
+    table = pq.read_table(path)
+    people = {}
+    for name, author in zip(table["id"].to_pylist(), table["author"].to_pylist()):
+        people.setdefault(name.rsplit("/", 1)[0], set()).add(author)
+    return people
+
+
+def test_pairs_are_drawn_and_moved_as_in_a_loop(tmp_path, posts):
+    report = make_split(posts, tmp_path / "out", PairSplit(test=0.1, dev=0.1, seed=5))
+    people = authors_of_pairs(posts)
+    order = np.random.default_rng(5).permutation(sorted(people)).tolist()
+    place = dict.fromkeys(order, "train")
+    moved = 0
+    for name in ("test", "dev"):
+        drawn = [pair for pair in order if place[pair] == "train"][:6]
+        known = set().union(*(people[pair] for pair in drawn))
+        for pair in order:
+            if place[pair] == "train" and people[pair] & known:
+                place[pair] = name
+                moved += pair not in drawn
+    for name in SPLITS:
+        found = authors_of_pairs(tmp_path / f"out/{name}.parquet")
+        assert found == {pair: people[pair] for pair in order if place[pair] == name}
+    known = set().union(*(people[pair] for pair in order if place[pair] == "train"))
+    tested = set().union(*(people[pair] for pair in order if place[pair] != "train"))
+    assert report["moved_pairs"] == moved > 3
+    assert report["half_known_authors"] == len(known & tested) > 0
+    assert sum(part["posts"] for part in report["splits"].values()) == 120
+
+
+def test_a_drawn_author_has_no_text_in_training(tmp_path, posts):
+    """Without pairs that moved to a split, its authors are unknown to the model."""
+    people = authors_of_pairs(posts)
+    make_split(posts, tmp_path / "out", PairSplit(test=0.1, dev=0.1, seed=5))
+    order = np.random.default_rng(5).permutation(sorted(people)).tolist()
+    train = authors_of_pairs(tmp_path / "out/train.parquet")
+    assert not set().union(*(people[pair] for pair in order[:6])) & set().union(*train.values())
+
+
+def test_posts_without_pairs_are_refused(tmp_path, posts, write_posts):
+    table = pq.read_table(posts)
+    ids = ["message-7", *table["id"].to_pylist()[1:]]
+    one_without = tmp_path / "one.parquet"
+    pq.write_table(table.set_column(4, "id", [ids]), one_without)
+    without = write_posts([("a", 1, "x", "no pair"), ("b", 2, "x", "none either")])
+    for path in (one_without, without):
+        with pytest.raises(ValueError, match="a post belongs to no given pair"):
+            make_split(path, tmp_path / "out", PairSplit())
+    with pytest.raises(ValueError, match="leave something for training"):
+        PairSplit.of({"test": 0.5, "dev": 0.5})

@@ -347,12 +347,12 @@ def _mean_metrics(tallies, weights_of_tally, costs):
     for counts, weights in zip(tallies, weights_of_tally):
         rates = error_rates(counts, weights)
         recalls = [recall_at(*rates, share, costs.prior) for share in PRECISIONS.values()]
-        found = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
+        values = [eer(*rates), min_dcf(*rates, costs), min_dcf(*rates, RELEASED), *recalls]
         is_known = np.isfinite(rates).all((0, -1))
-        metrics.append(np.where(is_known, found, np.nan))
-    known = np.isfinite(metrics).sum(0)
+        metrics.append(np.where(is_known, values, np.nan))
+    topics = np.isfinite(metrics).sum(0)
     with np.errstate(invalid="ignore"):
-        return np.moveaxis(np.nansum(metrics, axis=0) / known, 0, -1)
+        return np.moveaxis(np.nansum(metrics, axis=0) / topics, 0, -1)
 
 
 def det_curve(counts: ScoreCounts) -> pd.DataFrame:

@@ -199,10 +199,12 @@ def eer(p_fa: np.ndarray, p_miss: np.ndarray) -> np.ndarray:
     (...), one rate for each curve.
     """
     apart = p_fa - p_miss  # rises from -1 to 1
-    before = (apart <= 0).sum(-1, keepdims=True) - 1
-    low, high = np.take_along_axis(apart, before, -1), np.take_along_axis(apart, before + 1, -1)
-    begin, end = np.take_along_axis(p_fa, before, -1), np.take_along_axis(p_fa, before + 1, -1)
-    return (begin - low * (end - begin) / (high - low))[..., 0]
+    corner = (apart <= 0).sum(-1, keepdims=True) - 1  # the last one before they are equal
+    gap = np.take_along_axis(apart, corner, -1)
+    rate = np.take_along_axis(p_fa, corner, -1)
+    slope = np.take_along_axis(p_fa, corner + 1, -1) - rate
+    slope = slope / (np.take_along_axis(apart, corner + 1, -1) - gap)
+    return (rate - gap * slope)[..., 0]
 
 
 def min_dcf(p_fa: np.ndarray, p_miss: np.ndarray, costs: DetectionCosts = PAPER) -> np.ndarray:

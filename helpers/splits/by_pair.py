@@ -86,10 +86,10 @@ class PairSplit(Rule):
         moved = 0
         for name, share in (("test", self.test), ("dev", self.dev)):
             is_left = (split[order] == "train").to_numpy()
-            drawn = order[is_left][: round(share * len(pairs))]
-            authors = posts["author"][posts["pair"].isin(drawn)]
+            first_pairs = order[is_left][: round(share * len(pairs))]
+            authors = posts["author"][posts["pair"].isin(first_pairs)]
             touched = posts["pair"][posts["author"].isin(authors)].unique()
             touched = touched[(split[touched] == "train").to_numpy()]
             split[touched] = name
-            moved += len(touched) - len(drawn)
+            moved += len(touched) - len(first_pairs)
         return split, moved
